@@ -1,0 +1,1 @@
+"""Clew: an agent gateway that cannot lose, double or scramble a conversation."""

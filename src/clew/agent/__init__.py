@@ -1,0 +1,1 @@
+"""The loop over steps: models, tools and prompts; no SQL, no platform."""

@@ -1,0 +1,1 @@
+"""HTTP: OpenAI-compatible, REST, events, metrics."""

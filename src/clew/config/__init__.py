@@ -1,0 +1,1 @@
+"""Settings: read once, at the rim, into a frozen object."""

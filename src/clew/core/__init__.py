@@ -1,0 +1,1 @@
+"""The rules of a conversation, without I/O: facts in, decisions out."""

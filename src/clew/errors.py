@@ -1,0 +1,134 @@
+"""
+Every error that Clew raises on purpose.
+
+::
+
+    ClewError
+    ├── UsageError                what was asked for cannot be; nothing was changed
+    │   ├── NotFound
+    │   ├── SettingsError
+    │   └── TitleTaken
+    ├── Refused                   the state of things changed first; nothing was changed
+    │   ├── LeaseLost
+    │   ├── LeaseHeld
+    │   ├── RotationConflict
+    │   ├── SessionEnded
+    │   ├── TurnEnded
+    │   └── WrongMove
+    └── StoreError                the database
+        ├── ConstraintViolated    a constraint of the schema refused a write
+        ├── StoreUnavailable      for now: nothing was stored, try again
+        ├── StoreFull             the disk or the quota
+        ├── StoreDamaged          corrupt pages
+        └── StoreUnusable         cannot be opened at all: says what to do
+"""
+
+from __future__ import annotations
+
+
+class ClewError(Exception):
+    """The root: its text is a sentence that a person can act on."""
+
+
+class UsageError(ClewError):
+    """What was asked for cannot be done as asked; nothing was changed."""
+
+
+class NotFound(UsageError):
+    """There is no such conversation, session, route or turn."""
+
+    def __init__(self, what: str, name: str) -> None:
+        super().__init__(f"there is no {what} {name!r}")
+        self.what, self.name = what, name
+
+
+class SettingsError(UsageError):
+    """A setting is unknown or has no usable value."""
+
+
+class TitleTaken(UsageError, ValueError):
+    """Another conversation of the same scope has this title."""
+
+    def __init__(self, title: str) -> None:
+        super().__init__(f"another conversation already has the title {title!r}")
+        self.title = title
+
+
+class Refused(ClewError):
+    """Somebody else was faster; nothing was changed."""
+
+
+class LeaseLost(Refused):
+    """The lease is not held any more: another owner took the conversation over, or it ran out."""
+
+    def __init__(self, conversation: str, *, owner: str, fence: int) -> None:
+        super().__init__(f"conversation {conversation}: owner {owner} lost its lease (fence {fence})")
+        self.conversation, self.owner, self.fence = conversation, owner, fence
+
+
+class LeaseHeld(Refused):
+    """Another living owner holds the lease."""
+
+    def __init__(self, conversation: str, *, holder: str) -> None:
+        super().__init__(f"conversation {conversation} is being written by owner {holder}")
+        self.conversation, self.holder = conversation, holder
+
+
+class RotationConflict(Refused):
+    """The head or the last seq is not the expected one any more."""
+
+    def __init__(self, conversation: str, *, expected: str, head: str) -> None:
+        super().__init__(f"conversation {conversation}: expected head {expected}, found {head}")
+        self.conversation, self.expected, self.head = conversation, expected, head
+
+
+class SessionEnded(Refused):
+    """The session takes no more entries; ``head`` is the one that follows it."""
+
+    def __init__(self, session: str, *, head: str) -> None:
+        super().__init__(f"session {session} has ended; the head is {head}")
+        self.session, self.head = session, head
+
+
+class TurnEnded(Refused):
+    """The turn has its outcome already."""
+
+    def __init__(self, turn: str, *, outcome: str) -> None:
+        super().__init__(f"turn {turn} has ended: {outcome}")
+        self.turn, self.outcome = turn, outcome
+
+
+class WrongMove(Refused):
+    """A life cycle does not allow this move."""
+
+    def __init__(self, what: str, *, old: str, new: str) -> None:
+        super().__init__(f"{what} cannot go from {old} to {new}")
+        self.what, self.old, self.new = what, old, new
+
+
+class StoreError(ClewError):
+    """The database refused or failed."""
+
+
+class ConstraintViolated(StoreError):
+    """A constraint of the schema refused a write: a bug above, or a race that lost."""
+
+    def __init__(self, message: str, *, constraint: str) -> None:
+        super().__init__(message)
+        self.constraint = constraint
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached or is shutting down; nothing was stored."""
+
+
+class StoreFull(StoreError):
+    """There is no space left; nothing was stored."""
+
+
+class StoreDamaged(StoreError):
+    """The database file is damaged; nothing was written."""
+
+
+class StoreUnusable(StoreError):
+    """The store cannot be opened; the text says why and what to do."""

@@ -1,0 +1,1 @@
+"""Default plugins; they use hooks only."""

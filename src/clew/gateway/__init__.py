@@ -1,0 +1,1 @@
+"""Chat platforms: the channel contract, routing, delivery."""

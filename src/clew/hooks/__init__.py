@@ -1,0 +1,1 @@
+"""What plugins may implement, and how they are called."""

@@ -1,0 +1,1 @@
+"""The only place that knows SQL: one contract, SQLite and PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The domain transactions: synchronous functions over a transaction, one SQL text for both databases."""

@@ -1,0 +1,1 @@
+"""JSON-RPC framing, methods and events, without I/O."""
