@@ -1,0 +1,116 @@
+# Everything is run from here; `make` alone prints the targets. Needs Python 3.11 or newer and make.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
+# A stamp is newer than the lock and the project file that it was installed from.
+RUN := $(VENV)/.run-installed
+DEV := $(VENV)/.dev-installed
+UV_VERSION := 0.13.9
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+# `make soak NAME`: the words after "soak" are arguments, not targets.
+ifeq (soak,$(firstword $(MAKECMDGOALS)))
+SOAK_ARGS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+ifneq (,$(SOAK_ARGS))
+.PHONY: $(SOAK_ARGS)
+$(SOAK_ARGS): ; @:
+endif
+endif
+
+.PHONY: help chat serve test check format bench soak mutations contracts lock clean
+
+help: ## print this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
+	  printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+chat: $(RUN) ## talk to the agent in this terminal
+	@exec $(BIN)/clew chat
+
+serve: $(RUN) ## run the gateway: channels, API, scheduler
+	@exec $(BIN)/clew serve
+
+test: $(DEV) ## run all tests on SQLite and PostgreSQL, with coverage
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
+
+check: $(DEV) ## formatting, lint, types, import rules, size budgets
+	@echo "ruff format"; $(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
+	@echo "ruff check"; $(BIN)/ruff check --quiet .
+	@echo "basedpyright"; $(BIN)/basedpyright
+	@echo "lint-imports"; $(BIN)/lint-imports > $(VENV)/lint-imports.log || \
+	  { cat $(VENV)/lint-imports.log; exit 1; }
+	@echo "budgets, exports, docs"; $(BIN)/python -m pytest -q -p no:randomly \
+	  tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py
+
+format: $(DEV) ## rewrite the code in the project's format
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(DEV) ## measure, against the numbers to reach
+	@exec $(BIN)/python -m bench
+
+soak: $(DEV) ## make soak NAME: a long run under load and faults
+	@exec $(BIN)/python -m tests.soak $(SOAK_ARGS)
+
+mutations: $(DEV) ## remove each safeguard in turn; a test must notice
+	@exec $(BIN)/python -m tests.mutations
+
+contracts: $(DEV) ## only the contracts of the session lifecycle
+	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --no-cov \
+	  -k "test_s0_ or test_s1_ or test_s2_ or test_s3_ or test_s4_" $(PYTEST_ARGS)
+
+lock: .make/uv-$(UV_VERSION) ## resolve the dependencies anew, to the newest that fit
+	@.make/uv/bin/uv pip compile $(LOCK_OPTIONS) --group build --output-file requirements/run.lock pyproject.toml
+	@.make/uv/bin/uv pip compile $(LOCK_OPTIONS) --group dev --constraint requirements/run.lock \
+	  --output-file requirements/dev.lock pyproject.toml
+	@wc -l requirements/*.lock
+
+# Locks name neither an index nor a host: where packages come from is the installing machine's affair.
+LOCK_OPTIONS := --quiet --no-config --universal --python-version 3.11 --all-extras --upgrade \
+  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+.make/uv-$(UV_VERSION):
+	@mkdir -p .make
+	@$(FIND_PYTHON); "$$python" -m venv .make/uv
+	@.make/uv/bin/python -m pip --disable-pip-version-check --quiet install uv==$(UV_VERSION)
+	@touch $@
+
+clean: ## remove the environment and every cache
+	@rm -rf $(VENV) .make build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage .coverage.*
+	@find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Sets $python to the first interpreter that starts and is new enough; PYTHON=... overrides the search.
+PYTHON ?=
+define FIND_PYTHON
+python=; for name in $(or $(PYTHON),python3 python3.13 python3.12 python3.11 python3.14 python); do \
+  if "$$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then \
+    python="$$name"; break; fi; done; \
+if [ -z "$$python" ]; then \
+  echo "Clew needs Python 3.11 or newer; found: $$(python3 --version 2>&1 || echo none)." >&2; \
+  echo "Install one, or name it: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; fi
+endef
+
+$(BIN)/python:
+	@$(FIND_PYTHON); echo "creating $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(RUN): requirements/run.lock pyproject.toml | $(BIN)/python
+	@echo "installing what Clew needs to run (once)"
+	@$(PIP) install --require-hashes --requirement requirements/run.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The development lock holds the run lock, so one installation serves both.
+$(DEV): requirements/dev.lock requirements/run.lock pyproject.toml | $(BIN)/python
+	@echo "installing what development needs (once)"
+	@$(PIP) install --require-hashes --requirement requirements/dev.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(RUN) $@
