@@ -1,0 +1,65 @@
+"""Fixtures for every test: the databases, the event loop, and how much hypothesis explores."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Where the workers of a run find its PostgreSQL home.
+HOME = "CLEW_TEST_POSTGRES_HOME"
+
+settings.register_profile(
+    "dev", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+# A red run should be the doing of the change at hand; new examples are sought at the desk.
+settings.register_profile("ci", settings.get_profile("dev"), derandomize=True, database=None)
+settings.register_profile("explore", settings.get_profile("dev"), max_examples=5000)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "dev")
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the run's PostgreSQL home: once, in the process that starts the workers."""
+    if hasattr(config, "workerinput"):
+        return
+    stack = ExitStack()
+    config.add_cleanup(stack.close)
+    os.environ[HOME] = str(stack.enter_context(postgres.home()).folder)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> str:
+    """The URL, without a database, of this run's own PostgreSQL; starts it when first asked for."""
+    return postgres.Home(folder=Path(os.environ[HOME])).url()
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> Iterator[str]:
+    """The URL of a fresh, empty PostgreSQL database."""
+    with postgres.database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a fresh, empty store: the test runs once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/clew.db"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
