@@ -56,17 +56,14 @@ def without_secrets(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if name not in SECRETS}
 
 
-class Log:
-    """One JSON line per request that ended, each written with one system call."""
-
-    def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-
-    def append(self, captured: Captured) -> None:
-        os.write(self._fd, json.dumps(as_json(captured)).encode() + b"\n")
-
-    def close(self) -> None:
-        os.close(self._fd)
+def append_log(path: Path, captured: Captured) -> None:
+    """Add a request that ended: one line, written at once, so that it survives any crash."""
+    line = json.dumps(as_json(captured)).encode() + b"\n"
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(fd, line)
+    finally:
+        os.close(fd)
 
 
 def as_json(captured: Captured) -> dict[str, object]:
@@ -84,7 +81,9 @@ def from_json(record: Mapping[str, Any]) -> Captured:
 
 
 def read_log(path: Path) -> list[Captured]:
-    """The requests in the log, in the order in which they ended."""
+    """The requests in the log, in the order in which they ended; none if there is no log yet."""
+    if not path.exists():
+        return []
     return [from_json(json.loads(line)) for line in path.read_text().splitlines()]
 
 

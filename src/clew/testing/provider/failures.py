@@ -123,7 +123,7 @@ ANTHROPIC: dict[FailKind, tuple[int, str, str]] = {
 
 def failure(fail: Fail, request: Request) -> Failure:
     """The status and the body of a failure in the format of the request."""
-    usual = _usual(fail.kind, request)
+    usual = _usual(fail.kind, fail.window, request)
     return Failure(fail.status or usual.status, usual.body if fail.body is None else fail.body)
 
 
@@ -134,11 +134,11 @@ def refusal(format_: Format, message: str, number: int = 0) -> Failure:
     return Failure(400, _openai_body("invalid_request_error", None, message, None))
 
 
-def _usual(kind: FailKind, request: Request) -> Failure:
+def _usual(kind: FailKind, window: int, request: Request) -> Failure:
     words = {
         "model": request.model,
-        "tokens": str(max(request.input_tokens, 8193)),
-        "window": str(min(request.input_tokens - 1, 8192) or 1),
+        "tokens": str(max(request.input_tokens, window + 1)),
+        "window": str(window),
     }
     if request.format == "messages":
         status, type_, message = ANTHROPIC[kind]

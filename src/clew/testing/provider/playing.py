@@ -7,7 +7,7 @@ import json
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.testing.provider import chat
+from clew.testing.provider import chat, messages, responses
 from clew.testing.provider.answers import Answer, Frame, settle
 from clew.testing.provider.failures import PAGE, failure
 from clew.testing.provider.replies import (
@@ -45,7 +45,11 @@ class Renderer(Protocol):
     def error_frame(self, error: Mapping[str, object], /) -> Frame: ...
 
 
-RENDERERS: dict[Format, Renderer] = {"chat": chat}
+RENDERERS: dict[Format, Renderer] = {
+    "chat": chat,
+    "responses": responses,
+    "messages": messages,
+}
 
 
 class Player:
@@ -134,7 +138,7 @@ class Player:
     async def _drone(self, endless: Endless) -> Outcome:
         await self._out.open(EVENTS if self._request.stream else JSON)
         words = " ".join(repeat("again", endless.limit))
-        answer = self._settle(Text(words, chunks=endless.limit))
+        answer = settle(Text(words, chunks=endless.limit), self._request)
         pieces = (frame.data for frame in opening(self._frames(answer), endless.limit))
         for piece in pieces if self._request.stream else repeat(" ", endless.limit):
             await self._out.write(piece)

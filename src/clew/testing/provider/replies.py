@@ -106,13 +106,15 @@ class Fail:
     """
     An error status with the body that the provider of this format really sends.
 
-    ``status`` replaces the usual status of the kind, ``body`` the usual body.
+    ``status`` replaces the usual status of the kind, ``body`` the usual body; ``window`` is the
+    number of tokens that a context overflow tells.
     """
 
     kind: FailKind = "server"
     status: int | None = None
     body: Mapping[str, object] | None = None
     retry_after: float | None = None
+    window: int = 8192
 
 
 @dataclass(frozen=True, slots=True)

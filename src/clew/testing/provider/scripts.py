@@ -77,7 +77,8 @@ def within(window: int, script: Script) -> Script:
     """A model with a context window: more tokens than that are answered with an overflow."""
 
     def limited(request: Request) -> Reply:
-        return Fail("context_overflow") if request.input_tokens > window else script(request)
+        overflow = request.input_tokens > window
+        return Fail("context_overflow", window=window) if overflow else script(request)
 
     return limited
 
