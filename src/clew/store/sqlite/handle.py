@@ -1,0 +1,96 @@
+"""The transaction handle that a job gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, LiteralString
+
+import apsw
+
+from clew.clock import Clock, to_millis
+from clew.errors import StoreError, StoreUnavailable
+from clew.store.sqlite.dialect import expand
+from clew.store.sqlite.failures import translated
+
+if TYPE_CHECKING:
+    from clew.store.contract import Row, Value
+    from clew.store.sqlite.owners import Owners
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a job can ask for besides the database."""
+
+    clock: Clock
+    owners: Owners
+
+
+class SqliteTx:
+    """
+    ``Tx`` on one connection.
+
+    ``run`` without arguments also takes a script of several statements. After SQLite has rolled the
+    transaction back by itself every further call raises: it would be committed on its own.
+    """
+
+    __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "topics", "void")
+
+    def __init__(
+        self, connection: apsw.Connection, cursor: apsw.Cursor, surroundings: Surroundings
+    ) -> None:
+        self._connection = connection
+        self._cursor = cursor
+        self._surroundings = surroundings
+        self._now: int | None = None
+        #: What the job wants to be told after its commit.
+        self.topics: set[str] = set()
+        #: The error that made SQLite end the transaction.
+        self.void: StoreError | None = None
+
+    @property
+    def now(self) -> int:
+        if self._now is None:
+            self._now = to_millis(self._surroundings.clock.now())
+        return self._now
+
+    def run(self, sql: LiteralString, *args: Value) -> int:
+        self._rows(sql, args)
+        return self._connection.changes()
+
+    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+        self._refuse_if_void()
+        try:
+            cursor = self._cursor.execute(expand(sql), args)
+            row = cursor.fetchone()
+            if row is not None and not cursor.is_readonly:
+                # A foreign key is checked when RETURNING has given its last row, not before.
+                cursor.fetchall()
+        except apsw.Error as error:
+            raise self._noted(error) from error
+        return row
+
+    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        return self._rows(sql, args)
+
+    def alive(self, owner: str) -> bool:
+        return self._surroundings.owners.alive(owner)
+
+    def wake(self, topic: str) -> None:
+        self.topics.add(topic)
+
+    def _rows(self, sql: LiteralString, args: tuple[Value, ...]) -> list[Row]:
+        self._refuse_if_void()
+        try:
+            return self._cursor.execute(expand(sql), args).fetchall()
+        except apsw.Error as error:
+            raise self._noted(error) from error
+
+    def _noted(self, error: apsw.Error) -> StoreError:
+        ours = translated(error, self._connection)
+        if not self._connection.in_transaction:
+            self.void = ours
+        return ours
+
+    def _refuse_if_void(self) -> None:
+        if self.void is not None:
+            raise StoreUnavailable("the transaction was rolled back") from self.void

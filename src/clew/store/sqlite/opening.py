@@ -1,0 +1,182 @@
+"""Connections to the file, and every reason not to open it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from clew.errors import StoreUnusable
+from clew.store.sqlite.failures import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Older ones can corrupt a WAL file that several connections use.
+OLDEST_SQLITE = (3, 51, 3)
+#: How long anybody waits for a lock that another process holds, in seconds.
+PATIENCE = 10.0
+#: The write-ahead log is cut to this size, in bytes.
+JOURNAL_LIMIT = 64 * 1024 * 1024
+
+_MAGIC = b"SQLite format 3\0"
+_NO_DATABASE = "{} is not a database: move it away, or name another file"
+_NETWORK = frozenset(
+    "nfs nfs4 cifs smb2 smb3 smbfs 9p afs ceph glusterfs lustre gpfs beegfs orangefs davfs ocfs2 "
+    "fuse.sshfs fuse.glusterfs fuse.ceph fuse.s3fs fuse.rclone fuse.davfs2 fuse.smbnetfs "
+    "fuse.juicefs fuse.gcsfuse fuse.goofys vboxsf".split()
+)
+
+
+def filesystem_of(path: Path) -> str:
+    """The type of the file system that holds ``path`` (``ext4``, ``nfs4``, …); empty if unknown."""
+    mounts = Path("/proc/self/mountinfo")
+    if not mounts.exists():
+        return ""
+    where = path.resolve()
+    best, kind = -1, ""
+    for line in mounts.read_text().splitlines():
+        fields, _, source = line.partition(" - ")
+        point = Path(re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields.split()[4]))
+        # A later mount covers an earlier one at the same place.
+        if where.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), source.split()[0]
+    return kind
+
+
+def prepare(
+    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = filesystem_of
+) -> None:
+    """
+    See to it that ``path`` is a file that a store can use; create it if it is not there.
+
+    :raises StoreUnusable: if it cannot be one; then nothing was written
+    """
+    refuse_old_sqlite(apsw.sqlite_lib_version())
+    for place in (path, run_dir):
+        _refuse_network(place, filesystem_of(place))
+    _refuse_what_is_no_database(path)
+    for place in (path, path.parent, run_dir):
+        _refuse_read_only(place)
+    for folder in (path.parent, run_dir):
+        _make_private(folder)
+    # Created by us, since the log and the shared memory take over the mode of the file.
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """
+    The connection that writes, to a prepared file, which is in WAL mode from now on.
+
+    :raises StoreUnusable: if SQLite refuses the file
+    """
+    connection: apsw.Connection | None = None
+    try:
+        connection = connect(path, reader=False)
+        _enter_wal(connection, path)
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, apsw.NotADBError):
+            raise StoreUnusable(_NO_DATABASE.format(path)) from error
+        if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError)):
+            raise StoreUnusable(f"{path} cannot be opened for writing: {error}") from error
+        if isinstance(error, apsw.Error):
+            raise translated(error) from error
+        raise
+    return connection
+
+
+def connect(path: Path, *, reader: bool) -> apsw.Connection:
+    """A connection as the store wants it; a reader's cannot write."""
+    connection = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=512
+    )
+    connection.set_busy_timeout(int(PATIENCE * 1000))
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+    connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+    for pragma in _pragmas(reader=reader):
+        connection.execute(f"PRAGMA {pragma}").fetchall()
+    return connection
+
+
+def refuse_old_sqlite(version: str) -> None:
+    """:raises StoreUnusable: for an SQLite that can corrupt the store"""
+    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
+        raise StoreUnusable(f"SQLite {version} is too old, {oldest} is needed: upgrade apsw")
+
+
+def _pragmas(*, reader: bool) -> list[str]:
+    pragmas = [
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "recursive_triggers = OFF",
+        "temp_store = MEMORY",
+        f"journal_size_limit = {JOURNAL_LIMIT}",
+        "cache_size = -8000",
+        # The writer thread decides when: after the callers have their answers.
+        "wal_autocheckpoint = 0",
+    ]
+    if sys.platform == "darwin":
+        pragmas += ["fullfsync = ON", "checkpoint_fullfsync = ON"]
+    if reader:
+        pragmas += ["query_only = ON"]
+    return pragmas
+
+
+def _refuse_network(path: Path, kind: str) -> None:
+    if kind in _NETWORK:
+        raise StoreUnusable(
+            f"{path} is on a network file system ({kind}), where SQLite can lose data: "
+            "put the store on a local disk, or use PostgreSQL"
+        )
+
+
+def _refuse_what_is_no_database(path: Path) -> None:
+    if path.exists() and not path.is_file():
+        raise StoreUnusable(f"{path} is not a file: name a file for the store")
+    try:
+        head = path.open("rb").read(len(_MAGIC)) if path.exists() else b""
+    except OSError as error:
+        raise StoreUnusable(f"{path} cannot be read ({error.strerror}): check its owner") from error
+    if head not in (b"", _MAGIC):
+        raise StoreUnusable(_NO_DATABASE.format(path))
+
+
+def _make_private(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnusable(f"the folder {folder} cannot be made: {error.strerror}") from error
+
+
+def _refuse_read_only(place: Path) -> None:
+    if place.exists() and not os.access(place, os.W_OK):
+        raise StoreUnusable(
+            f"{place} cannot be written by this user: change its owner or mode, "
+            "or name another place for the store"
+        )
+
+
+def _enter_wal(connection: apsw.Connection, path: Path) -> None:
+    # Two that enter at once get "busy" without the usual wait, so we wait here.
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            ((mode,),) = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            break
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise StoreUnusable(
+            f"{path} refuses the WAL mode (it stays in {mode!r}): put the store on a local disk "
+            "that can map shared memory"
+        )

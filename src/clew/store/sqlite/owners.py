@@ -1,0 +1,105 @@
+"""Which processes live: each owner holds a lock on ``run/<owner>.lock`` until it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import re
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# flock, not fcntl locks: those vanish when any descriptor of the file is closed in this process.
+_HELD: set[int] = set()
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
+
+
+def _let_go_in_child() -> None:
+    # A forked child shares the lock through its copy of the descriptor and would keep its parent
+    # alive. Closing the copy does not release the parent's lock; LOCK_UN here would.
+    for descriptor in _HELD:
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+    _HELD.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_in_child)
+
+
+class Owners:
+    """The lock files in one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mine: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def alive(self, owner: str) -> bool:
+        """Whether ``owner`` holds its lock; never waits and creates nothing."""
+        return owner in self._mine or not _is_free(self._path(owner))
+
+    def register(self, owner: str) -> None:
+        """Hold the lock of ``owner``, a name never used before; clear away what the dead left."""
+        with self._lock:
+            if owner in self._mine:
+                return
+            self._sweep()
+            self._mine[owner] = _locked_file(self._path(owner))
+
+    def release(self) -> None:
+        """Let go of every lock held through this object."""
+        with self._lock:
+            for owner, descriptor in self._mine.items():
+                self._path(owner).unlink(missing_ok=True)
+                _close(descriptor)
+            self._mine.clear()
+
+    def _path(self, owner: str) -> Path:
+        if not _NAME.fullmatch(owner):
+            raise ValueError(f"{owner!r} is no name of an owner")
+        return self._folder / f"{owner}.lock"
+
+    def _sweep(self) -> None:
+        # A name is used once, so a free lock stays free: nobody can lose a lock to this.
+        for path in self._folder.glob("*.lock"):
+            if _is_free(path):
+                path.unlink(missing_ok=True)
+
+
+def _locked_file(path: Path) -> int:
+    # Locked under another name first: under its own, the file is never there without its lock.
+    unborn = path.with_suffix(".new")
+    descriptor = os.open(unborn, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        unborn.rename(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    _HELD.add(descriptor)
+    return descriptor
+
+
+def _is_free(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return True
+    try:
+        # Shared, so that two who ask at once do not take each other for the owner.
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _close(descriptor: int) -> None:
+    # Released by hand: a child between fork and exec may still hold a copy.
+    _HELD.discard(descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)

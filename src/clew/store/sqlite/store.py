@@ -1,0 +1,119 @@
+"""The store on one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from clew.clock import SystemClock
+from clew.errors import StoreFull, StoreUnavailable
+from clew.store.contract import Store, Tx
+from clew.store.sqlite.changes import Changes
+from clew.store.sqlite.handle import Surroundings
+from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.opening import open_writer, prepare
+from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.readers import Readers
+from clew.store.sqlite.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    import apsw
+
+    from clew.clock import Clock
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_READERS = 4
+#: With less room than this a write may fail at any moment.
+_ROOM = 1024 * 1024
+
+
+async def open_sqlite(path: Path, *, run_dir: Path, clock: Clock | None = None) -> SqliteStore:
+    """
+    Open the store in the file ``path``, which is made if it is not there.
+
+    :param run_dir: where the owners of this file prove that they live; the same for all processes
+    :raises StoreUnusable: if it cannot be opened; nothing was written, and the text says what to do
+    :raises StoreUnavailable: if others kept it locked
+    """
+    await asyncio.to_thread(prepare, path, run_dir=run_dir)
+    connection = await asyncio.to_thread(open_writer, path)
+    return SqliteStore(path, connection, Owners(run_dir), clock or SystemClock())
+
+
+class SqliteStore(Store):
+    """
+    One writer thread with group commit, a few reader threads.
+
+    A call that is cancelled before its job has begun does not run; one that has begun may commit.
+    """
+
+    def __init__(
+        self, path: Path, connection: apsw.Connection, owners: Owners, clock: Clock
+    ) -> None:
+        """Take over ``connection``, open for writing; use ``open_sqlite``."""
+        self._path = path
+        self._file = os.stat(path).st_ino
+        self._owners = owners
+        surroundings = Surroundings(clock, owners)
+        self._changes = Changes(on_first=self._nudge)
+        self._readers = Readers(path, surroundings, most=_READERS)
+        self._writer = Writer(path, connection, surroundings, self._changes)
+        self._writer.start()
+
+    async def write(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        waiting = Job(job, args, kwargs)
+        self._writer.submit(waiting)
+        return await waiting.future
+
+    async def read(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        waiting = Job(job, args, kwargs)
+        self._readers.submit(waiting)
+        return await waiting.future
+
+    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+        return self._changes.listen()
+
+    async def register(self, owner: str) -> None:
+        await asyncio.to_thread(self._owners.register, owner)
+
+    async def check(self) -> None:
+        await self.write(_touch)  # takes the lock, and commits without a page
+        await self.read(_touch)
+        await asyncio.to_thread(self._check_file)
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        # The readers first: the last connection writes the log back.
+        self._readers.close()
+        self._writer.close()
+        self._owners.release()
+
+    def _nudge(self) -> None:
+        self._writer.nudge()
+
+    def _check_file(self) -> None:
+        try:
+            here = os.stat(self._path).st_ino
+        except OSError as error:
+            raise StoreUnavailable(f"{self._path} is gone: {error.strerror}") from error
+        if here != self._file:
+            raise StoreUnavailable(f"{self._path} was replaced by another file: restart")
+        space = os.statvfs(self._path)
+        if space.f_bavail * space.f_frsize < _ROOM:
+            raise StoreFull(f"there is no space left beside {self._path}")
+
+
+def _touch(t: Tx) -> None:
+    t.one("SELECT count(*) FROM sqlite_schema")
