@@ -1,0 +1,79 @@
+"""Entries: what was said, numbered and chained."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.ids import ConversationId, EntryId, SessionId, TurnId
+
+#: The ``prev_hash`` of a conversation's first entry.
+GENESIS = bytes(32)
+
+
+class EntryKind(enum.Enum):
+    MESSAGE = "message"  #: part of the context
+    ATTEMPT = "attempt"  #: a model request that failed or was cut: outside the context
+    EVENT = "event"  #: something that happened: outside the context
+
+
+class Role(enum.Enum):
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """An entry before it has a number."""
+
+    id: EntryId
+    kind: EntryKind = EntryKind.MESSAGE
+    role: Role | None
+    #: What a person reads and search finds.
+    text: str
+    #: Ids of the tool calls that this message asks for, and of those that it answers.
+    calls: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    #: Names the shape of ``message``, for example ``pydantic-ai/2``.
+    format: str
+    #: The message as JSON, stored and hashed to the letter.
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One numbered thing in a conversation's log."""
+
+    conversation_id: ConversationId
+    seq: int
+    id: EntryId
+    session_id: SessionId
+    turn_id: TurnId | None
+    kind: EntryKind
+    role: Role | None
+    text: str
+    calls: tuple[str, ...]
+    answers: tuple[str, ...]
+    format: str
+    message: str
+    created_at: datetime
+    prev_hash: bytes
+    hash: bytes
+
+
+def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
+    """
+    sha256 over the hash of the entry before and this entry's fields as compact JSON.
+
+    ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers (each as
+    stored JSON), format, message, created_at in milliseconds.
+    """
+    body = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(prev_hash + body.encode()).digest()

@@ -1,0 +1,21 @@
+"""Leases: the right to write to one conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.ids import ConversationId, OwnerId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """Held by one owner; ``fence`` rises with each new owner, and every write names both."""
+
+    conversation_id: ConversationId
+    owner: OwnerId
+    fence: int
+    expires_at: datetime

@@ -1,0 +1,57 @@
+"""Sessions: views on a conversation's log that fit a context window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.ids import ConversationId, SessionId
+
+# Why a session was opened or ended. The reason of a rotation is both: it becomes the closed head's
+# end_reason unless it has one already, and stays as the successor's opened_by.
+START = "start"
+COMPRESSION = "compression"
+RESTORE = "restore"
+REWIND = "rewind"
+REOPEN = "reopen"
+BRANCH = "branch"
+IMPORT = "import"
+RESET = "reset"
+IDLE = "idle"
+DAILY = "daily"
+TUI_CLOSE = "tui_close"
+USER_EXIT = "user_exit"
+ORPHANED_COMPRESSION = "orphaned_compression"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Session:
+    """A base plus every message appended since it opened."""
+
+    id: SessionId
+    conversation_id: ConversationId
+    #: The session that this one continues after a rotation.
+    predecessor: SessionId | None
+    opened_at: datetime
+    opened_by: str
+    #: The last seq before it opened: its own entries are those above.
+    opened_seq: int
+    #: Rendered once when it opened, passed to the model as stored.
+    instructions: str | None
+    ended_at: datetime | None
+    end_reason: str | None
+
+    @property
+    def open(self) -> bool:
+        return self.ended_at is None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """What a rotation expects to find: the current session and the last seq of the log."""
+
+    session: SessionId
+    last_seq: int

@@ -1,0 +1,22 @@
+"""Text as every database and every JSON reader can hold it."""
+
+from __future__ import annotations
+
+import re
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def storable(text: str) -> str:
+    """
+    The text with NUL and lone surrogates replaced by U+FFFD.
+
+    PostgreSQL holds no NUL in TEXT, and no lone surrogate can be encoded in UTF-8.
+    """
+    return _UNSTORABLE.sub(REPLACEMENT, text)
+
+
+def shorten(text: str, limit: int) -> str:
+    """At most ``limit`` characters, the last of them an ellipsis where something was cut."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"

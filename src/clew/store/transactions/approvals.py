@@ -1,0 +1,126 @@
+"""Approvals: asked, answered once, or expired."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.approval import MOVES, Approval, ApprovalState
+from clew.core.moves import check_move
+from clew.errors import NotFound
+from clew.store.transactions import rows
+from clew.store.transactions.leases import hold
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from clew.core.ids import ApprovalId, ConversationId
+    from clew.core.journal import CallKey
+    from clew.core.lease import Lease
+    from clew.core.route import RouteKey
+    from clew.store.contract import Tx
+
+
+def ask(
+    t: Tx,
+    lease: Lease,
+    key: CallKey,
+    *,
+    approval: ApprovalId,
+    tool: str,
+    args: str,
+    route: RouteKey | None,
+    expires_in: timedelta,
+) -> Approval:
+    """
+    Store the question whether a call may run. Asking again for the same call returns the first question.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    hold(t, lease)
+    t.run(
+        """
+        INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
+                              expires_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
+        ON CONFLICT (turn_id, step, call_id) DO NOTHING
+        """,
+        approval,
+        lease.conversation_id,
+        key.turn_id,
+        key.step,
+        key.call_id,
+        tool,
+        args,
+        route,
+        t.now,
+        t.now + int(expires_in.total_seconds() * 1000),
+    )
+    t.wake(lease.conversation_id)
+    row = t.one(
+        f"{rows.APPROVAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
+    assert row is not None
+    return rows.approval(row)
+
+
+def answer(
+    t: Tx,
+    approval: ApprovalId,
+    state: ApprovalState,
+    *,
+    answered_by: str | None,
+    note: str | None = None,
+) -> Approval:
+    """
+    Answer a question; needs no lease. The first answer stays, a late one changes nothing.
+
+    :raises NotFound: if there is no such approval
+    :raises WrongMove: if it was answered or has expired
+    """
+    found = get_approval(t, approval)
+    check_move("approval", MOVES, found.state, state)
+    changed = t.run(
+        """
+        UPDATE approval SET state = $2, answered_at = $3, answered_by = $4, note = $5
+        WHERE id = $1 AND state = 'open'
+        """,
+        approval,
+        state.value,
+        t.now,
+        answered_by,
+        note,
+    )
+    after = get_approval(t, approval)
+    if not changed:
+        # Somebody answered between our look and our write.
+        check_move("approval", MOVES, after.state, state)
+    t.wake(after.conversation_id)
+    return after
+
+
+def get_approval(t: Tx, approval: ApprovalId) -> Approval:
+    """:raises NotFound: if there is no such approval"""
+    row = t.one(f"{rows.APPROVAL} WHERE id = $1", approval)
+    if row is None:
+        raise NotFound("approval", approval)
+    return rows.approval(row)
+
+
+def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
+    """The unanswered questions of a conversation, oldest first."""
+    found = t.all(
+        f"{rows.APPROVAL} WHERE conversation_id = $1 AND state = 'open' ORDER BY asked_at, id",
+        conversation,
+    )
+    return [rows.approval(row) for row in found]
+
+
+def expired_approvals(t: Tx) -> list[Approval]:
+    """The unanswered questions whose time is over."""
+    found = t.all(
+        f"{rows.APPROVAL} WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at", t.now
+    )
+    return [rows.approval(row) for row in found]

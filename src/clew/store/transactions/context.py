@@ -1,0 +1,128 @@
+"""The context: what the model is sent, read from the head session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core.base import Base, Range, extended
+from clew.core.entry import EntryKind
+from clew.errors import NotFound
+from clew.store.transactions.sessions import get_base, get_head, get_session
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, SessionId
+    from clew.core.session import Session
+    from clew.store.contract import Row, Tx
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContextMessage:
+    """One message of a context, as stored."""
+
+    #: Its place in the log; ``None`` for a literal of the base.
+    seq: int | None
+    format: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Context:
+    """A session and its messages: the base, then what was said since it opened."""
+
+    session: Session
+    #: The last seq of the log when this was read.
+    last_seq: int
+    messages: tuple[ContextMessage, ...]
+
+
+def head_context(t: Tx, conversation: ConversationId) -> Context:
+    """
+    The context of the current session.
+
+    :raises NotFound: if there is no such conversation
+    """
+    session = get_head(t, conversation)
+    base = get_base(t, session.id)
+    last_seq = _last_seq(t, conversation)
+    return Context(
+        session=session,
+        last_seq=last_seq,
+        messages=_messages(
+            t, conversation, extended(base, opened_seq=session.opened_seq, last_seq=last_seq)
+        ),
+    )
+
+
+def _last_seq(t: Tx, conversation: ConversationId) -> int:
+    row = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+    if row is None:
+        raise NotFound("conversation", conversation)
+    return row[0]
+
+
+def _messages(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
+    messages: list[ContextMessage] = []
+    for item in base:
+        if isinstance(item, Range):
+            messages += messages_between(t, conversation, first=item.first, last=item.last)
+        else:
+            messages.append(ContextMessage(seq=None, format=item.format, message=item.message))
+    return tuple(messages)
+
+
+def messages_between(
+    t: Tx, conversation: ConversationId, *, first: int, last: int
+) -> list[ContextMessage]:
+    """The messages of ``first..last``; attempts and events are no part of a context."""
+    found: list[Row] = t.all(
+        """
+        SELECT seq, format, message FROM entry
+        WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 AND kind = $4 ORDER BY seq
+        """,
+        conversation,
+        first,
+        last,
+        EntryKind.MESSAGE.value,
+    )
+    return [ContextMessage(seq=seq, format=form, message=message) for seq, form, message in found]
+
+
+def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
+    """
+    The whole context as it was right after entry ``seq``, as a base; ``seq`` 0 is the beginning.
+
+    Read from the session in which that entry was appended, so that a point before a compaction gives the
+    messages themselves and not their summary.
+    """
+    row = t.one(
+        """
+        SELECT id, opened_seq FROM session
+        WHERE conversation_id = $1 AND opened_seq < $2 AND id = (
+            SELECT session_id FROM entry WHERE conversation_id = $1 AND seq = $2
+        )
+        """,
+        conversation,
+        seq,
+    )
+    if row is None:
+        return _first_base(t, conversation)
+    return extended(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
+
+
+def _first_base(t: Tx, conversation: ConversationId) -> Base:
+    row = t.one(
+        "SELECT id FROM session WHERE conversation_id = $1 AND predecessor IS NULL", conversation
+    )
+    return () if row is None else get_base(t, row[0])
+
+
+def session_base(t: Tx, session: SessionId) -> Base:
+    """The whole context of a session as a base: its own base and every entry appended in it."""
+    found = get_session(t, session)
+    row = t.one(
+        "SELECT opened_seq FROM session WHERE predecessor = $1",
+        session,
+    )
+    last_seq = _last_seq(t, found.conversation_id) if row is None else row[0]
+    return extended(get_base(t, session), opened_seq=found.opened_seq, last_seq=last_seq)

@@ -1,0 +1,189 @@
+"""Conversations and routes: opening, finding, naming, moving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core import base as bases
+from clew.core import session as reasons
+from clew.core.conversation import Conversation, TitledBy
+from clew.core.ids import ConversationId, SessionId, looks_like_id
+from clew.core.route import RouteKey, local_route
+from clew.errors import NotFound, TitleTaken
+from clew.store.transactions import rows
+from clew.store.transactions.sessions import insert_session
+
+if TYPE_CHECKING:
+    from clew.core.base import Base
+    from clew.core.ids import SessionIds
+    from clew.core.scope import Scope
+    from clew.store.contract import Tx
+
+
+def open_conversation(
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    scope: Scope,
+    session_ids: SessionIds,
+    base: Base = bases.EMPTY,
+    opened_by: str = reasons.START,
+    origin: str | None = None,
+    origin_seq: int | None = None,
+    adhoc: bool = False,
+    instructions: str | None = None,
+) -> SessionId:
+    """
+    Store a conversation with its first session, and return that session's id.
+
+    Repeating it with the same id changes nothing and returns the first session again.
+    """
+    inserted = t.run(
+        """
+        INSERT INTO conversation (id, scope, origin, origin_seq, adhoc, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING
+        """,
+        conversation,
+        scope,
+        origin,
+        origin_seq,
+        int(adhoc),
+        t.now,
+    )
+    if not inserted:
+        return _first_session(t, conversation)
+    t.run("INSERT INTO lease (conversation_id, updated_at) VALUES ($1, $2)", conversation, t.now)
+    session = insert_session(
+        t,
+        conversation,
+        predecessor=None,
+        opened_by=opened_by,
+        opened_seq=0,
+        base=base,
+        operation=conversation,
+        session_ids=session_ids,
+        instructions=instructions,
+    )
+    t.run("INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)", conversation, session)
+    t.wake(conversation)
+    return session
+
+
+def _first_session(t: Tx, conversation: ConversationId) -> SessionId:
+    row = t.one("SELECT id FROM session WHERE operation = $1", conversation)
+    if row is None:
+        raise NotFound("conversation", conversation)
+    return SessionId(row[0])
+
+
+def route_target(t: Tx, route: RouteKey) -> ConversationId | None:
+    """The conversation that a route resolves to, kept from moving until the commit."""
+    row = t.one("SELECT conversation_id FROM route WHERE key = $1 @SHARE", route)
+    return None if row is None else ConversationId(row[0])
+
+
+def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
+    """Make an unknown route resolve to a conversation; ``False`` if it resolves to one already."""
+    return bool(
+        t.run(
+            """
+            INSERT INTO route (key, conversation_id, moved_at) VALUES ($1, $2, $3)
+            ON CONFLICT (key) DO NOTHING
+            """,
+            route,
+            conversation,
+            t.now,
+        )
+    )
+
+
+def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> ConversationId | None:
+    """
+    Make a route resolve to a conversation; the one that it resolved to before.
+
+    Waits for every ``accept`` that has read the route, so that no message lands in a conversation that
+    was just left.
+    """
+    if claim_route(t, route, conversation):
+        return None
+    row = t.one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)
+    before = None if row is None else ConversationId(row[0])
+    if before != conversation:
+        t.run(
+            "UPDATE route SET conversation_id = $2, moved_at = $3 WHERE key = $1",
+            route,
+            conversation,
+            t.now,
+        )
+    return before
+
+
+def routes_of(t: Tx, conversation: ConversationId) -> list[RouteKey]:
+    """The routes that resolve to a conversation, in the order of their keys."""
+    found = t.all("SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation)
+    return [RouteKey(row[0]) for row in found]
+
+
+def resolve(t: Tx, name: str) -> ConversationId:
+    """
+    What a person or program means by a name: a conversation id, any of its session ids, a route or a NAME.
+
+    :raises NotFound: if it means nothing
+    """
+    for sql, value in (
+        ("SELECT conversation_id FROM head WHERE conversation_id = $1", name),
+        ("SELECT h.conversation_id FROM session s "
+         "JOIN head h ON h.conversation_id = s.conversation_id WHERE s.id = $1", name),
+        ("SELECT conversation_id FROM route WHERE key = $1", _route_key(name)),
+    ):  # fmt: skip
+        if row := t.one(sql, value):
+            return ConversationId(row[0])
+    raise NotFound("conversation", name)
+
+
+def _route_key(name: str) -> str:
+    if name.startswith("agent:") or looks_like_id(name) or not name.isprintable() or not name:
+        return name
+    return local_route(name[:200]).key
+
+
+def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:
+    """:raises NotFound: if there is no such conversation"""
+    row = t.one(f"{rows.CONVERSATION} WHERE c.id = $1", conversation)
+    if row is None:
+        raise NotFound("conversation", conversation)
+    return rows.conversation(row)
+
+
+def rename(
+    t: Tx, conversation: ConversationId, title: str | None, *, titled_by: TitledBy = TitledBy.PERSON
+) -> bool:
+    """
+    Give a title, or take it away; ``False`` if an automatic title met one that a person gave.
+
+    :raises NotFound: if there is no such conversation
+    :raises TitleTaken: if another conversation of the same scope has it
+    """
+    found = get_conversation(t, conversation)
+    if titled_by is TitledBy.MODEL and found.titled_by is TitledBy.PERSON:
+        return False
+    if title is not None and _taken(t, found, title):
+        raise TitleTaken(title)
+    t.run(
+        "UPDATE conversation SET title = $2, titled_by = $3 WHERE id = $1",
+        conversation,
+        title,
+        None if title is None else titled_by.value,
+    )
+    t.wake(conversation)
+    return True
+
+
+def _taken(t: Tx, found: Conversation, title: str) -> bool:
+    row = t.one(
+        "SELECT id FROM conversation WHERE scope = $1 AND title = $2 AND id <> $3",
+        found.scope,
+        title,
+        found.id,
+    )
+    return row is not None

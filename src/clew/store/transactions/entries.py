@@ -1,0 +1,138 @@
+"""Entries: appending to the log, and reading it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clew.core.entry import GENESIS, Draft, Entry, chain_hash
+from clew.errors import SessionEnded
+from clew.store.transactions import rows
+from clew.store.transactions.leases import take_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.ids import ConversationId, SessionId, TurnId
+    from clew.core.lease import Lease
+    from clew.store.contract import Tx
+
+_COMPACT = (",", ":")
+
+
+def append(
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    drafts: Sequence[Draft],
+    *,
+    turn: TurnId | None = None,
+) -> list[Entry]:
+    """
+    Append to the head session, all or nothing, and return the entries with their numbers.
+
+    Repeating it with the same entry ids appends nothing and returns the first entries.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries; names the head
+    """
+    if not drafts:
+        return []
+    if done := _stored(t, drafts):
+        return done
+    seq = take_numbers(t, lease, len(drafts))
+    _check_open(t, lease.conversation_id, session)
+    prev_hash = last_hash(t, lease.conversation_id, seq)
+    entries: list[Entry] = []
+    for draft in drafts:
+        seq += 1
+        entry = _insert(t, lease.conversation_id, seq, draft, session, turn, prev_hash)
+        prev_hash = entry.hash
+        entries.append(entry)
+    t.wake(lease.conversation_id)
+    return entries
+
+
+def _stored(t: Tx, drafts: Sequence[Draft]) -> list[Entry]:
+    first = t.one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
+    if first is None:
+        return []
+    return entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
+
+
+def _check_open(t: Tx, conversation: ConversationId, session: SessionId) -> None:
+    # After the lease row is locked: whoever ends a session holds it too.
+    row = t.one(
+        """
+        SELECT h.session_id, s.ended_at
+        FROM head h JOIN session s ON s.id = h.session_id WHERE h.conversation_id = $1
+        """,
+        conversation,
+    )
+    assert row is not None
+    if row[0] != session or row[1] is not None:
+        raise SessionEnded(session, head=row[0])
+
+
+def last_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:
+    """The hash of one entry; ``GENESIS`` for seq 0."""
+    row = t.one("SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
+    return GENESIS if row is None else bytes(row[0])
+
+
+def _insert(
+    t: Tx,
+    conversation: ConversationId,
+    seq: int,
+    draft: Draft,
+    session: SessionId,
+    turn: TurnId | None,
+    prev_hash: bytes,
+) -> Entry:
+    fields = (
+        conversation,
+        seq,
+        draft.id,
+        session,
+        turn,
+        draft.kind.value,
+        None if draft.role is None else draft.role.value,
+        draft.text,
+        json.dumps(draft.calls, separators=_COMPACT),
+        json.dumps(draft.answers, separators=_COMPACT),
+        draft.format,
+        draft.message,
+        t.now,
+    )
+    row = (*fields, prev_hash, chain_hash(prev_hash, fields))
+    t.run(
+        """
+        INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
+                           format, message, created_at, prev_hash, hash)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        """,
+        *row,
+    )
+    return rows.entry(row)
+
+
+def entries_between(t: Tx, conversation: ConversationId, *, first: int, last: int) -> list[Entry]:
+    """The entries ``first..last``, both included, in order."""
+    found = t.all(
+        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq",
+        conversation,
+        first,
+        last,
+    )
+    return [rows.entry(row) for row in found]
+
+
+def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int) -> list[Entry]:
+    """At most ``limit`` entries whose seq is above ``after``, in order."""
+    found = t.all(
+        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
+        conversation,
+        after,
+        limit,
+    )
+    return [rows.entry(row) for row in found]

@@ -1,0 +1,284 @@
+"""The inbox: accepting an input, and what stands in a conversation's line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis, to_millis
+from clew.core.double_text import DoubleText, window_closes
+from clew.core.ids import ConversationId, InboxId
+from clew.core.inbox import Accepted, Input, InboxItem, InboxKind, InboxOutcome
+from clew.core.route import Route
+from clew.core.scope import scope_of
+from clew.core.turn import Stop
+from clew.errors import NotFound
+from clew.store.transactions import rows
+from clew.store.transactions.conversations import claim_route, open_conversation, route_target
+from clew.store.transactions.stops import request_stop, unfinished_turn
+
+if TYPE_CHECKING:
+    from clew.core.ids import SessionIds
+    from clew.core.turn import Turn
+    from clew.store.contract import Tx
+
+#: A delivered event stays known this long after its conversation was deleted.
+DEDUPE_DAYS = 30
+
+_STOPS = {DoubleText.INTERRUPT: Stop.INTERRUPT, DoubleText.ROLLBACK: Stop.ROLLBACK}
+
+
+def accept(
+    t: Tx,
+    item: Input,
+    *,
+    target: Route | ConversationId,
+    new_conversation: ConversationId,
+    session_ids: SessionIds,
+) -> Accepted:
+    """
+    Store an input before it is acknowledged.
+
+    A route that resolves to nothing yet gets a conversation (``new_conversation``). A message whose rule is
+    ``reject`` ends as rejected while a turn is unfinished or others wait; ``interrupt`` and ``rollback`` ask the
+    running turn to stop. Repeating it with the same inbox id or event stores nothing and returns what became of the
+    first.
+
+    :raises NotFound: if the conversation given by id does not exist
+    """
+    if before := _accepted(t, item.id, duplicate=False) or _known_event(t, item):
+        return before
+    conversation = _target(t, target, new_conversation, session_ids)
+    if first := _claim_event(t, item, conversation):
+        return first
+    ahead = _open_items(t, conversation)
+    turn = unfinished_turn(t, conversation)
+    outcome = _outcome(item, busy=turn is not None or ahead > 0)
+    _insert(t, item, conversation, target, outcome)
+    if turn is not None and outcome is None and item.double_text in _STOPS:
+        request_stop(t, turn.id, _STOPS[item.double_text])
+    t.wake(conversation)
+    return Accepted(
+        inbox_id=item.id,
+        conversation_id=conversation,
+        duplicate=False,
+        position=ahead,
+        outcome=outcome,
+    )
+
+
+def _accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
+    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
+    if row is None:
+        return None
+    found = rows.inbox_item(row)
+    return Accepted(
+        inbox_id=found.id,
+        conversation_id=found.conversation_id,
+        duplicate=duplicate,
+        position=_open_items(t, found.conversation_id, before=found.n),
+        outcome=found.outcome,
+    )
+
+
+def _target(
+    t: Tx, target: Route | ConversationId, new: ConversationId, session_ids: SessionIds
+) -> ConversationId:
+    if isinstance(target, str):
+        # Shared with other inputs, exclusive with a delete: nothing lands in what is going.
+        if t.one("SELECT conversation_id FROM head WHERE conversation_id = $1 @SHARE", target):
+            return target
+        raise NotFound("conversation", target)
+    if claim_route(t, target.key, new):
+        open_conversation(t, new, scope=scope_of(target), session_ids=session_ids)
+        return new
+    found = route_target(t, target.key)
+    if found is None:
+        # The route was deleted between the two statements: it is free again.
+        return _target(t, target, new, session_ids)
+    return found
+
+
+def event_key(event: tuple[str, str, str]) -> bytes:
+    """sha256 of (channel, account, platform event id)."""
+    return hashlib.sha256(json.dumps(event).encode()).digest()
+
+
+def _known_event(t: Tx, item: Input) -> Accepted | None:
+    """The answer that the first delivery of this event got, if there was one."""
+    if item.event is None:
+        return None
+    row = t.one(
+        "SELECT inbox_id, conversation_id FROM dedupe WHERE key = $1", event_key(item.event)
+    )
+    if row is None:
+        return None
+    known = _accepted(t, InboxId(row[0]), duplicate=True)
+    return known or Accepted(
+        inbox_id=InboxId(row[0]),
+        conversation_id=ConversationId(row[1]),
+        duplicate=True,
+        position=0,
+        outcome=InboxOutcome.CANCELLED,
+    )
+
+
+def _claim_event(t: Tx, item: Input, conversation: ConversationId) -> Accepted | None:
+    """``None`` if the event is ours now; else another process stored it since we looked."""
+    if item.event is None:
+        return None
+    claimed = t.run(
+        """
+        INSERT INTO dedupe (key, inbox_id, conversation_id) VALUES ($1, $2, $3)
+        ON CONFLICT (key) DO NOTHING
+        """,
+        event_key(item.event),
+        item.id,
+        conversation,
+    )
+    return None if claimed else _known_event(t, item)
+
+
+def _open_items(t: Tx, conversation: ConversationId, before: int | None = None) -> int:
+    row = t.one(
+        """
+        SELECT count(*) FROM inbox
+        WHERE conversation_id = $1 AND outcome IS NULL AND ($2 = 0 OR n < $2)
+        """,
+        conversation,
+        before or 0,
+    )
+    assert row is not None
+    return row[0]
+
+
+def _outcome(item: Input, *, busy: bool) -> InboxOutcome | None:
+    rejected = busy and item.double_text is DoubleText.REJECT and item.kind is InboxKind.MESSAGE
+    return InboxOutcome.REJECTED if rejected else None
+
+
+def _insert(
+    t: Tx,
+    item: Input,
+    conversation: ConversationId,
+    target: Route | ConversationId,
+    outcome: InboxOutcome | None,
+) -> None:
+    route = target.key if isinstance(target, Route) else None
+    t.run(
+        """
+        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text, received_at, due_at,
+                           outcome, resolved_at, note)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        """,
+        item.id,
+        conversation,
+        route,
+        item.kind.value,
+        item.text,
+        item.payload,
+        item.double_text.value,
+        t.now,
+        _due(t, item, conversation, route),
+        None if outcome is None else outcome.value,
+        None if outcome is None else t.now,
+        None if outcome is None else "another turn is unfinished",
+    )
+
+
+def _due(t: Tx, item: Input, conversation: ConversationId, route: str | None) -> int:
+    """When the item is due; a message that joins a burst moves the whole burst to the same time."""
+    if item.double_text is not DoubleText.COLLECT or item.kind is not InboxKind.MESSAGE:
+        return t.now
+    burst = t.all(
+        """
+        SELECT received_at FROM inbox
+        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND double_text = 'collect'
+              AND due_at > $3
+        """,
+        conversation,
+        route,
+        t.now,
+    )
+    due = to_millis(
+        window_closes(from_millis(t.now), earlier=[from_millis(row[0]) for row in burst])
+    )
+    t.run(
+        """
+        UPDATE inbox SET due_at = $4
+        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND double_text = 'collect'
+              AND due_at > $3
+        """,
+        conversation,
+        route,
+        t.now,
+        due,
+    )
+    return due
+
+
+def line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
+    """The open items of a conversation, in order of acceptance."""
+    found = t.all(
+        f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n", conversation
+    )
+    return [rows.inbox_item(row) for row in found]
+
+
+def get_item(t: Tx, inbox_id: InboxId) -> InboxItem:
+    """:raises NotFound: if nothing was accepted under this id"""
+    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
+    if row is None:
+        raise NotFound("inbox item", inbox_id)
+    return rows.inbox_item(row)
+
+
+def waiting(t: Tx) -> list[tuple[ConversationId, int]]:
+    """Conversations with open items, each with the time (ms) when its first one is due."""
+    found = t.all(
+        """
+        SELECT conversation_id, min(due_at) FROM inbox WHERE outcome IS NULL
+        GROUP BY conversation_id ORDER BY min(n)
+        """
+    )
+    return [(ConversationId(row[0]), row[1]) for row in found]
+
+
+def cancel(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
+    """End an open item as cancelled; ``False`` if it has an outcome already."""
+    return _end(t, inbox_id, InboxOutcome.CANCELLED, note)
+
+
+def executed(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
+    """End an open command as carried out; ``False`` if it has an outcome already."""
+    return _end(t, inbox_id, InboxOutcome.EXECUTED, note)
+
+
+def _end(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
+    row = t.one(
+        """
+        UPDATE inbox SET outcome = $2, note = $3, resolved_at = $4
+        WHERE id = $1 AND outcome IS NULL RETURNING conversation_id
+        """,
+        inbox_id,
+        outcome.value,
+        note,
+        t.now,
+    )
+    if row is None:
+        return False
+    t.wake(row[0])
+    return True
+
+
+def edit(t: Tx, inbox_id: InboxId, text: str) -> bool:
+    """Change the text of an open item; ``False`` if it was consumed already."""
+    changed = t.run("UPDATE inbox SET text = $2 WHERE id = $1 AND outcome IS NULL", inbox_id, text)
+    return bool(changed)
+
+
+def turn_of(t: Tx, inbox_id: InboxId) -> Turn | None:
+    """The turn that an item began or joined, once it did."""
+    row = t.one(f"{rows.TURN} WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
+    return None if row is None else rows.turn(row)

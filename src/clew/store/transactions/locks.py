@@ -1,0 +1,70 @@
+"""Named locks with expiry: compression, and whatever one process at a time may do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clew.core.ids import ConversationId, SessionId
+from clew.store.transactions.sessions import get_session
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
+
+#: Longer than any summary may take.
+COMPRESSION = timedelta(minutes=10)
+
+
+def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
+    """Take or extend a named lock; ``False`` while another holder has it and its time is not over."""
+    expires_at = t.now + duration // timedelta(milliseconds=1)
+    return bool(
+        t.run(
+            """
+            INSERT INTO lock (name, holder, expires_at) VALUES ($1, $2, $3)
+            ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+            WHERE lock.holder = excluded.holder OR lock.expires_at <= $4
+            """,
+            name,
+            holder,
+            expires_at,
+            t.now,
+        )
+    )
+
+
+def lock_holder(t: Tx, name: str) -> str | None:
+    """Who has the lock now."""
+    row = t.one("SELECT holder FROM lock WHERE name = $1 AND expires_at > $2", name, t.now)
+    return None if row is None else row[0]
+
+
+def unlock(t: Tx, name: str, holder: str) -> None:
+    """Let the lock go, if this holder has it."""
+    t.run("DELETE FROM lock WHERE name = $1 AND holder = $2", name, holder)
+
+
+def _compression(conversation: ConversationId) -> str:
+    return f"compression:{conversation}"
+
+
+def try_acquire_compression_lock(
+    t: Tx, session: SessionId, holder: str, *, duration: timedelta = COMPRESSION
+) -> bool:
+    """
+    Take the compression lock of the session's conversation; ``False`` while another has it.
+
+    :raises NotFound: if there is no such session
+    """
+    name = _compression(get_session(t, session).conversation_id)
+    return try_lock(t, name, holder, duration=duration)
+
+
+def get_compression_lock_holder(t: Tx, session: SessionId) -> str | None:
+    """:raises NotFound: if there is no such session"""
+    return lock_holder(t, _compression(get_session(t, session).conversation_id))
+
+
+def release_compression_lock(t: Tx, session: SessionId, holder: str) -> None:
+    """:raises NotFound: if there is no such session"""
+    unlock(t, _compression(get_session(t, session).conversation_id), holder)

@@ -1,0 +1,211 @@
+"""Sessions: opening them, and the rotation that closes one and opens its successor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.base import Base, BaseItem, Literal, Range
+from clew.core.ids import ConversationId, SessionId
+from clew.core.session import Head, Session
+from clew.errors import NotFound, RotationConflict, StoreError
+from clew.store.transactions import rows
+from clew.store.transactions.leases import hold
+
+if TYPE_CHECKING:
+    from clew.core.ids import SessionIds
+    from clew.core.lease import Lease
+    from clew.store.contract import Tx
+
+_ID_TRIES = 100
+
+
+def get_session(t: Tx, session: SessionId) -> Session:
+    """:raises NotFound: if there is no such session"""
+    row = t.one(f"{rows.SESSION} WHERE id = $1", session)
+    if row is None:
+        raise NotFound("session", session)
+    return rows.session(row)
+
+
+def get_head(t: Tx, conversation: ConversationId) -> Session:
+    """
+    The current session of a conversation; it may have ended, then the conversation is closed.
+
+    :raises NotFound: if there is no such conversation
+    """
+    row = t.one(
+        f"{rows.SESSION} WHERE id = (SELECT session_id FROM head WHERE conversation_id = $1)",
+        conversation,
+    )
+    if row is None:
+        raise NotFound("conversation", conversation)
+    return rows.session(row)
+
+
+def get_base(t: Tx, session: SessionId) -> Base:
+    """What the session started from."""
+    found = t.all(
+        """
+        SELECT first_seq, last_seq, format, message FROM base_item
+        WHERE session_id = $1 ORDER BY position
+        """,
+        session,
+    )
+    return tuple(
+        Range(first=first, last=last)
+        if message is None
+        else Literal(format=format_, message=message)
+        for first, last, format_, message in found
+    )
+
+
+def insert_session(
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    predecessor: SessionId | None,
+    opened_by: str,
+    opened_seq: int,
+    base: Base,
+    operation: str,
+    session_ids: SessionIds,
+    instructions: str | None,
+) -> SessionId:
+    """Store a session under the first proposed id that is free; its predecessor has ended."""
+    for _ in range(_ID_TRIES):
+        session = session_ids(t.now)
+        inserted = t.run(
+            """
+            INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,
+                                 operation, instructions)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING
+            """,
+            session,
+            conversation,
+            predecessor,
+            t.now,
+            opened_by,
+            opened_seq,
+            operation,
+            instructions,
+        )
+        if inserted:
+            _insert_base(t, session, base)
+            return session
+    raise StoreError(f"{_ID_TRIES} proposed session ids were all taken: the generator repeats itself")
+
+
+def _insert_base(t: Tx, session: SessionId, base: Base) -> None:
+    for position, item in enumerate(base):
+        t.run(
+            """
+            INSERT INTO base_item (session_id, position, first_seq, last_seq, format, message)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            """,
+            session,
+            position,
+            *_columns(item),
+        )
+
+
+def _columns(item: BaseItem) -> tuple[int | None, int | None, str | None, str | None]:
+    if isinstance(item, Range):
+        return item.first, item.last, None, None
+    return None, None, item.format, item.message
+
+
+def rotate(
+    t: Tx,
+    lease: Lease,
+    *,
+    operation: str,
+    expected: Head,
+    base: Base,
+    reason: str,
+    session_ids: SessionIds,
+    instructions: str | None = None,
+) -> Session:
+    """
+    Close the head session, open its successor and move the head.
+
+    The reason becomes the closed head's ``end_reason`` unless it has one, and the successor's ``opened_by``.
+    Without ``instructions`` the successor keeps those of its predecessor. Repeating it with the same
+    ``operation`` returns the session that the first call opened.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    """
+    if row := t.one(f"{rows.SESSION} WHERE operation = $1", operation):
+        return rows.session(row)
+    last_seq = hold(t, lease)
+    head = get_head(t, lease.conversation_id)
+    found = Head(session=head.id, last_seq=last_seq)
+    if found != expected:
+        raise RotationConflict(lease.conversation_id, expected=str(expected), head=str(found))
+    end_session(t, head.id, reason)
+    successor = insert_session(
+        t,
+        lease.conversation_id,
+        predecessor=head.id,
+        opened_by=reason,
+        opened_seq=last_seq,
+        base=base,
+        operation=operation,
+        session_ids=session_ids,
+        instructions=head.instructions if instructions is None else instructions,
+    )
+    move_head(t, lease.conversation_id, successor)
+    return get_session(t, successor)
+
+
+def move_head(t: Tx, conversation: ConversationId, session: SessionId) -> None:
+    """Make a session the current one: the only statement that does."""
+    t.run("UPDATE head SET session_id = $2 WHERE conversation_id = $1", conversation, session)
+    t.wake(conversation)
+
+
+def end_session(t: Tx, session: SessionId, reason: str) -> bool:
+    """End a session unless it has ended; ``False`` if it had."""
+    return bool(
+        t.run(
+            """
+            UPDATE session SET ended_at = $2, end_reason = $3
+            WHERE id = $1 AND ended_at IS NULL
+            """,
+            session,
+            t.now,
+            reason,
+        )
+    )
+
+
+def end_head(t: Tx, lease: Lease, reason: str) -> Session:
+    """
+    End the current session and with it close the conversation; the next message reopens it.
+
+    Repeating it changes nothing; the first reason stays.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    hold(t, lease)
+    head = get_head(t, lease.conversation_id)
+    end_session(t, head.id, reason)
+    t.wake(lease.conversation_id)
+    return get_session(t, head.id)
+
+
+def lineage(t: Tx, conversation: ConversationId) -> list[Session]:
+    """Every session of a conversation, oldest first."""
+    found = t.all(
+        f"{rows.SESSION} WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id", conversation
+    )
+    return _in_order([rows.session(row) for row in found])
+
+
+def _in_order(sessions: list[Session]) -> list[Session]:
+    # Several may open at one seq and in one millisecond: only the chain itself is an order.
+    following = {session.predecessor: session for session in sessions}
+    ordered: list[Session] = []
+    while session := following.get(ordered[-1].id if ordered else None):
+        ordered.append(session)
+    return ordered

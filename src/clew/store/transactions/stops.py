@@ -1,0 +1,55 @@
+"""Turns as anybody may see them and ask them to stop, without holding the lease."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.turn import TurnState
+from clew.errors import NotFound
+from clew.store.transactions import rows
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, TurnId
+    from clew.core.turn import Stop, Turn
+    from clew.store.contract import Tx
+
+
+def get_turn(t: Tx, turn: TurnId) -> Turn:
+    """:raises NotFound: if there is no such turn"""
+    row = t.one(f"{rows.TURN} WHERE id = $1", turn)
+    if row is None:
+        raise NotFound("turn", turn)
+    return rows.turn(row)
+
+
+def unfinished_turn(t: Tx, conversation: ConversationId) -> Turn | None:
+    """The running or waiting turn of a conversation: there is one at most."""
+    row = t.one(f"{rows.TURN} WHERE conversation_id = $1 AND state <> 'done'", conversation)
+    return None if row is None else rows.turn(row)
+
+
+def unfinished_turns(t: Tx) -> list[Turn]:
+    """Every running or waiting turn, oldest first."""
+    found = t.all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")
+    return [rows.turn(row) for row in found]
+
+
+def request_stop(t: Tx, turn: TurnId, stop: Stop) -> bool:
+    """
+    Ask whoever runs the turn to stop it; ``False`` if it is done or was asked before.
+
+    Needs no lease: its owner sees the request at the next wake-up.
+    """
+    row = t.one(
+        """
+        UPDATE turn SET stop = $2 WHERE id = $1 AND state <> $3 AND stop IS NULL
+        RETURNING conversation_id
+        """,
+        turn,
+        stop.value,
+        TurnState.DONE.value,
+    )
+    if row is None:
+        return False
+    t.wake(row[0])
+    return True

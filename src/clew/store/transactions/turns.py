@@ -1,0 +1,288 @@
+"""Turns: beginning or resuming one, its steps, waiting, and its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis
+from clew.core import session as reasons
+from clew.core.double_text import Execute, OwnTurn, next_work, steering
+from clew.core.entry import Draft, Entry
+from clew.core.inbox import InboxItem, InboxOutcome
+from clew.core.moves import check_move
+from clew.core.session import Head
+from clew.core.turn import MOVES, Outcome, Turn, TurnState
+from clew.errors import StoreError
+from clew.store.transactions import leases
+from clew.store.transactions.context import session_base
+from clew.store.transactions.deliveries import add_deliveries
+from clew.store.transactions.entries import append
+from clew.store.transactions.inbox import line
+from clew.store.transactions.sessions import get_head, rotate
+from clew.store.transactions.stops import get_turn, unfinished_turn
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from clew.core.delivery import NewDelivery
+    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds, TurnId
+    from clew.core.lease import Lease
+    from clew.store.contract import Tx
+
+#: Makes the user's message of an inbox item, the same each time; pure.
+Compose = Callable[[InboxItem], Draft]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """What the new holder of a lease has to do: go on with a turn, or carry out one item."""
+
+    lease: Lease
+    turn: Turn | None
+    #: The turn had begun before; its context says what is next.
+    resumed: bool = False
+    #: A command, expiry or completion at the front of the line, where there is no turn.
+    item: InboxItem | None = None
+
+
+def begin(
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    owner: OwnerId,
+    turn: TurnId,
+    compose: Compose,
+    session_ids: SessionIds,
+    duration: timedelta = leases.DURATION,
+    instructions: str | None = None,
+) -> Begun | None:
+    """
+    Take the lease and the next work of a conversation; ``None``, and no lease, if there is none.
+
+    An unfinished turn goes on (counted if its owner was lost). Else the items at the front of the line are
+    consumed by their double-text rule: messages become the first entries of turn ``turn``, a closed
+    conversation being reopened first. Taking, consuming and appending are one commit.
+    Repeating it as the same owner returns the same turn.
+
+    :raises NotFound: if there is no such conversation
+    :raises LeaseHeld: while another living owner holds the lease
+    """
+    acquired = leases.acquire(t, conversation, owner=owner, duration=duration)
+    begun = _unfinished(t, acquired)
+    if begun is None:
+        begun = _next(t, acquired.lease, turn, compose, session_ids, instructions)
+    if begun is None:
+        leases.release(t, acquired.lease)
+    return begun
+
+
+def _unfinished(t: Tx, acquired: leases.Acquired) -> Begun | None:
+    turn = unfinished_turn(t, acquired.lease.conversation_id)
+    if turn is None:
+        return None
+    if turn.state is TurnState.WAITING:
+        if not _may_go_on(t, turn):
+            return None
+        set_state(t, turn, TurnState.RUNNING)
+    elif acquired.lost_owner is not None:
+        _count_resume(t, turn, acquired.last_seq)
+    return Begun(lease=acquired.lease, turn=get_turn(t, turn.id), resumed=True)
+
+
+def _may_go_on(t: Tx, turn: Turn) -> bool:
+    if turn.stop is not None:
+        return True
+    row = t.one("SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
+    assert row is not None
+    return row[0] == 0 or bool(steering(line(t, turn.conversation_id), from_millis(t.now)))
+
+
+def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
+    # Only resumes without a new entry since count towards giving up.
+    t.run(
+        """
+        UPDATE turn SET resumes = CASE WHEN resumed_seq = $2 THEN resumes + 1 ELSE 1 END, resumed_seq = $2
+        WHERE id = $1
+        """,
+        turn.id,
+        last_seq,
+    )
+
+
+def _next(
+    t: Tx,
+    lease: Lease,
+    turn: TurnId,
+    compose: Compose,
+    session_ids: SessionIds,
+    instructions: str | None,
+) -> Begun | None:
+    match next_work(line(t, lease.conversation_id), from_millis(t.now)):
+        case OwnTurn(items=items):
+            session = _open_session(t, lease, turn, session_ids, instructions)
+            _insert_turn(t, lease, turn)
+            append(t, lease, session, [compose(item) for item in items], turn=turn)
+            for item, outcome in zip(items, _outcomes(len(items)), strict=True):
+                consume(t, item, outcome, turn)
+            return Begun(lease=lease, turn=get_turn(t, turn))
+        case Execute(item=item):
+            return Begun(lease=lease, turn=None, item=item)
+        case _:
+            return None
+
+
+def _outcomes(count: int) -> list[InboxOutcome]:
+    return [InboxOutcome.TURN, *[InboxOutcome.MERGED] * (count - 1)]
+
+
+def _open_session(
+    t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIds, instructions: str | None
+) -> SessionId:
+    """The head, reopened if the conversation was closed, with its instructions rendered."""
+    head = get_head(t, lease.conversation_id)
+    if not head.open:
+        head = rotate(
+            t,
+            lease,
+            operation=f"{turn}:reopen",
+            expected=Head(session=head.id, last_seq=leases.hold(t, lease)),
+            base=session_base(t, head.id),
+            reason=reasons.REOPEN,
+            session_ids=session_ids,
+        )
+    if head.instructions is None and instructions is not None:
+        t.run("UPDATE session SET instructions = $2 WHERE id = $1", head.id, instructions)
+    return head.id
+
+
+def _insert_turn(t: Tx, lease: Lease, turn: TurnId) -> None:
+    t.run(
+        """
+        INSERT INTO turn (id, conversation_id, state, first_seq, started_at) VALUES ($1, $2, $3, $4, $5)
+        """,
+        turn,
+        lease.conversation_id,
+        TurnState.RUNNING.value,
+        leases.hold(t, lease) + 1,
+        t.now,
+    )
+
+
+def consume(
+    t: Tx, item: InboxItem, outcome: InboxOutcome, turn: TurnId, *, step: int | None = None
+) -> None:
+    """Record what became of an open item; its entry is appended in the same transaction."""
+    changed = t.run(
+        """
+        UPDATE inbox SET outcome = $2, turn_id = $3, step = $4, resolved_at = $5
+        WHERE id = $1 AND outcome IS NULL
+        """,
+        item.id,
+        outcome.value,
+        turn,
+        step,
+        t.now,
+    )
+    if not changed:
+        raise StoreError(f"inbox item {item.id} was consumed by somebody without the lease")
+
+
+def steer(
+    t: Tx, lease: Lease, session: SessionId, turn: TurnId, *, step: int, compose: Compose
+) -> list[Entry]:
+    """
+    Let the messages that steer join the turn at this step boundary, and return their entries.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries
+    """
+    leases.hold(t, lease)
+    items = steering(line(t, lease.conversation_id), from_millis(t.now))
+    entries = append(t, lease, session, [compose(item) for item in items], turn=turn)
+    for item in items:
+        consume(t, item, InboxOutcome.STEERED, turn, step=step)
+    return entries
+
+
+def store_step(
+    t: Tx, lease: Lease, session: SessionId, turn: TurnId, drafts: Sequence[Draft]
+) -> list[Entry]:
+    """
+    Append a model's response and count the step; repeating it changes nothing.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries
+    """
+    before = leases.hold(t, lease)
+    entries = append(t, lease, session, drafts, turn=turn)
+    if entries and entries[-1].seq > before:
+        t.run("UPDATE turn SET steps = steps + 1 WHERE id = $1", turn)
+    return entries
+
+
+def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:
+    """
+    Only approvals are open: the turn waits for them, and the lease is let go.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    leases.hold(t, lease)
+    set_state(t, get_turn(t, turn), TurnState.WAITING)
+    leases.release(t, lease)
+    return get_turn(t, turn)
+
+
+def set_state(t: Tx, turn: Turn, state: TurnState) -> None:
+    """:raises WrongMove: if a turn cannot go there"""
+    check_move("turn", MOVES, turn.state, state)
+    t.run("UPDATE turn SET state = $2 WHERE id = $1", turn.id, state.value)
+
+
+def finish(
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: TurnId,
+    outcome: Outcome,
+    *,
+    drafts: Sequence[Draft] = (),
+    error: str | None = None,
+    error_code: str | None = None,
+    deliveries: Sequence[NewDelivery] = (),
+) -> Turn:
+    """
+    Store the turn's last entries, its outcome and its deliveries, and let the lease go.
+
+    Repeating it for a turn that is done changes nothing and returns it.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if there are entries and the session takes no more
+    """
+    found = get_turn(t, turn)
+    if found.state is TurnState.DONE:
+        return found
+    leases.hold(t, lease)
+    check_move("turn", MOVES, found.state, TurnState.DONE)
+    entries = append(t, lease, session, drafts, turn=turn)
+    _close(t, turn, outcome, error, error_code)
+    add_deliveries(t, lease, turn, deliveries, seq=entries[-1].seq if entries else None)
+    leases.release(t, lease)
+    return get_turn(t, turn)
+
+
+def _close(
+    t: Tx, turn: TurnId, outcome: Outcome, error: str | None, error_code: str | None
+) -> None:
+    t.run(
+        """
+        UPDATE turn SET state = $2, outcome = $3, error = $4, error_code = $5, finished_at = $6 WHERE id = $1
+        """,
+        turn,
+        TurnState.DONE.value,
+        outcome.value,
+        error,
+        error_code,
+        t.now,
+    )
