@@ -1,0 +1,127 @@
+"""Where the server is, and how a connection to it is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from psycopg.adapt import AdaptersMap, Loader
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg.types.string import StrDumper
+
+from clew.errors import StoreUnusable
+
+if TYPE_CHECKING:
+    from psycopg.abc import Buffer
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
+
+#: A peer that vanished without a word is noticed within about 20 s, by us and by the server.
+_DEFAULTS: dict[str, str] = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "3",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+    "application_name": "clew",
+    "client_encoding": "utf8",
+}
+# One round trip in each new connection. A process that is paused in mid-transaction must not hold
+# its locks for long. An acknowledged commit is durable, whatever the server's default says.
+_SETUP = b"""
+SELECT set_config('idle_in_transaction_session_timeout', '10s', false),
+       set_config('lock_timeout', '10s', false),
+       set_config('tcp_keepalives_idle', '10', false),
+       set_config('tcp_keepalives_interval', '3', false),
+       set_config('tcp_keepalives_count', '3', false),
+       set_config('synchronous_commit',
+                  CASE s WHEN 'off' THEN 'on' ELSE s END, false)
+  FROM current_setting('synchronous_commit') AS s
+"""
+
+
+class _TruthDumper(Int8BinaryDumper):
+    """A truth value is 0 or 1, as on SQLite."""
+
+    def dump(self, obj: int) -> Buffer | None:
+        return super().dump(int(obj))
+
+
+class _NumericLoader(Loader):
+    """``sum`` of integers is an integer, as on SQLite."""
+
+    def load(self, data: Buffer) -> int | float:
+        text = bytes(data)
+        return int(text) if text.lstrip(b"-").isdigit() else float(text)
+
+
+def _adapters() -> AdaptersMap:
+    # One type per Python type, whatever the value: a statement is prepared once, not once per size.
+    adapters = AdaptersMap(psycopg.adapters)
+    adapters.register_dumper(int, Int8BinaryDumper)
+    adapters.register_dumper(bool, _TruthDumper)
+    adapters.register_dumper(str, StrDumper)
+    adapters.register_loader("numeric", _NumericLoader)
+    return adapters
+
+
+class _Context:
+    """Carries the adapters into a connection."""
+
+    adapters = _adapters()
+    connection = None
+
+
+class Address:
+    """A server and a database, with the secrets that open it."""
+
+    def __init__(self, url: str) -> None:
+        """Read the URL; raise ``StoreUnusable`` without repeating it: it may hold a password."""
+        try:
+            given = conninfo_to_dict(url)
+        except psycopg.Error:
+            raise _unreadable() from None
+        values = {name: str(value) for name, value in given.items() if value is not None}
+        # An unescaped @ or / in the password moves the rest of it into the other parts.
+        places = [values.get(name, "") for name in ("host", "port", "dbname")]
+        ports = [port for port in places[1].split(",") if port]
+        if any("@" in place for place in places) or not all(port.isdigit() for port in ports):
+            raise _unreadable()
+        self._values = values
+        self._conninfo = make_conninfo(**(_DEFAULTS | values))
+
+    def __repr__(self) -> str:
+        return f"<Address {self.name}>"
+
+    @property
+    def name(self) -> str:
+        """Host, port and database: what error texts may show."""
+        value = self._values.get
+        return f"{value('host', 'localhost')}:{value('port', '5432')}/{value('dbname', '')}"
+
+    def connect(self) -> Connection:
+        """Open one connection, in autocommit; raise what the driver raises."""
+        connection = psycopg.Connection.connect(
+            self._conninfo,
+            autocommit=True,
+            prepare_threshold=1,
+            context=_Context(),
+            cursor_factory=psycopg.RawCursor,
+        )
+        try:
+            connection.prepared_max = 500
+            connection.execute(_SETUP, prepare=False)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _unreadable() -> StoreUnusable:
+    return StoreUnusable(
+        "the address of the store is not a PostgreSQL URL:"
+        " it must look like postgresql://user:password@host:5432/database,"
+        " and special characters in the password must be written as %XX"
+    )

@@ -1,0 +1,31 @@
+"""How many, how often and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Bounds of one store; times in seconds."""
+
+    #: Connections that write, and so jobs that write at the same time.
+    writers: int = 8
+    #: Connections that read. They are apart, so that readers never wait for writers.
+    readers: int = 4
+    #: A job is tried again for this long while the server cannot be reached.
+    patience: float = 5.0
+    #: A job that waits longer for a free connection is refused.
+    queue: float = 30.0
+    #: A connection that had nothing to do for this long is closed.
+    idle: float = 300.0
+    #: How often a job is run again because another transaction was in its way.
+    conflicts: int = 20
+    #: How often a job is run again because its connection broke under it.
+    losses: int = 5
+    #: Listeners that heard nothing for this long look for themselves.
+    poll: float = 1.0
+    #: A line of its own (owner lock, LISTEN) is tested this often.
+    pulse: float = 5.0
+    #: ``check`` gives up after this long.
+    check: float = 5.0

@@ -1,0 +1,86 @@
+"""A connection that is held for good: reopened whenever it is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import selectors
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import psycopg
+import structlog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.store.postgres.address import Address, Connection
+
+log = structlog.get_logger()
+
+_BACKOFF = (0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+class Line:
+    """
+    A thread that keeps one connection and calls ``serve`` on it.
+
+    ``serve(connection, fresh)`` is called when the connection was opened (``fresh``), when the
+    server sent something, when ``nudge`` was called, and when the seconds that it returned last
+    are over. Losing the connection shows at once (the socket ends), or, where the network swallowed
+    it, after those seconds plus the time-outs of TCP.
+    """
+
+    def __init__(
+        self, name: str, address: Address, serve: Callable[[Connection, bool], float]
+    ) -> None:
+        self._address, self._serve, self._name = address, serve, name
+        self._mouth, self._ear = socket.socketpair()
+        self._mouth.setblocking(False)
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin, once."""
+        self._thread.start()
+
+    def nudge(self) -> None:
+        """Have ``serve`` called soon; from any thread."""
+        with contextlib.suppress(BlockingIOError, OSError):
+            # A full pipe is a nudge already.
+            self._mouth.send(b"!")
+
+    def close(self) -> None:
+        """End the thread and its connection; waits for both."""
+        self._closing.set()
+        self.nudge()
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._mouth.close()
+        self._ear.close()
+
+    def _run(self) -> None:
+        failures = 0
+        while not self._closing.is_set():
+            try:
+                with contextlib.closing(self._address.connect()) as connection:
+                    wait = self._serve(connection, True)
+                    failures = 0
+                    self._hold(connection, wait)
+            except psycopg.Error as error:
+                if not self._closing.is_set():
+                    log.warning("store_line_lost", line=self._name, error=str(error).strip())
+            self._closing.wait(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
+            failures += 1
+
+    def _hold(self, connection: Connection, wait: float) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(connection.fileno(), selectors.EVENT_READ)
+            selector.register(self._ear, selectors.EVENT_READ)
+            while not self._closing.is_set():
+                ready = [key.fileobj for key, _ in selector.select(wait)]
+                if self._ear in ready:
+                    self._ear.recv(4096)
+                if not ready:
+                    connection.execute(b"SELECT 1")
+                wait = self._serve(connection, False)

@@ -1,0 +1,177 @@
+"""A few threads, each with a connection of its own, that run what the event loop hands them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from clew.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.store.postgres.limits import Limits
+    from clew.store.postgres.link import Link
+
+T = TypeVar("T")
+
+
+class Errand(Generic[T]):
+    """Work for a thread, and the future that waits for it in its event loop."""
+
+    def __init__(self, work: Callable[[Link, float], T]) -> None:
+        self._work = work
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[T] = self._loop.create_future()
+        self.since = time.monotonic()
+        self.timer: asyncio.TimerHandle | None = None
+
+    def run(self, link: Link) -> None:
+        """In the thread: do it and hand the outcome over. Never raises."""
+        try:
+            result = self._work(link, self.since)
+        except StopIteration as error:
+            # A future refuses to carry it.
+            wrapped = RuntimeError("the job raised StopIteration")
+            wrapped.__cause__ = error
+            self._post(self.fail, wrapped)
+        except BaseException as error:  # noqa: BLE001 - raised at the caller
+            self._post(self.fail, error)
+        else:
+            self._post(self._succeed, result)
+
+    def _post(self, settle: Callable[[Any], None], outcome: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(settle, outcome)
+        except RuntimeError:
+            # The loop is closed: nobody waits any more.
+            return
+
+    def _succeed(self, result: T) -> None:
+        self._settled()
+        if not self.future.done():
+            self.future.set_result(result)
+
+    def fail(self, error: BaseException) -> None:
+        """In the loop: the caller gets ``error``, unless it was cancelled."""
+        self._settled()
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def _settled(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class Pool:
+    """
+    At most ``size`` workers, started when needed and ended when idle.
+
+    Work that finds no free worker waits in order, at most ``limits.queue`` seconds.
+    """
+
+    def __init__(self, name: str, size: int, link: Callable[[], Link], limits: Limits) -> None:
+        self._name, self._size, self._link, self._limits = name, size, link, limits
+        self._lock = threading.Lock()
+        self._backlog: deque[Errand[Any]] = deque()
+        # The last to rest is the first to work: its connection is warm, the others may end.
+        self._resting: list[_Worker] = []
+        self._workers: set[_Worker] = set()
+        self._closing = False
+
+    async def run(self, work: Callable[[Link, float], T]) -> T:
+        """
+        Have a worker run ``work(link, accepted at)``.
+
+        Cancelling the caller does not stop it.
+
+        :raises StoreUnavailable: the pool is closed, or no worker became free in time
+        """
+        errand = Errand(work)
+        with self._lock:
+            if self._closing:
+                raise StoreUnavailable("the store is closed")
+            if self._resting:
+                self._resting.pop().inbox.put(errand)
+            elif len(self._workers) < self._size:
+                self._start(errand)
+            else:
+                self._backlog.append(errand)
+                loop = asyncio.get_running_loop()
+                errand.timer = loop.call_later(self._limits.queue, self._expire, errand)
+        return await errand.future
+
+    async def aclose(self) -> None:
+        """Let accepted work end, then end the workers and close their connections."""
+        with self._lock:
+            self._closing = True
+            workers = list(self._workers)
+            for worker in self._resting:
+                worker.inbox.put(None)
+            self._resting.clear()
+        await asyncio.gather(*(asyncio.to_thread(worker.join) for worker in workers))
+
+    def next(self, worker: _Worker) -> Errand[Any] | None:
+        """In a worker: wait for the next errand; ``None`` ends the worker."""
+        with self._lock:
+            if self._backlog:
+                return self._backlog.popleft()
+            if self._closing:
+                self._workers.discard(worker)
+                return None
+            self._resting.append(worker)
+        try:
+            return worker.inbox.get(timeout=self._limits.idle)
+        except Empty:
+            return self._leave(worker)
+
+    def _leave(self, worker: _Worker) -> Errand[Any] | None:
+        with self._lock:
+            if worker in self._resting:
+                self._resting.remove(worker)
+                self._workers.discard(worker)
+                return None
+        # Chosen in the very moment it gave up: the errand is on its way.
+        return worker.inbox.get()
+
+    def _start(self, errand: Errand[Any]) -> None:
+        worker = _Worker(f"{self._name}-{len(self._workers)}", self, self._link(), errand)
+        self._workers.add(worker)
+        worker.start()
+
+    def _expire(self, errand: Errand[Any]) -> None:
+        with self._lock:
+            if errand not in self._backlog:
+                return
+            self._backlog.remove(errand)
+        errand.fail(
+            StoreUnavailable(
+                f"all {self._size} connections were busy for {self._limits.queue:g} s;"
+                " nothing was stored, try again later"
+            )
+        )
+
+
+class _Worker(threading.Thread):
+    """A thread with a connection."""
+
+    def __init__(self, name: str, pool: Pool, link: Link, first: Errand[Any]) -> None:
+        # A daemon: a program that forgets to close must still end.
+        super().__init__(name=name, daemon=True)
+        self._pool, self._link = pool, link
+        self.inbox: SimpleQueue[Errand[Any] | None] = SimpleQueue()
+        self.inbox.put(first)
+
+    def run(self) -> None:
+        errand = self.inbox.get()
+        while errand is not None:
+            errand.run(self._link)
+            # The outcome must not be kept alive by a resting worker.
+            del errand
+            self._link.tidy()
+            errand = self._pool.next(self)
+        self._link.drop()

@@ -1,0 +1,80 @@
+"""The proof that an owner lives: a session advisory lock on a connection of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from clew.errors import StoreUnavailable
+from clew.store.postgres.line import Line
+from clew.store.postgres.tx import lock_key
+
+if TYPE_CHECKING:
+    from clew.store.postgres.address import Address, Connection
+    from clew.store.postgres.limits import Limits
+
+_TAKE = b"SELECT pg_try_advisory_lock($1)"
+_RETRY = 0.2
+
+
+class Presence:
+    """
+    Holds the locks of this process's owners for as long as the server can be reached.
+
+    A lock is gone as soon as its connection is: others then see the owner dead, and that is the
+    truth, for its writes fail as well. The lock is taken again with the next connection.
+    """
+
+    def __init__(self, address: Address, limits: Limits) -> None:
+        self._limits = limits
+        self._owners: dict[str, asyncio.Event] = {}
+        self._held: set[str] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._line = Line("clew-postgres-owner", address, self._serve)
+
+    async def register(self, owner: str) -> None:
+        """
+        Return once the lock is held.
+
+        :raises StoreUnavailable: the server cannot be reached, or another process holds the lock
+        """
+        taken = self._owners.setdefault(owner, asyncio.Event())
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._line.start()
+        self._line.nudge()
+        try:
+            async with asyncio.timeout(self._limits.patience):
+                await taken.wait()
+        except TimeoutError:
+            del self._owners[owner]
+            raise StoreUnavailable(
+                f"the lock of owner {owner} cannot be taken: the server does not answer,"
+                " or another process holds it"
+            ) from None
+
+    async def aclose(self) -> None:
+        """Give the locks back."""
+        await asyncio.to_thread(self._line.close)
+
+    def _serve(self, connection: Connection, fresh: bool) -> float:
+        if fresh:
+            self._held.clear()
+        else:
+            connection.pgconn.consume_input()
+        for owner, taken in list(self._owners.items()):
+            if owner not in self._held and self._take(connection, owner):
+                self._held.add(owner)
+                self._tell(taken)
+        # After a broken connection the server may believe in the old one for a while.
+        return self._limits.pulse if len(self._held) == len(self._owners) else _RETRY
+
+    def _take(self, connection: Connection, owner: str) -> bool:
+        key = lock_key(owner)
+        signed = key - (1 << 64) if key >> 63 else key
+        row = connection.execute(_TAKE, (signed,)).fetchone()
+        return row is not None and bool(row[0])
+
+    def _tell(self, taken: asyncio.Event) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(taken.set)

@@ -1,0 +1,142 @@
+"""The store on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
+
+from clew.errors import StoreUnavailable
+from clew.store.contract import Store
+from clew.store.postgres import attempts, opening
+from clew.store.postgres.address import Address
+from clew.store.postgres.attempts import Attempts
+from clew.store.postgres.limits import Limits
+from clew.store.postgres.link import Link
+from clew.store.postgres.news import News
+from clew.store.postgres.pool import Pool
+from clew.store.postgres.presence import Presence
+from clew.store.postgres.tx import Voided
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from clew.clock import Clock
+    from clew.store.contract import Tx
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+# Taking a transaction number fails on a stand-by, and its commit reaches the server's log on disk.
+_WRITABLE: LiteralString = "SELECT pg_current_xact_id()"
+
+
+async def open_postgres(
+    url: str, *, clock: Clock | None = None, limits: Limits | None = None
+) -> PostgresStore:
+    """
+    Open the store at ``postgresql://user:password@host:port/database``.
+
+    :param clock: replaces the database host's clock, for tests
+    :raises StoreUnusable: it cannot be used; the text says why and what to do, without the password
+    :raises StoreUnavailable: the server did not answer, or was not ready, for ``limits.patience``
+    """
+    store = PostgresStore(Address(url), clock, limits or Limits())
+    try:
+        await store.probe()
+    except BaseException:
+        await store.aclose()
+        raise
+    return store
+
+
+class PostgresStore(Store):
+    """
+    Jobs run in worker threads, one connection each; a few write, a few read.
+
+    A job runs again, unseen by its caller, after a serialization failure or a deadlock, and on a
+    new connection when its own was lost, even in COMMIT: jobs take ids made by their caller, so the
+    second run finds what the first one stored.
+    """
+
+    def __init__(self, address: Address, clock: Clock | None, limits: Limits) -> None:
+        """Use ``open_postgres``."""
+        self._address, self._clock, self._limits = address, clock, limits
+        self._pids: set[int] = set()
+        self._writers = Pool("clew-postgres-write", limits.writers, self._link, limits)
+        self._readers = Pool("clew-postgres-read", limits.readers, self._link, limits)
+        self._presence = Presence(address, limits)
+        self._news = News(address, limits, self._pids)
+        self._checking: asyncio.Task[None] | None = None
+
+    async def write(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        def work(link: Link, since: float) -> T:
+            result, topics = attempts.write(
+                link,
+                lambda tx: job(tx, *args, **kwargs),
+                self._clock,
+                Attempts(self._limits, since),
+            )
+            if topics is None or topics:
+                self._news.tell(topics)
+            return result
+
+        return await self._writers.run(work)
+
+    async def read(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        def work(link: Link, since: float) -> T:
+            return attempts.read(
+                link,
+                lambda tx: job(tx, *args, **kwargs),
+                self._clock,
+                Attempts(self._limits, since),
+            )
+
+        return await self._readers.run(work)
+
+    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+        return self._news.listen()
+
+    async def register(self, owner: str) -> None:
+        await self._presence.register(owner)
+
+    async def check(self) -> None:
+        # Not more than one at a time: a server that hangs must not eat up the connections.
+        if self._checking is None or self._checking.done():
+            self._checking = asyncio.create_task(self.write(_touch), name="postgres-check")
+        try:
+            async with asyncio.timeout(self._limits.check):
+                await asyncio.shield(self._checking)
+        except TimeoutError:
+            raise StoreUnavailable(
+                f"PostgreSQL at {self._address.name} did not answer within {self._limits.check:g} s"
+            ) from None
+
+    async def aclose(self) -> None:
+        await self._writers.aclose()
+        await self._readers.aclose()
+        await self._presence.aclose()
+        await self._news.aclose()
+
+    async def probe(self) -> None:
+        """Ask the server whether it will do; the connection stays for the first job."""
+
+        def work(link: Link, since: float) -> None:
+            tries = Attempts(self._limits, since)
+            while True:
+                try:
+                    return opening.probe(link, self._address)
+                except Voided as void:
+                    tries.consider(link, void)
+
+        await self._writers.run(work)
+
+    def _link(self) -> Link:
+        return Link(self._address, self._pids)
+
+
+def _touch(tx: Tx) -> None:
+    tx.one(_WRITABLE)

@@ -1,0 +1,169 @@
+"""One transaction on PostgreSQL."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, LiteralString
+
+import psycopg
+
+from clew.clock import to_millis
+from clew.errors import StoreError
+from clew.store.postgres.errors import translate
+from clew.store.postgres.macros import Statement, expand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.clock import Clock
+    from clew.store.contract import Row, Value
+    from clew.store.postgres.address import Cursor
+    from clew.store.postgres.link import Link
+
+CHANNEL = "clew"
+#: The payload that stands for "anything may have changed".
+EVERYTHING = ""
+_PAYLOAD_BYTES = 7999
+
+WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+_NOW = Statement(b"SELECT (extract(epoch FROM now()) * 1000)::bigint", script=False)
+# Looks without taking: an attempt to take the lock could make a starting owner fail.
+_ALIVE = Statement(
+    b"SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
+    b" AND granted AND classid = CAST($1 AS oid) AND objid = CAST($2 AS oid) AND database ="
+    b" (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))",
+    script=False,
+)
+_NOTIFY = b"SELECT pg_notify($1, topic) FROM unnest(CAST($2 AS text[])) AS topic"
+
+
+class Voided(Exception):
+    """The transaction failed below the job: nothing of it stays, unless it failed in COMMIT."""
+
+    def __init__(self, error: psycopg.Error, *, committing: bool = False) -> None:
+        super().__init__(str(error))
+        self.error, self.committing = error, committing
+
+
+def lock_key(owner: str) -> int:
+    """
+    Return the advisory lock that stands for an owner: 64 bits, unsigned.
+
+    Owners are random, so two that share a key are as unlikely as 64 bits allow: with 10,000 owners
+    alive at once about 1 in 370 billion.
+    """
+    return int.from_bytes(hashlib.sha256(f"clew.owner:{owner}".encode()).digest()[:8], "big")
+
+
+class PgTx:
+    """
+    The handle that a job gets.
+
+    BEGIN travels with the first statement. A statement that fails voids the transaction: PostgreSQL
+    answers nothing more in it, so each later statement raises the same error, also when the job
+    caught the first one.
+    """
+
+    def __init__(self, link: Link, begin: bytes, clock: Clock | None) -> None:
+        self._link, self._begin, self._clock = link, begin, clock
+        self._begun = False
+        self._now: int | None = None
+        self._topics: dict[str, None] = {}
+        #: What the driver raised first.
+        self.failure: psycopg.Error | None = None
+
+    @property
+    def now(self) -> int:
+        if self._now is None:
+            if self._clock is None:
+                self._now = int(self._rows(_NOW, ())[0][0])
+            else:
+                self._now = to_millis(self._clock.now())
+        return self._now
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What the job woke."""
+        return frozenset(self._topics)
+
+    def run(self, sql: LiteralString, *args: Value) -> int:
+        return max(self._execute(expand(sql), args).rowcount, 0)
+
+    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+        cursor = self._execute(expand(sql), args)
+        return cursor.fetchone() if cursor.description else None
+
+    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        return self._rows(expand(sql), args)
+
+    def alive(self, owner: str) -> bool:
+        high, low = divmod(lock_key(owner), 1 << 32)
+        return bool(self._rows(_ALIVE, (high, low))[0][0])
+
+    def wake(self, topic: str) -> None:
+        fits = len(topic.encode()) <= _PAYLOAD_BYTES and "\0" not in topic
+        self._topics[topic if fits else EVERYTHING] = None
+
+    def commit(self) -> None:
+        """Commit what the job did; raise ``Voided`` if that failed or if the answer was lost."""
+        if not self._begun and not self._topics:
+            return
+        try:
+            tag = self._commit_and_notify() if self._topics else self._commit()
+        except psycopg.Error as error:
+            raise Voided(error, committing=True) from error
+        if tag != "COMMIT":
+            raise StoreError(f"the database answered {tag} to COMMIT: nothing was stored")
+
+    def _commit(self) -> str | None:
+        return self._link.cursor.execute(b"COMMIT").statusmessage
+
+    def _commit_and_notify(self) -> str | None:
+        connection, cursor = self._link.connection, self._link.cursor
+        with connection.pipeline():
+            if not self._begun:
+                connection.execute(self._begin)
+            # NOTIFY takes a lock over the whole server at COMMIT: only where something was woken.
+            cursor.execute(_NOTIFY, (CHANNEL, list(self._topics)))
+            done = connection.execute(b"COMMIT")
+        return done.statusmessage
+
+    def _rows(self, statement: Statement, args: Sequence[object]) -> list[Row]:
+        cursor = self._execute(statement, args)
+        return cursor.fetchall() if cursor.description else []
+
+    def _execute(self, statement: Statement, args: Sequence[object]) -> Cursor:
+        if self.failure is not None:
+            raise translate(self.failure)
+        try:
+            if statement.script and not args:
+                return self._script(statement)
+            if self._begun:
+                return self._link.cursor.execute(statement.sql, args)
+            return self._first(statement, args)
+        except psycopg.Error as error:
+            self.failure = error
+            raise translate(error) from error
+
+    def _script(self, statement: Statement) -> Cursor:
+        # Several statements in one text can neither be prepared nor pipelined.
+        cursor = self._link.cursor
+        if not self._begun:
+            cursor.execute(self._begin)
+            self._begun = True
+        return cursor.execute(statement.sql, prepare=False)
+
+    def _first(self, statement: Statement, args: Sequence[object]) -> Cursor:
+        # BEGIN, the time and the statement in one round trip. Readers seldom ask for the time.
+        connection, cursor = self._link.connection, self._link.cursor
+        asked = None
+        self._begun = True
+        with connection.pipeline():
+            connection.execute(self._begin)
+            if self._clock is None and self._begin is WRITE:
+                asked = connection.execute(_NOW.sql)
+            cursor.execute(statement.sql, args)
+        if asked is not None:
+            self._now = int(asked.fetchall()[0][0])
+        return cursor
