@@ -42,13 +42,16 @@ test: $(DEV) ## run all tests on SQLite and PostgreSQL, with coverage
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 check: $(DEV) ## formatting, lint, types, import rules, size budgets
-	@echo "ruff format"; $(BIN)/ruff format --check --quiet . || { echo "run: make format" >&2; exit 1; }
-	@echo "ruff check"; $(BIN)/ruff check --quiet .
-	@echo "basedpyright"; $(BIN)/basedpyright
-	@echo "lint-imports"; $(BIN)/lint-imports > $(VENV)/lint-imports.log || \
-	  { cat $(VENV)/lint-imports.log; exit 1; }
-	@echo "budgets, exports, docs"; $(BIN)/python -m pytest -q -p no:randomly \
-	  tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py
+	@failed=; \
+	step() { echo "$$1"; shift; "$$@" || failed=yes; }; \
+	step "ruff format (make format mends it)" $(BIN)/ruff format --check --quiet .; \
+	step "ruff check" $(BIN)/ruff check --quiet .; \
+	step "basedpyright" $(BIN)/basedpyright; \
+	step "lint-imports" $(BIN)/lint-imports --no-logo; \
+	step "budgets, exports, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
+	[ -z "$$failed" ]
+
+PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py
 
 format: $(DEV) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
