@@ -62,7 +62,9 @@ class LeaseLost(Refused):
     """The lease is not held any more: another owner took the conversation over, or it ran out."""
 
     def __init__(self, conversation: str, *, owner: str, fence: int) -> None:
-        super().__init__(f"conversation {conversation}: owner {owner} lost its lease (fence {fence})")
+        super().__init__(
+            f"conversation {conversation}: owner {owner} lost its lease (fence {fence})"
+        )
         self.conversation, self.owner, self.fence = conversation, owner, fence
 
 

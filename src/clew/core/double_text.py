@@ -1,9 +1,9 @@
 """
 Double text: what happens to a message that arrives while a turn is unfinished.
 
-The line of a conversation is its open inbox items in order of acceptance. Without a turn, the item at
-its front decides what is done next (``next_work``); while a turn runs, messages that steer may join it at a
-step boundary (``steering``).
+The line of a conversation is its open inbox items in order of acceptance. Without a turn, the item
+at its front decides what is done next (``next_work``); while a turn runs, messages that steer may
+join it at a step boundary (``steering``).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ AUTO = "auto"
 
 def rule_for(setting: str, *, people: bool) -> DoubleText:
     """
-    The rule that a setting names; ``auto`` collects from people on channels and queues from programs.
+    The rule that a setting names; ``auto`` collects from people on channels and queues from
+    programs.
 
     :raises UsageError: if there is no such rule
     """

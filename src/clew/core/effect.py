@@ -1,8 +1,10 @@
-"""Effects: what running a tool twice would mean, and so what a resumed turn does with an open call."""
+"""Effects: what running a tool twice would mean, and what a resumed turn does with an open call."""
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
+from typing import cast
 
 
 class Effect(enum.Enum):
@@ -39,7 +41,7 @@ def declared(metadata: object) -> Effect:
 
     :raises ValueError: if it declares something that is no effect
     """
-    value: object = None
-    if isinstance(metadata, dict):
-        value = metadata.get("effect")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(metadata, Mapping):
+        return Effect.ONCE
+    value = cast("Mapping[str, object]", metadata).get("effect")
     return Effect.ONCE if value is None else Effect(value)

@@ -72,8 +72,8 @@ def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
     """
     sha256 over the hash of the entry before and this entry's fields as compact JSON.
 
-    ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers (each as
-    stored JSON), format, message, created_at in milliseconds.
+    ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers
+    (each as stored JSON), format, message, created_at in milliseconds.
     """
     body = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(prev_hash + body.encode()).digest()

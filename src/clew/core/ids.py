@@ -1,8 +1,8 @@
 """
 Ids: distinct types, and where new ones come from.
 
-Every id but a session's begins with a prefix of its own (``cnv_``, ``trn_`` …), so that a route's NAME
-can never be taken for one. Ids sort by the time they were made.
+Every id but a session's begins with a prefix of its own (``cnv_``, ``trn_`` …), so that a route's
+NAME can never be taken for one. Ids sort by the time they were made.
 """
 
 from __future__ import annotations

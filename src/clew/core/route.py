@@ -7,9 +7,10 @@ Routes: addresses on a front, written as session keys.
     agent:AGENT:PLATFORM:KIND:CHAT                a chat (KIND: dm, group, channel …)
     … :account:A  :user:U  :thread:T              in this order, where they tell chats apart
 
-Inside a part, ``%`` is written ``%25`` and ``:`` is written ``%3A``, so the parts of a key are found by
-splitting at ``:`` and nothing that a platform puts into an id can be taken for structure. A key without a
-KIND has an even number of parts, one with a KIND an odd number: no key can be read in two ways.
+Inside a part, ``%`` is written ``%25`` and ``:`` is written ``%3A``, so the parts of a key are
+found by splitting at ``:`` and nothing that a platform puts into an id can be taken for structure.
+A key without a KIND has an even number of parts, one with a KIND an odd number: no key can be read
+in two ways.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _MARKS = ("account", "user", "thread")
 
 def _escape(part: str) -> str:
     if not part:
-        raise UsageError("a part of a session key is empty: every part needs at least one character")
+        raise UsageError(
+            "a part of a session key is empty: every part needs at least one character"
+        )
     return part.replace("%", "%25").replace(":", "%3A")
 
 
@@ -73,7 +76,9 @@ class Route:
             raise UsageError(f"{key!r} is no session key: one looks like agent:main:telegram:dm:42")
         agent, platform, *rest = map(unquote, parts[1:])
         kind = rest.pop(0) if len(rest) % 2 == 0 else None
-        route = cls(agent=agent, platform=platform, kind=kind, chat=rest[0], **_marks(key, rest[1:]))
+        route = cls(
+            agent=agent, platform=platform, kind=kind, chat=rest[0], **_marks(key, rest[1:])
+        )
         if route.key != key:
             raise UsageError(f"{key!r} is no session key: written properly it is {route.key!r}")
         return route
@@ -90,10 +95,13 @@ def local_route(name: str, *, agent: str = "main") -> Route:
     """
     The route of a NAME as it is used by CLI, HTTP and JSON-RPC.
 
-    :raises UsageError: if the name has the form of an id or of a key, is empty, or holds control characters
+    :raises UsageError: if the name has the form of an id or of a key, is empty, or holds control
+        characters
     """
     if not name or not name.isprintable() or len(name) > 200:
         raise UsageError("a conversation's name has 1 to 200 printable characters")
     if looks_like_id(name) or name.startswith("agent:"):
-        raise UsageError(f"{name!r} has the form of an id, which a conversation's name may not have")
+        raise UsageError(
+            f"{name!r} has the form of an id, which a conversation's name may not have"
+        )
     return Route(agent=agent, platform=LOCAL, chat=name)

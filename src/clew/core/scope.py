@@ -15,7 +15,7 @@ LOCAL = Scope("local")
 
 
 def scope_of(route: Route) -> Scope:
-    """``local`` for CLI and API, a person for direct messages, else the chat with all its threads."""
+    """``local`` for CLI and API, a person for direct messages, else the chat with its threads."""
     if route.platform == routes.LOCAL:
         return LOCAL
     kind = "person" if route.kind == "dm" else "chat"

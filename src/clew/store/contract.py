@@ -1,17 +1,26 @@
 """
 The contract that every database fulfils.
 
-A *job* is a synchronous function whose first argument is a transaction (``Tx``). What Clew does to its
-store is a set of such functions, in ``clew.store.transactions``; each is one transaction. A database
-runs them: ``await store.write(begin, conversation, owner=...)``. A job must not keep ``Tx`` beyond its
-return, must not wait for anything, and may be run again from the start after its transaction was
-voided, so it has no effect but through ``Tx``.
+A *job* is a synchronous function whose first argument is a transaction (``Tx``). What Clew does to
+its store is a set of such functions, in ``clew.store.transactions``; each is one transaction. A
+database runs them: ``await store.write(begin, conversation, owner=...)``. A job must not keep
+``Tx`` beyond its return, must not wait for anything, and may be run again from the start after its
+transaction was voided, so it has no effect but through ``Tx``.
 """
 
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any, Concatenate, LiteralString, Protocol, Self, TypeVar, ParamSpec
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    LiteralString,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -73,8 +82,8 @@ class Store(abc.ABC):
     """
     An open database.
 
-    Many processes may open the same one. Entering opens nothing: ``open_store`` returns it open, and
-    leaving the ``async with`` closes it.
+    Many processes may open the same one. Entering opens nothing: ``open_store`` returns it open,
+    and leaving the ``async with`` closes it.
     """
 
     @abc.abstractmethod
@@ -117,7 +126,7 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     async def check(self) -> None:
-        """Return if the store can be read and written now; raise a ``StoreError`` that says why not."""
+        """Return if the store can be read and written now, else raise what says why not."""
 
     @abc.abstractmethod
     async def aclose(self) -> None:

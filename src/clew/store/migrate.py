@@ -1,9 +1,9 @@
 """
 Migrations: numbered files, applied once, in order, under a lock.
 
-``migrations/NNNN_name.sql`` holds for both databases, ``NNNN_name.sqlite.sql`` and ``NNNN_name.postgres.sql`` what
-differs; both parts of one number are applied together. All that is missing is applied in one transaction: a
-process that dies in the middle leaves the store as it was.
+``migrations/NNNN_name.sql`` holds for both databases, ``NNNN_name.sqlite.sql`` and
+``NNNN_name.postgres.sql`` what differs; both parts of one number are applied together. All that is
+missing is applied in one transaction: a process that dies in the middle leaves the store as it was.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def migrate(t: Tx, dialect: Dialect) -> list[str]:
     """
     Bring the schema up to date; the names of what was applied.
 
-    :raises StoreUnusable: if the store was written by a newer Clew or by another program; nothing was changed
+    :raises StoreUnusable: if the store was written by a newer Clew or by another program; nothing
+        was changed
     """
     if lock := _LOCK[dialect]:
         t.all(lock)
@@ -87,7 +88,8 @@ def _applied(t: Tx, dialect: Dialect) -> dict[int, str]:
     t.run(
         """
         CREATE TABLE migration (
-            number BIGINT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL, applied_at BIGINT NOT NULL
+            number BIGINT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL,
+                applied_at BIGINT NOT NULL
         )
         """
     )
@@ -98,14 +100,15 @@ def _refuse_foreign(known: list[Migration], applied: dict[int, str]) -> None:
     newest = max(applied, default=0)
     if newest > known[-1].number:
         raise StoreUnusable(
-            f"the store was written by a newer Clew (schema {newest}, this one knows {known[-1].number}): "
-            "upgrade Clew, or point store.url at another store; nothing was changed"
+            f"the store was written by a newer Clew (schema {newest}, this one knows "
+            f"{known[-1].number}): upgrade Clew, or point store.url at "
+            "another store; nothing was changed"
         )
     for migration in known:
         if applied.get(migration.number, migration.sha256) != migration.sha256:
             raise StoreUnusable(
-                f"the store's schema {migration.number} ({migration.name}) is not the one of this Clew: "
-                "use the version that made it, or restore a backup; nothing was changed"
+                f"the store's schema {migration.number} ({migration.name}) is not the one of this "
+                "Clew: use the version that made it, or restore a backup; nothing was changed"
             )
 
 

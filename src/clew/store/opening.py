@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import SettingsError
@@ -10,6 +9,8 @@ from clew.store.migrate import Dialect, migrate
 from clew.store.sqlite import open_sqlite
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.clock import Clock
     from clew.store.contract import Store
 
@@ -18,8 +19,9 @@ async def open_store(url: str, *, home: Path, clock: Clock | None = None) -> Sto
     """
     Open the store that a URL names, with its schema brought up to date.
 
-    ``sqlite:///FILE`` (relative to ``home``; an absolute path has four slashes) or ``postgresql://…``. ``home``
-    also holds ``run/``, the owners' locks. ``clock`` replaces the database host's clock in tests.
+    ``sqlite:///FILE`` (relative to ``home``; an absolute path has four slashes) or
+    ``postgresql://…``. ``home`` also holds ``run/``, the owners' locks. ``clock`` replaces the
+    database host's clock in tests.
 
     :raises SettingsError: if the URL names no database that Clew knows
     :raises StoreUnusable: if it cannot be opened; says why and what to do

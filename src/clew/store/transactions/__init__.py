@@ -1,1 +1,1 @@
-"""The domain transactions: synchronous functions over a transaction, one SQL text for both databases."""
+"""The domain transactions: functions over a transaction, one SQL text for both."""

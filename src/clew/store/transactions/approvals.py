@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def ask(
+def ask(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -32,14 +32,16 @@ def ask(
     expires_in: timedelta,
 ) -> Approval:
     """
-    Store the question whether a call may run. Asking again for the same call returns the first question.
+    Store the question whether a call may run. Asking again for the same call returns the first
+    question.
 
     :raises LeaseLost: if the lease is not held any more
     """
     hold(t, lease)
     t.run(
         """
-        INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
+        INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
+                              state, asked_at,
                               expires_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'open', $9, $10)
         ON CONFLICT (turn_id, step, call_id) DO NOTHING

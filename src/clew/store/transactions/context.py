@@ -92,8 +92,8 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     """
     The whole context as it was right after entry ``seq``, as a base; ``seq`` 0 is the beginning.
 
-    Read from the session in which that entry was appended, so that a point before a compaction gives the
-    messages themselves and not their summary.
+    Read from the session in which that entry was appended, so that a point before a compaction
+    gives the messages themselves and not their summary.
     """
     row = t.one(
         """

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def open_conversation(
+def open_conversation(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     conversation: ConversationId,
     *,
@@ -101,8 +101,8 @@ def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> Conversa
     """
     Make a route resolve to a conversation; the one that it resolved to before.
 
-    Waits for every ``accept`` that has read the route, so that no message lands in a conversation that
-    was just left.
+    Waits for every ``accept`` that has read the route, so that no message lands in a conversation
+    that was just left.
     """
     if claim_route(t, route, conversation):
         return None
@@ -124,21 +124,29 @@ def routes_of(t: Tx, conversation: ConversationId) -> list[RouteKey]:
     return [RouteKey(row[0]) for row in found]
 
 
+_BY_CONVERSATION = "SELECT conversation_id FROM head WHERE conversation_id = $1"
+_BY_SESSION = """
+    SELECT h.conversation_id FROM session s JOIN head h ON h.conversation_id = s.conversation_id
+    WHERE s.id = $1
+"""
+_BY_ROUTE = "SELECT conversation_id FROM route WHERE key = $1"
+
+
 def resolve(t: Tx, name: str) -> ConversationId:
     """
-    What a person or program means by a name: a conversation id, any of its session ids, a route or a NAME.
+    What a person or program means by a name: a conversation id, any of its session ids, a route or
+    a NAME.
 
     :raises NotFound: if it means nothing
     """
-    for sql, value in (
-        ("SELECT conversation_id FROM head WHERE conversation_id = $1", name),
-        ("SELECT h.conversation_id FROM session s "
-         "JOIN head h ON h.conversation_id = s.conversation_id WHERE s.id = $1", name),
-        ("SELECT conversation_id FROM route WHERE key = $1", _route_key(name)),
-    ):  # fmt: skip
-        if row := t.one(sql, value):
-            return ConversationId(row[0])
-    raise NotFound("conversation", name)
+    row = (
+        t.one(_BY_CONVERSATION, name)
+        or t.one(_BY_SESSION, name)
+        or t.one(_BY_ROUTE, _route_key(name))
+    )
+    if row is None:
+        raise NotFound("conversation", name)
+    return ConversationId(row[0])
 
 
 def _route_key(name: str) -> str:

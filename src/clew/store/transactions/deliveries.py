@@ -31,7 +31,8 @@ def add_deliveries(
     for delivery in deliveries:
         t.run(
             """
-            INSERT INTO delivery (id, conversation_id, turn_id, route, seq, kind, body, state, due_at,
+            INSERT INTO delivery (id, conversation_id, turn_id, route, seq, kind, body, state,
+                                  due_at,
                                   created_at, updated_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9) ON CONFLICT (id) DO NOTHING
             """,
@@ -57,10 +58,11 @@ def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
 
 def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId) -> Delivery | None:
     """
-    Claim the first unsent delivery of a route; ``None`` if it is not due, or somebody living is at it.
+    Claim the first unsent delivery of a route; ``None`` if it is not due, or somebody living is at
+    it.
 
-    Order is kept per route: a later one waits for the first. One that a lost owner left in ``sending`` becomes
-    ``unknown`` first, and is returned so.
+    Order is kept per route: a later one waits for the first. One that a lost owner left in
+    ``sending`` becomes ``unknown`` first, and is returned so.
     """
     row = t.one(
         """
@@ -101,8 +103,9 @@ def move_delivery(
     check_move("delivery", MOVES, found.state, state)
     t.run(
         """
-        UPDATE delivery SET state = $2, owner = $3, attempts = attempts + $4, due_at = COALESCE($5, due_at),
-                            error = $6, updated_at = $7
+        UPDATE delivery
+        SET state = $2, owner = $3, attempts = attempts + $4, due_at = COALESCE($5, due_at),
+            error = $6, updated_at = $7
         WHERE id = $1
         """,
         delivery,
@@ -133,8 +136,8 @@ def set_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chunk
     for position, body in enumerate(bodies):
         t.run(
             """
-            INSERT INTO delivery_chunk (delivery_id, position, body, state) VALUES ($1, $2, $3, 'pending')
-            ON CONFLICT (delivery_id, position) DO NOTHING
+            INSERT INTO delivery_chunk (delivery_id, position, body, state)
+            VALUES ($1, $2, $3, 'pending') ON CONFLICT (delivery_id, position) DO NOTHING
             """,
             delivery,
             position,
@@ -164,9 +167,7 @@ def move_chunk(
     :raises NotFound: if there is no such part
     :raises WrongMove: if a part cannot go there
     """
-    row = t.one(
-        f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position
-    )
+    row = t.one(f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position)
     if row is None:
         raise NotFound("part", f"{delivery}/{position}")
     check_move("part", MOVES, rows.chunk(row).state, state)

@@ -107,7 +107,8 @@ def _insert(
     row = (*fields, prev_hash, chain_hash(prev_hash, fields))
     t.run(
         """
-        INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
+        INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls,
+                           answers,
                            format, message, created_at, prev_hash, hash)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
         """,

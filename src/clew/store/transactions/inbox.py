@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.clock import from_millis, to_millis
 from clew.core.double_text import DoubleText, window_closes
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import Accepted, Input, InboxItem, InboxKind, InboxOutcome
+from clew.core.inbox import Accepted, InboxItem, InboxKind, InboxOutcome, Input
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.core.turn import Stop
@@ -40,10 +40,10 @@ def accept(
     """
     Store an input before it is acknowledged.
 
-    A route that resolves to nothing yet gets a conversation (``new_conversation``). A message whose rule is
-    ``reject`` ends as rejected while a turn is unfinished or others wait; ``interrupt`` and ``rollback`` ask the
-    running turn to stop. Repeating it with the same inbox id or event stores nothing and returns what became of the
-    first.
+    A route that resolves to nothing yet gets a conversation (``new_conversation``). A message whose
+    rule is ``reject`` ends as rejected while a turn is unfinished or others wait; ``interrupt`` and
+    ``rollback`` ask the running turn to stop. Repeating it with the same inbox id or event stores
+    nothing and returns what became of the first.
 
     :raises NotFound: if the conversation given by id does not exist
     """
@@ -168,7 +168,8 @@ def _insert(
     route = target.key if isinstance(target, Route) else None
     t.run(
         """
-        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text, received_at, due_at,
+        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
+                           received_at, due_at,
                            outcome, resolved_at, note)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
         """,

@@ -40,15 +40,16 @@ def intend(
     """
     Store that a call is about to run, and say whether this is the first time.
 
-    Not the first time: what the journal holds already is returned and nothing is changed; the caller decides by
-    the effect, and says ``run_again`` before it runs the call once more.
+    Not the first time: what the journal holds already is returned and nothing is changed; the
+    caller decides by the effect, and says ``run_again`` before it runs the call once more.
 
     :raises LeaseLost: if the lease is not held any more
     """
     hold(t, lease)
     inserted = t.run(
         """
-        INSERT INTO journal (turn_id, step, call_id, conversation_id, position, tool, args, effect, started_at)
+        INSERT INTO journal (turn_id, step, call_id, conversation_id, position, tool, args, effect,
+                             started_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (turn_id, step, call_id) DO NOTHING
         """,
         key.turn_id,
@@ -119,7 +120,5 @@ def _known(t: Tx, key: CallKey) -> JournaledCall:
 
 def batch(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
     """What the journal holds of one step, in call order."""
-    found = t.all(
-        f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
-    )
+    found = t.all(f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step)
     return [rows.journaled_call(row) for row in found]

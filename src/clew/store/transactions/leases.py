@@ -22,7 +22,8 @@ DURATION = timedelta(seconds=15)
 class Acquired:
     lease: Lease
     last_seq: int
-    #: The owner that it was taken from, which had not let it go; ``None`` where it was free or ours.
+    #: The owner that it was taken from, which had not let it go; ``None`` where it was free or
+    #: ours.
     lost_owner: OwnerId | None
 
 
@@ -32,8 +33,8 @@ def acquire(
     """
     Claim the sole right to write to a conversation.
 
-    Succeeds if it is free, if its owner is dead or its time is over, or if ``owner`` holds it already. The
-    fence rises by one unless ``owner`` holds it already.
+    Succeeds if it is free, if its owner is dead or its time is over, or if ``owner`` holds it
+    already. The fence rises by one unless ``owner`` holds it already.
 
     :raises NotFound: if there is no such conversation, or it is being deleted
     :raises LeaseHeld: while another living owner holds it

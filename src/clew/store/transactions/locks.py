@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.ids import ConversationId, SessionId
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, SessionId
     from clew.store.contract import Tx
 
 #: Longer than any summary may take.
@@ -16,13 +16,14 @@ COMPRESSION = timedelta(minutes=10)
 
 
 def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
-    """Take or extend a named lock; ``False`` while another holder has it and its time is not over."""
+    """Take or extend a named lock; ``False`` while another holder has it in time."""
     expires_at = t.now + duration // timedelta(milliseconds=1)
     return bool(
         t.run(
             """
             INSERT INTO lock (name, holder, expires_at) VALUES ($1, $2, $3)
-            ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
+            ON CONFLICT (name) DO UPDATE
+            SET holder = excluded.holder, expires_at = excluded.expires_at
             WHERE lock.holder = excluded.holder OR lock.expires_at <= $4
             """,
             name,

@@ -24,43 +24,45 @@ if TYPE_CHECKING:
     from clew.store.contract import Row
 
 CONVERSATION = """
-    SELECT c.id, c.scope, c.title, c.titled_by, c.adhoc, c.origin, c.origin_seq, h.session_id, l.last_seq,
-           c.created_at, l.updated_at
+    SELECT c.id, c.scope, c.title, c.titled_by, c.adhoc, c.origin, c.origin_seq,
+           h.session_id, l.last_seq, c.created_at, l.updated_at
     FROM conversation c
     JOIN head h ON h.conversation_id = c.id
     JOIN lease l ON l.conversation_id = c.id
 """
 SESSION = """
-    SELECT id, conversation_id, predecessor, opened_at, opened_by, opened_seq, instructions, ended_at,
-           end_reason
+    SELECT id, conversation_id, predecessor, opened_at, opened_by, opened_seq, instructions,
+           ended_at, end_reason
     FROM session
 """
 ENTRY = """
-    SELECT conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers, format, message,
-           created_at, prev_hash, hash
+    SELECT conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
+           format, message, created_at, prev_hash, hash
     FROM entry
 """
 TURN = """
-    SELECT id, conversation_id, state, outcome, error, error_code, stop, first_seq, steps, resumes, retries,
-           model, started_at, finished_at
+    SELECT id, conversation_id, state, outcome, error, error_code, stop, first_seq, steps,
+           resumes, retries, model, started_at, finished_at
     FROM turn
 """
 INBOX = """
-    SELECT n, id, conversation_id, route, kind, text, payload, double_text, received_at, due_at, outcome,
-           turn_id, step, note
+    SELECT n, id, conversation_id, route, kind, text, payload, double_text, received_at,
+           due_at, outcome, turn_id, step, note
     FROM inbox
 """
 JOURNAL = """
-    SELECT turn_id, step, call_id, position, tool, args, effect, runs, status, format, result
+    SELECT turn_id, step, call_id, position, tool, args, effect, runs, status, format,
+           result
     FROM journal
 """
 APPROVAL = """
-    SELECT id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at, expires_at,
-           answered_by, note
+    SELECT id, conversation_id, turn_id, step, call_id, tool, args, route, state, asked_at,
+           expires_at, answered_by, note
     FROM approval
 """
 DELIVERY = """
-    SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at, error
+    SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
+           error
     FROM delivery
 """
 CHUNK = """

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.base import Base, BaseItem, Literal, Range
-from clew.core.ids import ConversationId, SessionId
 from clew.core.session import Head, Session
 from clew.errors import NotFound, RotationConflict, StoreError
 from clew.store.transactions import rows
 from clew.store.transactions.leases import hold
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIds
+    from clew.core.ids import ConversationId, SessionId, SessionIds
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -59,7 +58,7 @@ def get_base(t: Tx, session: SessionId) -> Base:
     )
 
 
-def insert_session(
+def insert_session(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     conversation: ConversationId,
     *,
@@ -92,7 +91,9 @@ def insert_session(
         if inserted:
             _insert_base(t, session, base)
             return session
-    raise StoreError(f"{_ID_TRIES} proposed session ids were all taken: the generator repeats itself")
+    raise StoreError(
+        f"{_ID_TRIES} proposed session ids were all taken: the generator repeats itself"
+    )
 
 
 def _insert_base(t: Tx, session: SessionId, base: Base) -> None:
@@ -114,7 +115,7 @@ def _columns(item: BaseItem) -> tuple[int | None, int | None, str | None, str | 
     return None, None, item.format, item.message
 
 
-def rotate(
+def rotate(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     *,
@@ -128,9 +129,9 @@ def rotate(
     """
     Close the head session, open its successor and move the head.
 
-    The reason becomes the closed head's ``end_reason`` unless it has one, and the successor's ``opened_by``.
-    Without ``instructions`` the successor keeps those of its predecessor. Repeating it with the same
-    ``operation`` returns the session that the first call opened.
+    The reason becomes the closed head's ``end_reason`` unless it has one, and the successor's
+    ``opened_by``. Without ``instructions`` the successor keeps those of its predecessor. Repeating
+    it with the same ``operation`` returns the session that the first call opened.
 
     :raises LeaseLost: if the lease is not held any more
     :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
@@ -197,7 +198,8 @@ def end_head(t: Tx, lease: Lease, reason: str) -> Session:
 def lineage(t: Tx, conversation: ConversationId) -> list[Session]:
     """Every session of a conversation, oldest first."""
     found = t.all(
-        f"{rows.SESSION} WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id", conversation
+        f"{rows.SESSION} WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id",
+        conversation,
     )
     return _in_order([rows.session(row) for row in found])
 

@@ -47,7 +47,7 @@ class Begun:
     item: InboxItem | None = None
 
 
-def begin(
+def begin(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     conversation: ConversationId,
     *,
@@ -61,9 +61,9 @@ def begin(
     """
     Take the lease and the next work of a conversation; ``None``, and no lease, if there is none.
 
-    An unfinished turn goes on (counted if its owner was lost). Else the items at the front of the line are
-    consumed by their double-text rule: messages become the first entries of turn ``turn``, a closed
-    conversation being reopened first. Taking, consuming and appending are one commit.
+    An unfinished turn goes on (counted if its owner was lost). Else the items at the front of the
+    line are consumed by their double-text rule: messages become the first entries of turn ``turn``,
+    a closed conversation being reopened first. Taking, consuming and appending are one commit.
     Repeating it as the same owner returns the same turn.
 
     :raises NotFound: if there is no such conversation
@@ -103,7 +103,8 @@ def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
     # Only resumes without a new entry since count towards giving up.
     t.run(
         """
-        UPDATE turn SET resumes = CASE WHEN resumed_seq = $2 THEN resumes + 1 ELSE 1 END, resumed_seq = $2
+        UPDATE turn
+        SET resumes = CASE WHEN resumed_seq = $2 THEN resumes + 1 ELSE 1 END, resumed_seq = $2
         WHERE id = $1
         """,
         turn.id,
@@ -160,7 +161,8 @@ def _open_session(
 def _insert_turn(t: Tx, lease: Lease, turn: TurnId) -> None:
     t.run(
         """
-        INSERT INTO turn (id, conversation_id, state, first_seq, started_at) VALUES ($1, $2, $3, $4, $5)
+        INSERT INTO turn (id, conversation_id, state, first_seq, started_at)
+        VALUES ($1, $2, $3, $4, $5)
         """,
         turn,
         lease.conversation_id,
@@ -240,7 +242,7 @@ def set_state(t: Tx, turn: Turn, state: TurnState) -> None:
     t.run("UPDATE turn SET state = $2 WHERE id = $1", turn.id, state.value)
 
 
-def finish(
+def finish(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -277,7 +279,9 @@ def _close(
 ) -> None:
     t.run(
         """
-        UPDATE turn SET state = $2, outcome = $3, error = $4, error_code = $5, finished_at = $6 WHERE id = $1
+        UPDATE turn
+        SET state = $2, outcome = $3, error = $4, error_code = $5, finished_at = $6
+        WHERE id = $1
         """,
         turn,
         TurnState.DONE.value,

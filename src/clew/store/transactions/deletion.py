@@ -1,0 +1,181 @@
+"""Deletion: a conversation is gone at once, its rows go in slices, a tombstone stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString
+
+from clew.store.transactions.entries import last_hash
+from clew.store.transactions.inbox import DEDUPE_DAYS
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId
+    from clew.store.contract import Tx
+
+_DAY = 24 * 3600 * 1000
+
+# In the order in which rows may go: whoever points at a row goes before it.
+_SLICES: tuple[LiteralString, ...] = (
+    """
+    DELETE FROM delivery_chunk WHERE (delivery_id, position) IN (
+        SELECT k.delivery_id, k.position
+        FROM delivery_chunk k JOIN delivery d ON d.id = k.delivery_id
+        WHERE d.conversation_id = $1 LIMIT $2
+    )
+    """,
+    """
+    DELETE FROM delivery
+    WHERE n IN (SELECT n FROM delivery WHERE conversation_id = $1 LIMIT $2)
+    """,
+    """
+    DELETE FROM approval
+    WHERE id IN (SELECT id FROM approval WHERE conversation_id = $1 LIMIT $2)
+    """,
+    """
+    DELETE FROM journal WHERE (turn_id, step, call_id) IN (
+        SELECT turn_id, step, call_id FROM journal WHERE conversation_id = $1 LIMIT $2
+    )
+    """,
+    """
+    DELETE FROM attachment
+    WHERE id IN (SELECT id FROM attachment WHERE conversation_id = $1 LIMIT $2)
+    """,
+    "DELETE FROM usage WHERE id IN (SELECT id FROM usage WHERE conversation_id = $1 LIMIT $2)",
+    "DELETE FROM inbox WHERE n IN (SELECT n FROM inbox WHERE conversation_id = $1 LIMIT $2)",
+    "DELETE FROM entry WHERE n IN (SELECT n FROM entry WHERE conversation_id = $1 LIMIT $2)",
+    "DELETE FROM turn WHERE id IN (SELECT id FROM turn WHERE conversation_id = $1 LIMIT $2)",
+    """
+    DELETE FROM base_item WHERE (session_id, position) IN (
+        SELECT b.session_id, b.position
+        FROM base_item b JOIN session s ON s.id = b.session_id
+        WHERE s.conversation_id = $1 LIMIT $2
+    )
+    """,
+    """
+    DELETE FROM compaction WHERE session_id IN (
+        SELECT k.session_id FROM compaction k JOIN session s ON s.id = k.session_id
+        WHERE s.conversation_id = $1 LIMIT $2
+    )
+    """,
+    # The newest first: each is the successor of the one before.
+    """
+    DELETE FROM session WHERE id IN (
+        SELECT s.id FROM session s
+        WHERE s.conversation_id = $1
+          AND NOT EXISTS (SELECT 1 FROM session n WHERE n.predecessor = s.id)
+        LIMIT $2
+    )
+    """,
+    "DELETE FROM client WHERE conversation_id = $1 AND $2 > 0",
+    "DELETE FROM pending_title WHERE conversation_id = $1 AND $2 > 0",
+    "DELETE FROM conversation WHERE id = $1 AND $2 > 0",
+)
+
+
+def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
+    """
+    Take a conversation away from everybody; ``False`` if there is none.
+
+    Whoever holds its lease loses it, its routes are free, its open inputs end as cancelled and its
+    unsent deliveries as failed. Its rows are still there, for ``delete_slice``; what remains in the
+    end is the tombstone.
+    """
+    t.run("DELETE FROM route WHERE conversation_id = $1", conversation)
+    row = t.one(
+        "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq",
+        conversation,
+    )
+    if row is None:
+        return False
+    _bury(t, conversation, row[0])
+    t.run("DELETE FROM head WHERE conversation_id = $1", conversation)
+    t.run(
+        "UPDATE conversation SET deleting_at = $2, title = NULL, titled_by = NULL WHERE id = $1",
+        conversation,
+        t.now,
+    )
+    _end_what_is_open(t, conversation)
+    t.wake(conversation)
+    return True
+
+
+def _bury(t: Tx, conversation: ConversationId, last_seq: int) -> None:
+    t.run(
+        """
+        INSERT INTO tombstone (conversation_id, last_seq, last_hash, deleted_at) VALUES ($1, $2,
+                                                                                         $3, $4)
+        """,
+        conversation,
+        last_seq,
+        last_hash(t, conversation, last_seq),
+        t.now,
+    )
+    t.run(
+        "UPDATE dedupe SET expires_at = $2 WHERE conversation_id = $1 AND expires_at IS NULL",
+        conversation,
+        t.now + DEDUPE_DAYS * _DAY,
+    )
+
+
+def _end_what_is_open(t: Tx, conversation: ConversationId) -> None:
+    t.run(
+        """
+        UPDATE inbox SET outcome = 'cancelled', note = 'the conversation was deleted',
+            resolved_at = $2
+        WHERE conversation_id = $1 AND outcome IS NULL
+        """,
+        conversation,
+        t.now,
+    )
+    t.run(
+        """
+        UPDATE delivery SET state = 'failed', error = 'the conversation was deleted',
+            updated_at = $2
+        WHERE conversation_id = $1 AND state IN ('pending', 'unknown')
+        """,
+        conversation,
+        t.now,
+    )
+    t.run(
+        """
+        UPDATE turn SET state = 'done', outcome = 'cancelled', stop = COALESCE(stop, 'delete'),
+            finished_at = $2
+        WHERE conversation_id = $1 AND state <> 'done'
+        """,
+        conversation,
+        t.now,
+    )
+
+
+def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> bool:
+    """
+    Remove at most ``rows`` rows of a conversation that was marked; ``False`` when nothing is left.
+
+    :raises ConstraintViolated: if it was not marked
+    """
+    return any(t.run(sql, conversation, rows) for sql in _SLICES)
+
+
+def half_deleted(t: Tx) -> list[ConversationId]:
+    """Conversations that were marked and still have rows: a process died in between."""
+    found = t.all("SELECT id FROM conversation WHERE deleting_at IS NOT NULL ORDER BY deleting_at")
+    return [row[0] for row in found]
+
+
+def delete_orphan_blobs(t: Tx, *, rows: int = 50) -> bool:
+    """Remove at most ``rows`` blobs that nothing refers to; ``False`` when there are none left."""
+    return bool(
+        t.run(
+            """
+            DELETE FROM blob WHERE sha256 IN (
+                SELECT b.sha256 FROM blob b
+                WHERE NOT EXISTS (SELECT 1 FROM attachment a WHERE a.sha256 = b.sha256) LIMIT $1
+            )
+            """,
+            rows,
+        )
+    )
+
+
+def forget_events(t: Tx) -> int:
+    """Forget the platform events of conversations that were deleted long ago; how many."""
+    return t.run("DELETE FROM dedupe WHERE expires_at <= $1", t.now)

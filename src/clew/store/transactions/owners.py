@@ -1,0 +1,71 @@
+"""Owners: the processes that opened the store, for people to read; locks prove their life."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis
+from clew.core.ids import OwnerId
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.store.contract import Tx
+
+_FORGOTTEN_AFTER = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OwnerRecord:
+    id: OwnerId
+    host: str
+    pid: int
+    #: serve, chat …
+    role: str
+    version: str
+    started_at: datetime
+
+
+def enrol(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str) -> None:
+    """Record a process that is about to write."""
+    t.run("DELETE FROM owner WHERE ended_at < $1", t.now - _FORGOTTEN_AFTER)
+    t.run(
+        """
+        INSERT INTO owner (id, host, pid, role, version, started_at) VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (id) DO NOTHING
+        """,
+        owner,
+        host,
+        pid,
+        role,
+        version,
+        t.now,
+    )
+
+
+def sign_off(t: Tx, owner: OwnerId) -> None:
+    """Record that a process ended in order."""
+    t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
+
+
+def living_owners(t: Tx) -> list[OwnerRecord]:
+    """The processes that have the store open now and prove that they live."""
+    found = t.all(
+        """
+        SELECT id, host, pid, role, version, started_at FROM owner
+        WHERE ended_at IS NULL ORDER BY started_at, id
+        """
+    )
+    return [
+        OwnerRecord(
+            id=OwnerId(row[0]),
+            host=row[1],
+            pid=row[2],
+            role=row[3],
+            version=row[4],
+            started_at=from_millis(row[5]),
+        )
+        for row in found
+        if t.alive(row[0])
+    ]
