@@ -1,5 +1,7 @@
 """The store on SQLite, for one host: any number of processes may share the file."""
 
+from __future__ import annotations
+
 from clew.store.sqlite.opening import filesystem_of
 from clew.store.sqlite.store import SqliteStore, open_sqlite
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from clew.store.sqlite.driver import Cursor, cursor_of
 from clew.store.sqlite.failures import translated
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 
@@ -37,11 +38,11 @@ class Batches:
         self,
         connection: apsw.Connection,
         surroundings: Surroundings,
-        begin: Callable[[apsw.Cursor], None],
+        begin: Callable[[Cursor], None],
     ) -> None:
-        """``begin`` opens a write transaction, or raises ``apsw.BusyError`` when it has waited enough."""
+        """``begin`` opens a write transaction; it raises ``apsw.Error`` if it cannot."""
         self._connection = connection
-        self._cursor = connection.cursor()
+        self._cursor = cursor_of(connection)
         self._surroundings = surroundings
         self._begin = begin
 
@@ -49,8 +50,8 @@ class Batches:
         """
         Run jobs in one transaction; how many of them, from the first, have their final outcome.
 
-        At least one. A job that fails takes nothing with it. Where the batch as a whole is void, each
-        job runs again in a transaction of its own, except the one whose error voided it.
+        At least one. A job that fails takes nothing with it. Where the batch as a whole is void,
+        each job runs again in a transaction of its own, except the one whose error voided it.
         """
         try:
             self._begin(self._cursor)

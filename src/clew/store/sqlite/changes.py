@@ -14,50 +14,45 @@ if TYPE_CHECKING:
 
 
 class _Listener:
-    """What one listener has not seen yet; touched only in its loop."""
+    """What one listener has not seen yet; guarded by the lock of ``Changes``."""
 
     def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self._topics: set[str] = set()
-        self._anything = True
-        self._end: StoreError | bool = False
+        self._loop = asyncio.get_running_loop()
         self._news = asyncio.Event()
-        self._news.set()
+        self._woken = False
+        self.topics: set[str] = set()
+        self.anything = True
 
-    def add(self, topics: frozenset[str] | None) -> None:
-        if topics is None:
-            self._anything = True
-        else:
-            self._topics |= topics
-        self._news.set()
+    def wake(self) -> None:
+        """Let ``wait`` return; from any thread, and once until the next ``reset``."""
+        if not self._woken:
+            self._woken = True
+            with contextlib.suppress(RuntimeError):  # its loop is closed: nobody listens
+                self._loop.call_soon_threadsafe(self._news.set)
 
-    def end(self, error: StoreError | None) -> None:
-        self._end = error or True
-        self._news.set()
-
-    async def take(self) -> frozenset[str] | None:
-        """Wait for news; :raises StopAsyncIteration: when the store is closed."""
+    async def wait(self) -> None:
         await self._news.wait()
-        if isinstance(self._end, Exception):
-            raise self._end
-        if self._end:
-            raise StopAsyncIteration
+
+    def reset(self) -> frozenset[str] | None:
+        """Take what there is."""
         self._news.clear()
-        news = None if self._anything else frozenset(self._topics)
-        self._topics.clear()
-        self._anything = False
+        self._woken = False
+        news = None if self.anything else frozenset(self.topics)
+        self.topics.clear()
+        self.anything = False
         return news
 
 
 class Changes:
     """The listeners of one store, in any number of loops."""
 
-    def __init__(self, on_first: Callable[[], None]) -> None:
-        """``on_first`` is called when somebody begins to listen."""
-        self._listeners: set[_Listener] = set()
+    def __init__(self, on_listen: Callable[[], None]) -> None:
+        """``on_listen`` is called whenever somebody begins to listen."""
+        self._on_listen = on_listen
         self._lock = threading.Lock()
-        self._on_first = on_first
-        self._closed: tuple[StoreError | None] | None = None
+        self._listeners: set[_Listener] = set()
+        self._closed = False
+        self._error: StoreError | None = None
 
     @property
     def wanted(self) -> bool:
@@ -67,36 +62,41 @@ class Changes:
     def publish(self, topics: frozenset[str] | None) -> None:
         """Tell all listeners, from any thread."""
         with self._lock:
-            listeners = list(self._listeners)
-        for listener in listeners:
-            with contextlib.suppress(RuntimeError):  # its loop is closed
-                listener.loop.call_soon_threadsafe(listener.add, topics)
+            for listener in self._listeners:
+                if topics is None:
+                    listener.anything = True
+                else:
+                    listener.topics |= topics
+                listener.wake()
 
     def close(self, error: StoreError | None = None) -> None:
-        """End all listeners: with ``error``, or as the end of their iteration."""
+        """End the iteration of every listener, present and future, with ``error`` if given."""
         with self._lock:
-            self._closed = (error,)
-            listeners = list(self._listeners)
-        for listener in listeners:
-            with contextlib.suppress(RuntimeError):
-                listener.loop.call_soon_threadsafe(listener.end, error)
+            self._closed, self._error = True, error
+            for listener in self._listeners:
+                listener.wake()
 
     async def listen(self) -> AsyncIterator[frozenset[str] | None]:
-        """The items of ``Store.changes``."""
+        """The items of ``Store.changes``; ends with the store."""
         listener = _Listener()
         with self._lock:
             self._listeners.add(listener)
-            closed = self._closed
-        if closed:
-            listener.end(closed[0])
-        self._on_first()
+            listener.wake()
+        self._on_listen()
         try:
-            while True:
-                try:
-                    news = await listener.take()
-                except StopAsyncIteration:
-                    return
-                yield news
+            await listener.wait()
+            while not self._closed:
+                yield self._news(listener)
+                await listener.wait()
         finally:
             with self._lock:
                 self._listeners.discard(listener)
+        if self._error is not None:
+            raise self._error
+
+    def _news(self, listener: _Listener) -> frozenset[str] | None:
+        with self._lock:
+            news = listener.reset()
+            if self._closed:  # closed since it was looked at: the listener must hear of it
+                listener.wake()
+            return news

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import re
-from typing import TYPE_CHECKING
 
 import apsw
 
@@ -16,9 +15,7 @@ from clew.errors import (
     StoreFull,
     StoreUnavailable,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from clew.store.sqlite.driver import rows_of
 
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _UNAVAILABLE = (
@@ -31,6 +28,8 @@ _UNAVAILABLE = (
     apsw.InterruptError,
     apsw.AbortError,
 )
+_INDEXES = "SELECT name FROM pragma_index_list(?1) WHERE \"unique\" AND origin = 'c'"
+_COLUMNS = "SELECT name FROM pragma_index_info(?1) ORDER BY seqno"
 _CONSTRAINT = re.compile(r"constraint failed: (?:index '(?P<index>[^']+)'|(?P<name>.+))$")
 
 
@@ -46,15 +45,6 @@ def translated(error: apsw.Error, connection: apsw.Connection | None = None) -> 
     if isinstance(error, _UNAVAILABLE):
         return StoreUnavailable(f"the database cannot be used now: {text}")
     return StoreError(text)
-
-
-@contextlib.contextmanager
-def driver_errors(connection: apsw.Connection | None = None) -> Iterator[None]:
-    """Raise driver errors of the block as ours."""
-    try:
-        yield
-    except apsw.Error as error:
-        raise translated(error, connection) from error
 
 
 def _is_quota(error: apsw.Error, connection: apsw.Connection | None) -> bool:
@@ -82,12 +72,8 @@ def _index_on(columns: str, connection: apsw.Connection) -> str | None:
     # SQLite names the columns, PostgreSQL the index: callers compare with one name on both.
     table = columns.partition(".")[0]
     with contextlib.suppress(apsw.Error):
-        for (index,) in connection.execute(
-            "SELECT name FROM pragma_index_list(?) WHERE \"unique\" AND origin = 'c'", (table,)
-        ).fetchall():
-            names = connection.execute(
-                "SELECT name FROM pragma_index_info(?) ORDER BY seqno", (index,)
-            ).fetchall()
+        for (index,) in rows_of(connection, _INDEXES, table):
+            names = rows_of(connection, _COLUMNS, index)
             if ", ".join(f"{table}.{name}" for (name,) in names) == columns:
                 return str(index)
     return None

@@ -14,6 +14,7 @@ from clew.store.sqlite.failures import translated
 
 if TYPE_CHECKING:
     from clew.store.contract import Row, Value
+    from clew.store.sqlite.driver import Cursor
     from clew.store.sqlite.owners import Owners
 
 
@@ -36,7 +37,7 @@ class SqliteTx:
     __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "topics", "void")
 
     def __init__(
-        self, connection: apsw.Connection, cursor: apsw.Cursor, surroundings: Surroundings
+        self, connection: apsw.Connection, cursor: Cursor, surroundings: Surroundings
     ) -> None:
         self._connection = connection
         self._cursor = cursor

@@ -34,7 +34,8 @@ class Job:
         self.error = error
         self.final = True
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Resolve the future; runs in the loop of the caller."""
         if self.future.done():  # the caller was cancelled
             return
         if self.error is None:
@@ -44,12 +45,6 @@ class Job:
         else:
             self.future.set_exception(self.error)
 
-    @staticmethod
-    def settle_all(jobs: Sequence[Job]) -> None:
-        """Resolve the futures; runs in the loop of the callers."""
-        for job in jobs:
-            job._settle()
-
 
 def deliver(jobs: Iterable[Job]) -> None:
     """Hand the outcomes to the callers: one wake-up per loop, from any thread."""
@@ -58,7 +53,12 @@ def deliver(jobs: Iterable[Job]) -> None:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, mine in by_loop.items():
         with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits
-            loop.call_soon_threadsafe(Job.settle_all, mine)
+            loop.call_soon_threadsafe(_settle, mine)
+
+
+def _settle(jobs: Sequence[Job]) -> None:
+    for job in jobs:
+        job.settle()
 
 
 def fail(jobs: Sequence[Job], error: StoreUnavailable) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from clew.errors import StoreUnusable
+from clew.store.sqlite.driver import rows_of
 from clew.store.sqlite.failures import translated
 
 if TYPE_CHECKING:
@@ -24,12 +25,14 @@ PATIENCE = 10.0
 #: The write-ahead log is cut to this size, in bytes.
 JOURNAL_LIMIT = 64 * 1024 * 1024
 
+#: The application id in the header of our files: "Clew".
+SIGNATURE = 0x436C6577
+
 _MAGIC = b"SQLite format 3\0"
 _NO_DATABASE = "{} is not a database: move it away, or name another file"
-_NETWORK = frozenset(
-    "nfs nfs4 cifs smb2 smb3 smbfs 9p afs ceph glusterfs lustre gpfs beegfs orangefs davfs ocfs2 "
-    "fuse.sshfs fuse.glusterfs fuse.ceph fuse.s3fs fuse.rclone fuse.davfs2 fuse.smbnetfs "
-    "fuse.juicefs fuse.gcsfuse fuse.goofys vboxsf".split()
+_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|davfs|ocfs2|gfs2|vboxsf"
+    r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|davfs2?|smbnetfs|juicefs|gcsfuse|goofys)"
 )
 
 
@@ -78,7 +81,9 @@ def open_writer(path: Path) -> apsw.Connection:
     connection: apsw.Connection | None = None
     try:
         connection = connect(path, reader=False)
+        _refuse_foreign(connection, path)
         _enter_wal(connection, path)
+        _sign(connection)
     except BaseException as error:
         if connection is not None:
             connection.close()
@@ -101,7 +106,7 @@ def connect(path: Path, *, reader: bool) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
     for pragma in _pragmas(reader=reader):
-        connection.execute(f"PRAGMA {pragma}").fetchall()
+        rows_of(connection, f"PRAGMA {pragma}")
     return connection
 
 
@@ -131,7 +136,7 @@ def _pragmas(*, reader: bool) -> list[str]:
 
 
 def _refuse_network(path: Path, kind: str) -> None:
-    if kind in _NETWORK:
+    if _NETWORK.fullmatch(kind):
         raise StoreUnusable(
             f"{path} is on a network file system ({kind}), where SQLite can lose data: "
             "put the store on a local disk, or use PostgreSQL"
@@ -164,12 +169,28 @@ def _refuse_read_only(place: Path) -> None:
         )
 
 
+def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    # Before the first write: entering WAL mode changes the file.
+    ((signature,),) = rows_of(connection, "PRAGMA application_id")
+    tables = rows_of(connection, "SELECT name FROM sqlite_schema LIMIT 1")
+    if signature != SIGNATURE and (signature or tables):
+        raise StoreUnusable(
+            f"the database {path} belongs to another program: "
+            "give Clew a file of its own; nothing was changed"
+        )
+
+
+def _sign(connection: apsw.Connection) -> None:
+    if rows_of(connection, "PRAGMA application_id") != [(SIGNATURE,)]:
+        rows_of(connection, f"PRAGMA application_id = {SIGNATURE}")
+
+
 def _enter_wal(connection: apsw.Connection, path: Path) -> None:
     # Two that enter at once get "busy" without the usual wait, so we wait here.
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            ((mode,),) = connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            ((mode,),) = rows_of(connection, "PRAGMA journal_mode = WAL")
             break
         except apsw.BusyError:
             if time.monotonic() > until:

@@ -13,20 +13,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # flock, not fcntl locks: those vanish when any descriptor of the file is closed in this process.
-_HELD: set[int] = set()
+_held: set[int] = set()
+# Held across a fork, so that no descriptor is between being opened and being noted.
+_forking = threading.Lock()
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
 def _let_go_in_child() -> None:
     # A forked child shares the lock through its copy of the descriptor and would keep its parent
     # alive. Closing the copy does not release the parent's lock; LOCK_UN here would.
-    for descriptor in _HELD:
+    for descriptor in _held:
         with contextlib.suppress(OSError):
             os.close(descriptor)
-    _HELD.clear()
+    _held.clear()
+    _forking.release()
 
 
-os.register_at_fork(after_in_child=_let_go_in_child)
+os.register_at_fork(
+    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_let_go_in_child
+)
 
 
 class Owners:
@@ -38,21 +43,31 @@ class Owners:
         self._lock = threading.Lock()
 
     def alive(self, owner: str) -> bool:
-        """Whether ``owner`` holds its lock; never waits and creates nothing."""
+        """
+        Whether ``owner`` holds its lock; never waits and creates nothing.
+
+        An owner whose file cannot be examined counts as alive: expiry is the backstop.
+        """
         return owner in self._mine or not _is_free(self._path(owner))
 
     def register(self, owner: str) -> None:
-        """Hold the lock of ``owner``, a name never used before; clear away what the dead left."""
+        """
+        Hold the lock of ``owner``, a name never used before; clear away what the dead left.
+
+        :raises OSError: if the file cannot be made
+        """
         with self._lock:
             if owner in self._mine:
                 return
+            path = self._path(owner)
             self._sweep()
-            self._mine[owner] = _locked_file(self._path(owner))
+            self._mine[owner] = _locked_file(path)
 
     def release(self) -> None:
         """Let go of every lock held through this object."""
         with self._lock:
             for owner, descriptor in self._mine.items():
+                # In this order: who opened the file before finds it locked or, soon, free.
                 self._path(owner).unlink(missing_ok=True)
                 _close(descriptor)
             self._mine.clear()
@@ -63,7 +78,7 @@ class Owners:
         return self._folder / f"{owner}.lock"
 
     def _sweep(self) -> None:
-        # A name is used once, so a free lock stays free: nobody can lose a lock to this.
+        # A name is used once, so a lock that is free stays free: nobody loses one to this.
         for path in self._folder.glob("*.lock"):
             if _is_free(path):
                 path.unlink(missing_ok=True)
@@ -72,14 +87,15 @@ class Owners:
 def _locked_file(path: Path) -> int:
     # Locked under another name first: under its own, the file is never there without its lock.
     unborn = path.with_suffix(".new")
-    descriptor = os.open(unborn, os.O_RDWR | os.O_CREAT, 0o600)
+    with _forking:
+        descriptor = os.open(unborn, os.O_RDWR | os.O_CREAT, 0o600)
+        _held.add(descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unborn.rename(path)
     except BaseException:
-        os.close(descriptor)
+        _close(descriptor)
         raise
-    _HELD.add(descriptor)
     return descriptor
 
 
@@ -88,10 +104,12 @@ def _is_free(path: Path) -> bool:
         descriptor = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return True
+    except OSError:
+        return False
     try:
         # Shared, so that two who ask at once do not take each other for the owner.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError:
         return False
     finally:
         os.close(descriptor)
@@ -100,6 +118,8 @@ def _is_free(path: Path) -> bool:
 
 def _close(descriptor: int) -> None:
     # Released by hand: a child between fork and exec may still hold a copy.
-    _HELD.discard(descriptor)
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    os.close(descriptor)
+    with contextlib.suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    with _forking:
+        _held.discard(descriptor)
+        os.close(descriptor)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from clew.errors import StoreUnavailable
+from clew.store.sqlite.driver import cursor_of
 from clew.store.sqlite.failures import translated
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 from clew.store.sqlite.jobs import Job, fail
@@ -84,7 +85,7 @@ class Readers:
         return connection
 
     def _run(self, job: Job, connection: apsw.Connection) -> None:
-        cursor = connection.cursor()
+        cursor = cursor_of(connection)
         cursor.execute("BEGIN")
         try:
             tx = SqliteTx(connection, cursor, self._surroundings)

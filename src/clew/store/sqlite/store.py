@@ -41,9 +41,13 @@ async def open_sqlite(path: Path, *, run_dir: Path, clock: Clock | None = None) 
     :raises StoreUnusable: if it cannot be opened; nothing was written, and the text says what to do
     :raises StoreUnavailable: if others kept it locked
     """
-    await asyncio.to_thread(prepare, path, run_dir=run_dir)
-    connection = await asyncio.to_thread(open_writer, path)
-    return SqliteStore(path, connection, Owners(run_dir), clock or SystemClock())
+    return await asyncio.to_thread(_open, path, run_dir, clock or SystemClock())
+
+
+def _open(path: Path, run_dir: Path, clock: Clock) -> SqliteStore:
+    path, run_dir = path.resolve(), run_dir.resolve()  # others may change the working directory
+    prepare(path, run_dir=run_dir)
+    return SqliteStore(path, open_writer(path), Owners(run_dir), clock)
 
 
 class SqliteStore(Store):
@@ -58,10 +62,10 @@ class SqliteStore(Store):
     ) -> None:
         """Take over ``connection``, open for writing; use ``open_sqlite``."""
         self._path = path
-        self._file = os.stat(path).st_ino
+        self._file = path.stat().st_ino
         self._owners = owners
         surroundings = Surroundings(clock, owners)
-        self._changes = Changes(on_first=self._nudge)
+        self._changes = Changes(on_listen=self._nudge)
         self._readers = Readers(path, surroundings, most=_READERS)
         self._writer = Writer(path, connection, surroundings, self._changes)
         self._writer.start()
@@ -105,7 +109,7 @@ class SqliteStore(Store):
 
     def _check_file(self) -> None:
         try:
-            here = os.stat(self._path).st_ino
+            here = self._path.stat().st_ino
         except OSError as error:
             raise StoreUnavailable(f"{self._path} is gone: {error.strerror}") from error
         if here != self._file:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import random
 import time
 from typing import TYPE_CHECKING
 
 import apsw
+import structlog
 
+from clew.store.sqlite.driver import Cursor, rows_of
 from clew.store.sqlite.opening import JOURNAL_LIMIT, PATIENCE
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks at what other processes commit, while somebody listens.
 LOOK_EVERY = 0.05
-#: Seconds without a job after which the log is written back.
+#: Seconds without a commit after which the log is written back.
 IDLE = 0.5
 #: Pages in the log that have it written back between two batches.
-CHECKPOINT_AT = 2000
+CHECKPOINT_AT = 4000
 #: Milliseconds that SQLite itself waits for a lock, before we look around and ask again.
 _SLICE = 20
 
-_log = logging.getLogger(__name__)
+_log = structlog.get_logger(__name__)
 
 
 class Tending:
@@ -32,8 +33,9 @@ class Tending:
     def __init__(self, connection: apsw.Connection, changes: Changes) -> None:
         self._connection = connection
         self._changes = changes
-        self._seen = self._data_version()
+        self._seen: int | None = None
         self._pages = 0
+        self._quiet_since = time.monotonic()
         self._checkpoint_at = CHECKPOINT_AT
         connection.set_busy_timeout(_SLICE)
         connection.set_wal_hook(self._committed)
@@ -45,11 +47,11 @@ class Tending:
             return LOOK_EVERY
         return IDLE if self._pages else None
 
-    def begin(self, cursor: apsw.Cursor) -> None:
+    def begin(self, cursor: Cursor) -> None:
         """
         Open a write transaction.
 
-        :raises apsw.BusyError: while another process has been writing for all our patience
+        :raises apsw.BusyError: if others have been writing for all our patience
         """
         until = time.monotonic() + PATIENCE
         while True:
@@ -60,44 +62,52 @@ class Tending:
                 if time.monotonic() > until:
                     raise
                 self.look()
-                time.sleep(random.uniform(0, 0.002))  # noqa: S311 - out of step with the others
+                time.sleep(random.uniform(0, 0.002))  # out of step with the others
         self.look()
 
     def look(self) -> None:
         """Tell the listeners if another process has committed since the last look."""
-        # This connection makes all commits of this process, and its own do not count here.
-        if self._changes.wanted and (version := self._data_version()) != self._seen:
+        if not self._changes.wanted:
+            return
+        try:
+            # This connection makes all commits of this process, and its own do not count here.
+            ((version,),) = rows_of(self._connection, "PRAGMA data_version")
+        except apsw.Error:  # the next job meets the same trouble and can report it
+            return
+        if version != self._seen:
             self._seen = version
             self._changes.publish(None)
 
     def after_batch(self) -> None:
         """Write the log back if it is long."""
         if self._pages >= self._checkpoint_at:
-            self._checkpoint(truncate=self._pages * 4096 > JOURNAL_LIMIT)
+            self._checkpoint()
 
     def idle(self) -> None:
-        """Look at others, and write the log back, since nobody waits."""
+        """Look at others, and write the log back if nobody has committed for a while."""
         self.look()
-        if self._pages:
-            self._checkpoint(truncate=self._pages >= CHECKPOINT_AT)
-
-    def _data_version(self) -> int:
-        ((version,),) = self._connection.execute("PRAGMA data_version").fetchall()
-        return int(version)
+        if self._pages and time.monotonic() - self._quiet_since >= IDLE:
+            self._checkpoint()
 
     def _committed(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
         self._pages = pages
+        self._quiet_since = time.monotonic()
         return apsw.SQLITE_OK
 
-    def _checkpoint(self, *, truncate: bool) -> None:
-        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if truncate else apsw.SQLITE_CHECKPOINT_PASSIVE
+    def _checkpoint(self) -> None:
+        # A log that has been written back is used again from its start, and cut to the limit then.
+        # Readers can prevent that for long: a log beyond the limit waits for them a moment.
+        long = self._pages * 4096 > JOURNAL_LIMIT
+        mode = apsw.SQLITE_CHECKPOINT_TRUNCATE if long else apsw.SQLITE_CHECKPOINT_PASSIVE
+        left = self._pages
         try:
             total, done = self._connection.wal_checkpoint(mode=mode)
-        except apsw.BusyError:  # a reader needs the log, or another process writes: later
-            total, done = self._pages, 0
+            left = total - done
+        except apsw.BusyError:  # a reader or another process was in the way: later
+            pass
         except apsw.Error as error:
-            _log.warning("the log could not be written back: %s", error)
-            total, done = self._pages, 0
-        # What a reader holds back is not tried again before the log has grown.
-        self._checkpoint_at = total - done + CHECKPOINT_AT
-        self._pages = 0
+            _log.warning("log_not_written_back", error=str(error))
+        # What could not be written back is tried again when idle, or when the log has grown.
+        self._pages = left
+        self._quiet_since = time.monotonic()
+        self._checkpoint_at = left + CHECKPOINT_AT

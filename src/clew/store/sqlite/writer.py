@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import queue
 import threading
 from typing import TYPE_CHECKING
 
-import apsw
+import structlog
 
 from clew.errors import StoreUnavailable
 from clew.store.sqlite.batch import Batches
@@ -19,13 +18,15 @@ from clew.store.sqlite.tending import Tending
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import apsw
+
     from clew.store.sqlite.changes import Changes
     from clew.store.sqlite.handle import Surroundings
 
 #: Jobs in one commit.
 MOST = 256
 
-_log = logging.getLogger(__name__)
+_log = structlog.get_logger(__name__)
 
 
 class Writer:
@@ -89,8 +90,8 @@ class Writer:
             connection, self._first = self._first or open_writer(self._path), None
             with contextlib.closing(connection):
                 self._serve(connection)
-        except Exception as error:  # the supervisor: whatever killed it, nobody waits for ever
-            _log.exception("the writer died")
+        except Exception as error:  # noqa: BLE001 - whatever killed it, nobody may wait for ever
+            _log.exception("writer_died")
             self._fail_all(StoreUnavailable(f"the writer died: {error}"))
             return error
         return None
@@ -124,7 +125,7 @@ class Writer:
 
     def _tell(self, jobs: list[Job]) -> None:
         deliver(jobs)
-        topics = frozenset().union(*(job.topics for job in jobs if job.topics and not job.error))
+        topics = frozenset(topic for job in jobs if job.error is None for topic in job.topics)
         if topics:
             self._changes.publish(topics)
 
