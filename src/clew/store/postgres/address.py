@@ -29,9 +29,10 @@ _DEFAULTS: dict[str, str] = {
     "client_encoding": "utf8",
 }
 # One round trip in each new connection. A process that is paused in mid-transaction must not hold
-# its locks for long. An acknowledged commit is durable, whatever the server's default says.
+# its locks for long: the server ends its connection before others stop waiting for the lock. An
+# acknowledged commit is durable, whatever the server's default says.
 _SETUP = b"""
-SELECT set_config('idle_in_transaction_session_timeout', '10s', false),
+SELECT set_config('idle_in_transaction_session_timeout', $1, false),
        set_config('lock_timeout', '10s', false),
        set_config('tcp_keepalives_idle', '10', false),
        set_config('tcp_keepalives_interval', '3', false),
@@ -40,6 +41,9 @@ SELECT set_config('idle_in_transaction_session_timeout', '10s', false),
                   CASE s WHEN 'off' THEN 'on' ELSE s END, false)
   FROM current_setting('synchronous_commit') AS s
 """
+# An administrator may end idle sessions; ours hold a lock or listen.
+_STAY = b"SELECT set_config('idle_session_timeout', '0', false)"
+_HAS_IDLE_SESSION_TIMEOUT = 140000
 
 
 class _TruthDumper(Int8BinaryDumper):
@@ -101,8 +105,12 @@ class Address:
         value = self._values.get
         return f"{value('host', 'localhost')}:{value('port', '5432')}/{value('dbname', '')}"
 
-    def connect(self) -> Connection:
-        """Open one connection, in autocommit; raise what the driver raises."""
+    def connect(self, *, pause: float = 5.0) -> Connection:
+        """
+        Open one connection, in autocommit; raise what the driver raises.
+
+        :param pause: seconds after which the server ends a transaction that does nothing
+        """
         connection = psycopg.Connection.connect(
             self._conninfo,
             autocommit=True,
@@ -112,7 +120,9 @@ class Address:
         )
         try:
             connection.prepared_max = 500
-            connection.execute(_SETUP, prepare=False)
+            connection.execute(_SETUP, (f"{pause:g}s",), prepare=False)
+            if connection.info.server_version >= _HAS_IDLE_SESSION_TIMEOUT:
+                connection.execute(_STAY, prepare=False)
         except BaseException:
             connection.close()
             raise

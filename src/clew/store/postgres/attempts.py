@@ -38,7 +38,7 @@ class Attempts:
 
     def __init__(self, limits: Limits, since: float) -> None:
         """``since``: when the job was accepted, by the monotonic clock."""
-        self._limits, self._deadline = limits, since + limits.patience
+        self._limits, self._since = limits, since
         self._conflicts = self._losses = self._failed = 0
         #: A COMMIT was lost: the job may have been stored.
         self.uncertain = False
@@ -66,19 +66,22 @@ class Attempts:
 
     def _conflict(self, error: psycopg.Error) -> None:
         self._conflicts += 1
-        if self._conflicts > self._limits.conflicts:
+        if self._conflicts > self._limits.conflicts or self._late(self._limits.queue):
             self._give_up(error)
         _pause(0.001 * 2 ** min(self._conflicts, 7))
 
     def _loss(self, error: psycopg.Error, *, broken: bool) -> None:
         self._failed += 1
         self._losses += broken
-        late = time.monotonic() > self._deadline and self._failed > 1
+        late = self._failed > 1 and self._late(self._limits.patience)
         # A job that breaks each connection that it gets may be the reason.
         if late or self._losses > self._limits.losses:
             self._give_up(error)
         if self._failed > 1:
             _pause(0.02 * 2 ** min(self._failed, 5))
+
+    def _late(self, bound: float) -> bool:
+        return time.monotonic() - self._since >= bound
 
     def _give_up(self, error: psycopg.Error) -> NoReturn:
         known = "it may have been stored" if self.uncertain else "nothing was stored"
@@ -86,7 +89,7 @@ class Attempts:
 
 
 def _pause(longest: float) -> None:
-    time.sleep(longest * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, no secret
+    time.sleep(longest * random.uniform(0.5, 1.0))
 
 
 def write(

@@ -58,6 +58,8 @@ def translate(error: psycopg.Error) -> StoreError:
         return StoreDamaged(f"the database is damaged, restore a backup: {text}")
     if fate(error) is not Fate.FINAL:
         return StoreUnavailable(f"the database is not available: {text}")
+    if isinstance(error, psycopg.DataError):
+        return StoreError(f"PostgreSQL cannot store a value: {text}")
     if state == "25006":
         return StoreError(f"a job that only reads tried to write: {text}")
     return StoreError(f"the database refused a statement: {text}")

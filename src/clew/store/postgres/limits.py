@@ -15,8 +15,12 @@ class Limits:
     readers: int = 4
     #: A job is tried again for this long while the server cannot be reached.
     patience: float = 5.0
-    #: A job that waits longer for a free connection is refused.
+    #: A job that waits longer for a free connection, or for other transactions, is refused.
     queue: float = 30.0
+    #: The server ends a writing transaction that does nothing for this long: we are paused.
+    pause: float = 5.0
+    #: The same for readers, who hold no lock.
+    pause_reading: float = 60.0
     #: A connection that had nothing to do for this long is closed.
     idle: float = 300.0
     #: How often a job is run again because another transaction was in its way.

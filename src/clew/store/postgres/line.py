@@ -70,6 +70,9 @@ class Line:
             except psycopg.Error as error:
                 if not self._closing.is_set():
                     log.warning("store_line_lost", line=self._name, error=str(error).strip())
+            except Exception:
+                # Logged, and the line goes on: what it proves or hears must not end with it.
+                log.exception("store_line_failed", line=self._name)
             self._closing.wait(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
             failures += 1
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -9,6 +10,8 @@ from psycopg.pq import ExecStatus, TransactionStatus
 
 if TYPE_CHECKING:
     from clew.store.postgres.address import Address, Connection, Cursor
+
+_IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
 class Link:
@@ -18,9 +21,9 @@ class Link:
     Used by one thread at a time.
     """
 
-    def __init__(self, address: Address, pids: set[int]) -> None:
+    def __init__(self, address: Address, pids: set[int], *, pause: float) -> None:
         """``pids`` is the store's set of its own backends, kept up to date here."""
-        self._address, self._pids = address, pids
+        self._address, self._pids, self._pause = address, pids, pause
         self._connection: Connection | None = None
         self._cursor: Cursor | None = None
 
@@ -28,7 +31,7 @@ class Link:
     def connection(self) -> Connection:
         """The open connection; raises what the driver raises while opening it."""
         if self._connection is None:
-            self._connection = self._address.connect()
+            self._connection = self._address.connect(pause=self._pause)
             self._pids.add(self._connection.info.backend_pid)
         return self._connection
 
@@ -45,28 +48,21 @@ class Link:
         return self._connection is not None and self._connection.closed
 
     def tidy(self) -> None:
-        """Roll back what is open; drop the connection if it does not answer."""
+        """Roll back what is open; drop the connection if it does not answer. Never raises."""
         connection = self._connection
-        if connection is None:
+        if connection is None or connection.info.transaction_status is TransactionStatus.IDLE:
             return
-        status = connection.info.transaction_status
-        if status is TransactionStatus.IDLE and not connection.closed:
-            return
-        if status is TransactionStatus.UNKNOWN or status is TransactionStatus.ACTIVE:
-            self.drop()
-            return
-        try:
-            # Past the driver's cursor, which would forget all prepared statements at a ROLLBACK.
-            result = connection.pgconn.exec_(b"ROLLBACK")
-        except psycopg.Error:
-            self.drop()
-            return
-        if result.status != ExecStatus.COMMAND_OK:
-            self.drop()
+        if connection.info.transaction_status in _IN_TRANSACTION:
+            with contextlib.suppress(psycopg.Error):
+                # Not by the driver's cursor: it forgets all prepared statements at a ROLLBACK.
+                if connection.pgconn.exec_(b"ROLLBACK").status == ExecStatus.COMMAND_OK:
+                    return
+        self.drop()
 
     def drop(self) -> None:
-        """Close; the next use opens a new one."""
+        """Close; the next use opens a new one. Never raises."""
         connection, self._connection, self._cursor = self._connection, None, None
         if connection is not None:
             self._pids.discard(connection.info.backend_pid)
-            connection.close()
+            with contextlib.suppress(psycopg.Error):
+                connection.close()

@@ -11,6 +11,7 @@ from clew.store.postgres.line import Line
 from clew.store.postgres.tx import CHANNEL, EVERYTHING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
     from clew.store.postgres.address import Address, Connection
@@ -60,6 +61,10 @@ class Changes:
         self._ended = True
         self._news.set()
 
+    async def aclose(self) -> None:
+        """Stop listening, as an asynchronous generator would."""
+        self.end()
+
     def _add(self, topics: AbstractSet[str] | None) -> None:
         if topics is None or EVERYTHING in topics:
             self._everything = True
@@ -86,14 +91,15 @@ class News:
 
     def __init__(self, address: Address, limits: Limits, pids: set[int]) -> None:
         self._limits, self._pids = limits, pids
-        self._listeners: weakref.WeakSet[Changes] = weakref.WeakSet()
+        # Replaced as a whole in the event loop, and read by the other threads.
+        self._listeners: tuple[weakref.ref[Changes], ...] = ()
         self._line = Line("clew-postgres-listen", address, self._serve)
         self._started = self._closed = False
 
     def listen(self) -> Changes:
         """A new listener; it is forgotten when nobody holds it."""
         listener = Changes(self._limits.poll)
-        self._listeners.add(listener)
+        self._listeners = (*(ref for ref in self._listeners if ref()), weakref.ref(listener))
         if self._closed:
             listener.end()
         elif not self._started:
@@ -103,15 +109,18 @@ class News:
 
     def tell(self, topics: AbstractSet[str] | None) -> None:
         """From any thread: these topics changed, or anything (``None``)."""
-        for listener in list(self._listeners):
+        for listener in self._alive():
             listener.tell(topics)
 
     async def aclose(self) -> None:
         """End the listeners and the connection."""
         self._closed = True
-        for listener in list(self._listeners):
+        for listener in self._alive():
             listener.end()
         await asyncio.to_thread(self._line.close)
+
+    def _alive(self) -> Iterator[Changes]:
+        return (listener for ref in self._listeners if (listener := ref()) is not None)
 
     def _serve(self, connection: Connection, fresh: bool) -> float:
         if fresh:

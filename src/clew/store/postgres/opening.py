@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from clew.errors import StoreUnusable
-from clew.store.postgres.tx import Voided
+from clew.store.postgres.tx import WRITE, Voided
 
 if TYPE_CHECKING:
     from clew.store.postgres.address import Address, Connection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _OLDEST = 130000
 _FACTS = b"""
-SELECT pg_backend_pid(), current_setting('server_encoding'), current_setting('server_version')
+SELECT pg_backend_pid(), current_setting('server_encoding')
 """
 _PID = b"SELECT pg_backend_pid()"
 _ROUNDS = 8
@@ -73,6 +73,9 @@ def _inspect(connection: Connection, address: Address) -> None:
         raise StoreUnusable(
             f"PostgreSQL at {address.name} is version {version // 10000}; Clew needs 13 or newer"
         )
+    # Fails on a stand-by: after a fail-over the next try may find the new primary.
+    connection.execute(WRITE)
+    connection.rollback()
     row = connection.execute(_FACTS).fetchone()
     pid, encoding = (row[0], row[1]) if row is not None else (0, "")
     if encoding != "UTF8":

@@ -6,6 +6,8 @@ import asyncio
 import threading
 import time
 from collections import deque
+from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -30,26 +32,23 @@ class Errand(Generic[T]):
         self.since = time.monotonic()
         self.timer: asyncio.TimerHandle | None = None
 
-    def run(self, link: Link) -> None:
-        """In the thread: do it and hand the outcome over. Never raises."""
+    def run(self, link: Link) -> Callable[[], None]:
+        """In the thread: do it; return what hands the outcome over. Never raises."""
         try:
             result = self._work(link, self.since)
         except StopIteration as error:
             # A future refuses to carry it.
             wrapped = RuntimeError("the job raised StopIteration")
             wrapped.__cause__ = error
-            self._post(self.fail, wrapped)
+            return partial(self._post, self.fail, wrapped)
         except BaseException as error:  # noqa: BLE001 - raised at the caller
-            self._post(self.fail, error)
-        else:
-            self._post(self._succeed, result)
+            return partial(self._post, self.fail, error)
+        return partial(self._post, self._succeed, result)
 
     def _post(self, settle: Callable[[Any], None], outcome: object) -> None:
-        try:
+        with suppress(RuntimeError):
+            # A closed loop: nobody waits any more.
             self._loop.call_soon_threadsafe(settle, outcome)
-        except RuntimeError:
-            # The loop is closed: nobody waits any more.
-            return
 
     def _succeed(self, result: T) -> None:
         self._settled()
@@ -113,17 +112,20 @@ class Pool:
             for worker in self._resting:
                 worker.inbox.put(None)
             self._resting.clear()
-        await asyncio.gather(*(asyncio.to_thread(worker.join) for worker in workers))
+        await asyncio.to_thread(_join, workers)
 
-    def next(self, worker: _Worker) -> Errand[Any] | None:
-        """In a worker: wait for the next errand; ``None`` ends the worker."""
+    def free(self, worker: _Worker) -> None:
+        """In a worker: its inbox gets what waits, or an end, or whatever comes next."""
         with self._lock:
             if self._backlog:
-                return self._backlog.popleft()
-            if self._closing:
-                self._workers.discard(worker)
-                return None
-            self._resting.append(worker)
+                worker.inbox.put(self._backlog.popleft())
+            elif self._closing:
+                worker.inbox.put(None)
+            else:
+                self._resting.append(worker)
+
+    def next(self, worker: _Worker) -> Errand[Any] | None:
+        """In a free worker: wait for the next errand; ``None`` ends the worker."""
         try:
             return worker.inbox.get(timeout=self._limits.idle)
         except Empty:
@@ -135,7 +137,7 @@ class Pool:
                 self._resting.remove(worker)
                 self._workers.discard(worker)
                 return None
-        # Chosen in the very moment it gave up: the errand is on its way.
+        # Chosen in the very moment it gave up: something is in the inbox.
         return worker.inbox.get()
 
     def _start(self, errand: Errand[Any]) -> None:
@@ -169,9 +171,18 @@ class _Worker(threading.Thread):
     def run(self) -> None:
         errand = self.inbox.get()
         while errand is not None:
-            errand.run(self._link)
-            # The outcome must not be kept alive by a resting worker.
-            del errand
+            settle = errand.run(self._link)
+            # Free before the caller knows: one that calls again at once finds this worker and its
+            # warm connection. A reader's transaction is ended while its caller goes on.
+            self._pool.free(self)
+            settle()
+            # A resting worker must not keep the outcome alive.
+            del errand, settle
             self._link.tidy()
             errand = self._pool.next(self)
         self._link.drop()
+
+
+def _join(workers: list[_Worker]) -> None:
+    for worker in workers:
+        worker.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreUnavailable
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.limits import Limits
 
 _TAKE = b"SELECT pg_try_advisory_lock($1)"
+_RELEASE = b"SELECT pg_advisory_unlock($1)"
 _RETRY = 0.2
 
 
@@ -47,7 +49,8 @@ class Presence:
             async with asyncio.timeout(self._limits.patience):
                 await taken.wait()
         except TimeoutError:
-            del self._owners[owner]
+            self._owners.pop(owner, None)
+            self._line.nudge()
             raise StoreUnavailable(
                 f"the lock of owner {owner} cannot be taken: the server does not answer,"
                 " or another process holds it"
@@ -62,19 +65,26 @@ class Presence:
             self._held.clear()
         else:
             connection.pgconn.consume_input()
-        for owner, taken in list(self._owners.items()):
-            if owner not in self._held and self._take(connection, owner):
+        owners = dict(self._owners)
+        for owner in self._held - owners.keys():
+            _ask(connection, _RELEASE, owner)
+        self._held &= owners.keys()
+        for owner in owners.keys() - self._held:
+            if _ask(connection, _TAKE, owner):
                 self._held.add(owner)
-                self._tell(taken)
+                self._tell(owners[owner])
         # After a broken connection the server may believe in the old one for a while.
-        return self._limits.pulse if len(self._held) == len(self._owners) else _RETRY
-
-    def _take(self, connection: Connection, owner: str) -> bool:
-        key = lock_key(owner)
-        signed = key - (1 << 64) if key >> 63 else key
-        row = connection.execute(_TAKE, (signed,)).fetchone()
-        return row is not None and bool(row[0])
+        return self._limits.pulse if len(self._held) == len(owners) else _RETRY
 
     def _tell(self, taken: asyncio.Event) -> None:
-        if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(taken.set)
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):
+                # A closed loop: nobody waits any more.
+                self._loop.call_soon_threadsafe(taken.set)
+
+
+def _ask(connection: Connection, sql: bytes, owner: str) -> bool:
+    key = lock_key(owner)
+    signed = key - (1 << 64) if key >> 63 else key
+    row = connection.execute(sql, (signed,)).fetchone()
+    return row is not None and bool(row[0])

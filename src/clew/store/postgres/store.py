@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
@@ -62,38 +63,24 @@ class PostgresStore(Store):
         """Use ``open_postgres``."""
         self._address, self._clock, self._limits = address, clock, limits
         self._pids: set[int] = set()
-        self._writers = Pool("clew-postgres-write", limits.writers, self._link, limits)
-        self._readers = Pool("clew-postgres-read", limits.readers, self._link, limits)
+        self._writers = Pool("clew-postgres-write", limits.writers, self._writer, limits)
+        self._readers = Pool("clew-postgres-read", limits.readers, self._reader, limits)
         self._presence = Presence(address, limits)
         self._news = News(address, limits, self._pids)
         self._checking: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        def work(link: Link, since: float) -> T:
-            result, topics = attempts.write(
-                link,
-                lambda tx: job(tx, *args, **kwargs),
-                self._clock,
-                Attempts(self._limits, since),
-            )
-            if topics is None or topics:
-                self._news.tell(topics)
-            return result
-
-        return await self._writers.run(work)
+        return await self._write(self._limits, lambda tx: job(tx, *args, **kwargs))
 
     async def read(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         def work(link: Link, since: float) -> T:
-            return attempts.read(
-                link,
-                lambda tx: job(tx, *args, **kwargs),
-                self._clock,
-                Attempts(self._limits, since),
-            )
+            tries = Attempts(self._limits, since)
+            return attempts.read(link, lambda tx: job(tx, *args, **kwargs), self._clock, tries)
 
         return await self._readers.run(work)
 
@@ -106,7 +93,9 @@ class PostgresStore(Store):
     async def check(self) -> None:
         # Not more than one at a time: a server that hangs must not eat up the connections.
         if self._checking is None or self._checking.done():
-            self._checking = asyncio.create_task(self.write(_touch), name="postgres-check")
+            hasty = replace(self._limits, patience=0)
+            self._checking = asyncio.create_task(self._write(hasty, _touch), name="postgres-check")
+            self._checking.add_done_callback(_note)
         try:
             async with asyncio.timeout(self._limits.check):
                 await asyncio.shield(self._checking)
@@ -116,10 +105,10 @@ class PostgresStore(Store):
             ) from None
 
     async def aclose(self) -> None:
-        await self._writers.aclose()
-        await self._readers.aclose()
-        await self._presence.aclose()
-        await self._news.aclose()
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name="postgres-close")
+        # Closing goes on when the caller is cancelled.
+        await asyncio.shield(self._closing)
 
     async def probe(self) -> None:
         """Ask the server whether it will do; the connection stays for the first job."""
@@ -134,9 +123,40 @@ class PostgresStore(Store):
 
         await self._writers.run(work)
 
-    def _link(self) -> Link:
-        return Link(self._address, self._pids)
+    async def _write(self, limits: Limits, job: Callable[[Tx], T]) -> T:
+        def work(link: Link, since: float) -> T:
+            tries = Attempts(limits, since)
+            try:
+                result, topics = attempts.write(link, job, self._clock, tries)
+            except BaseException:
+                if tries.uncertain:
+                    # It may have been committed, and nobody hears our own backends.
+                    self._news.tell(None)
+                raise
+            if topics is None or topics:
+                self._news.tell(topics)
+            return result
+
+        return await self._writers.run(work)
+
+    async def _close(self) -> None:
+        await self._writers.aclose()
+        await self._readers.aclose()
+        await self._presence.aclose()
+        await self._news.aclose()
+
+    def _writer(self) -> Link:
+        return Link(self._address, self._pids, pause=self._limits.pause)
+
+    def _reader(self) -> Link:
+        return Link(self._address, self._pids, pause=self._limits.pause_reading)
 
 
 def _touch(tx: Tx) -> None:
     tx.one(_WRITABLE)
+
+
+def _note(task: asyncio.Task[None]) -> None:
+    # Nobody may be waiting any more: its error is no surprise.
+    if not task.cancelled():
+        task.exception()

@@ -135,7 +135,7 @@ class PgTx:
 
     def _execute(self, statement: Statement, args: Sequence[object]) -> Cursor:
         if self.failure is not None:
-            raise translate(self.failure)
+            raise translate(self.failure) from self.failure
         try:
             if statement.script and not args:
                 return self._script(statement)
@@ -145,6 +145,8 @@ class PgTx:
         except psycopg.Error as error:
             self.failure = error
             raise translate(error) from error
+        except (UnicodeError, OverflowError) as error:
+            raise StoreError(f"PostgreSQL cannot store a value: {error}") from error
 
     def _script(self, statement: Statement) -> Cursor:
         # Several statements in one text can neither be prepared nor pipelined.
