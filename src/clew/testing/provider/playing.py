@@ -153,14 +153,15 @@ class Player:
 def opening(frames: Iterator[Frame], after: int) -> Iterator[Frame]:
     """The frames up to the ``after``-th chunk, or to the last: never the end of an answer."""
     held: list[Frame] = []
+    said = 0
     for frame in frames:
-        if frame.content and after <= 0:
-            break
+        if frame.content and said >= after:
+            yield from held
+            return
         held.append(frame)
         if frame.content:
             yield from held
-            held, after = [], after - 1
-            if after == 0:
-                return
-    # Without chunks the whole answer is held: its first frame is an opening, the rest its end.
-    yield from held[: 1 if after > 0 else None]
+            held, said = [], said + 1
+    # What is held now is the end; without any chunk its first frame is the beginning, too.
+    if not said:
+        yield from held[:1]

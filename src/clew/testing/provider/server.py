@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import threading
 import time
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Self
 
 from clew.testing.provider.answers import CREATED
@@ -26,8 +26,6 @@ ROUTES: dict[str, Format] = {
     "/v1/responses": "responses",
     "/v1/messages": "messages",
 }
-
-logger = logging.getLogger(__name__)
 
 
 class FakeProvider:
@@ -147,13 +145,10 @@ class FakeProvider:
                 task.cancel()
 
     async def _connection(self, reader: Watched, writer: asyncio.StreamWriter) -> None:
-        try:
+        # Suppressed: the client went away, which must not end the server.
+        with closing(writer), suppress(OSError):
             while (http := await read_request(reader)) is not None:
                 await self._respond(http, reader, writer)
-        except OSError:
-            logger.debug("a client went away", exc_info=True)
-        finally:
-            writer.close()
 
     async def _respond(
         self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
