@@ -1,0 +1,209 @@
+"""
+The loop of steps: one model request and the tool calls that it asked for, until there is an answer.
+
+One code path for fresh, resumed and compacted turns: each run starts from the stored context and
+does the next thing that it asks for. Nothing is sent that is not stored, and nothing is acted on
+before it is stored.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import Agent, UsageLimits
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+)
+from pydantic_graph import End
+
+from clew.agent.messages import call_ids, text_of
+from clew.agent.tools import Journaling
+from clew.core.events import DeltaKind
+
+if TYPE_CHECKING:
+    from pydantic_ai.agent import AbstractAgent
+    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import Model
+    from pydantic_ai.run import AgentRun
+
+    from clew.agent.ports import Journal, LoopContext, TurnLog
+
+# Steps are counted with the turn, which may have several runs.
+_LIMITS = UsageLimits(request_limit=None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """The turn has an answer: ``unstored`` is still to be stored, ``text`` is what is told."""
+
+    unstored: tuple[ModelMessage, ...]
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suspended:
+    """The turn waits for a person; everything that could run has run and is stored."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OutOfSteps:
+    """The turn has used all the model requests that it may make."""
+
+    steps: int
+
+
+Result = Answer | Suspended | OutOfSteps
+
+
+class Loop:
+    """Runs a turn of an agent; holds nothing between runs."""
+
+    def __init__(self, agent: AbstractAgent[Any, Any], *, max_steps: int) -> None:
+        self._agent = agent
+        self._max_steps = max_steps
+
+    async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
+        """
+        Go on with a turn from what is stored until it has an answer or must wait.
+
+        What the model or the provider does wrong is raised as Pydantic AI raises it; nothing that
+        was stored is lost, and running again from the store is always right. Cancelling is safe for
+        the same reason.
+        """
+        context = await log.context()
+        with self._agent.override(instructions=context.instructions):
+            async with self._agent.iter(
+                message_history=list(context.messages),
+                model=model,
+                usage_limits=_LIMITS,
+                capabilities=[Journaling(journal)],
+            ) as run:
+                return await _Steps(self, run, log, journal, context, stream=stream).drive()
+
+    @property
+    def max_steps(self) -> int:
+        return self._max_steps
+
+
+class _Steps:
+    """One run of an agent's graph, node by node."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        run: AgentRun[Any, Any],
+        log: TurnLog,
+        journal: Journal,
+        context: LoopContext,
+        *,
+        stream: bool,
+    ) -> None:
+        self._run, self._log, self._journal, self._stream = run, log, journal, stream
+        self._left = loop.max_steps - context.steps
+        self._used = context.steps
+        self._known = {call for message in context.messages for call in call_ids(message)}
+        # The context ends in what the first node handles: that is stored already.
+        self._stored = True
+        self._answer: Answer | None = None
+
+    async def drive(self) -> Result:
+        first: Any = self._run.next_node
+        node: Any = await self._run.next(first)
+        while True:
+            if Agent.is_model_request_node(node):
+                if self._left <= 0:
+                    return OutOfSteps(steps=self._used)
+                node = await self._request(node)
+            elif Agent.is_call_tools_node(node):
+                node = await self._act(node)
+                if self._journal.suspended:
+                    return Suspended()
+            else:
+                assert isinstance(node, End)
+                assert self._answer is not None
+                return self._answer
+
+    async def _request(self, node: Any) -> Any:
+        if not self._stored:
+            await self._log.store_request(node.request)
+        for steered in await self._log.steered():
+            node.request.parts = [*node.request.parts, *steered.parts]
+        if self._stream:
+            async with node.stream(self._run.ctx) as events:
+                async for event in events:
+                    self._show(event)
+        self._left -= 1
+        self._used += 1
+        self._stored = False
+        return await self._run.next(node)
+
+    def _show(self, event: object) -> None:
+        match event:
+            case (
+                PartStartEvent(part=TextPart(content=text))
+                | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
+            ) if text:
+                self._log.say(DeltaKind.TEXT, text)
+            case (
+                PartStartEvent(part=ThinkingPart(content=text))
+                | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text))
+            ) if text:
+                self._log.say(DeltaKind.THINKING, text)
+            case _:
+                pass
+
+    async def _act(self, node: Any) -> Any:
+        response: ModelResponse = node.model_response
+        fresh = not self._stored
+        if fresh:
+            self._known |= make_calls_unique(response, self._known)
+        if fresh and call_ids(response):
+            await self._log.store_response(response)
+            fresh = False
+        following = await self._run.next(node)
+        if isinstance(following, End):
+            self._answer = self._final(response, fresh=fresh)
+        elif fresh:
+            # What is wrong with it is told in the next request, so both belong to the context.
+            await self._log.store_response(response)
+        self._stored = False
+        return following
+
+    def _final(self, response: ModelResponse, *, fresh: bool) -> Answer:
+        unstored: list[ModelMessage] = [response] if fresh else []
+        last = self._run.all_messages()[-1]
+        if isinstance(last, ModelRequest) and last.parts:
+            # An output tool ended the run: its call has a result too.
+            unstored.append(last)
+        text = text_of(response) or self._output()
+        return Answer(unstored=tuple(unstored), text=text)
+
+    def _output(self) -> str:
+        result = self._run.result
+        return "" if result is None or result.output is None else str(result.output)
+
+
+def make_calls_unique(response: ModelResponse, known: set[str]) -> set[str]:
+    """
+    Give a new id to each call whose id was used before, in place; all ids of the response.
+
+    Two equal ids in one response abort a run, and ids repeated over steps mix up their results.
+    """
+    seen: set[str] = set()
+    parts: list[Any] = list(response.parts)
+    for index, part in enumerate(parts):
+        if part.part_kind == "tool-call":
+            if part.tool_call_id in known | seen or not part.tool_call_id:
+                parts[index] = replace(part, tool_call_id=f"call_{uuid.uuid4().hex}")
+            seen.add(parts[index].tool_call_id)
+    response.parts = parts
+    return seen

@@ -1,0 +1,99 @@
+"""Pydantic AI messages as entries, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+from pydantic_ai.messages import (
+    BaseToolReturnPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryFeedbackPart,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
+
+from clew.core.entry import Draft, EntryKind, Role
+from clew.core.text import storable
+
+if TYPE_CHECKING:
+    from clew.core.ids import EntryId
+
+FORMAT = "pydantic-ai/2"
+
+_ONE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
+# The session holds the instructions, the entry says where the message belongs.
+_ELSEWHERE = {"instructions", "run_id", "conversation_id"}
+
+
+def user_draft(entry_id: EntryId, text: str) -> Draft:
+    """What a person wrote, as an entry."""
+    return to_draft(entry_id, ModelRequest(parts=[UserPromptPart(storable(text))], timestamp=None))
+
+
+def to_draft(
+    entry_id: EntryId, message: ModelMessage, *, kind: EntryKind = EntryKind.MESSAGE
+) -> Draft:
+    """A message as an entry that is yet to be numbered."""
+    return Draft(
+        id=entry_id,
+        kind=kind,
+        role=role_of(message),
+        text=storable(text_of(message)),
+        calls=call_ids(message),
+        answers=answered_ids(message),
+        format=FORMAT,
+        message=dump(message),
+    )
+
+
+def dump(message: ModelMessage) -> str:
+    """The message as JSON."""
+    return _ONE.dump_json(message, exclude=_ELSEWHERE).decode()
+
+
+def load(message: str) -> ModelMessage:
+    """The message that ``dump`` wrote."""
+    return _ONE.validate_json(message)
+
+
+def role_of(message: ModelMessage) -> Role:
+    if isinstance(message, ModelResponse):
+        return Role.ASSISTANT
+    return Role.TOOL if answered_ids(message) else Role.USER
+
+
+def text_of(message: ModelMessage) -> str:
+    """What a person reads of it and search finds."""
+    return "\n".join(filter(None, map(_part_text, message.parts)))
+
+
+def _part_text(part: object) -> str:
+    match part:
+        case TextPart(content=content):
+            return content
+        case UserPromptPart(content=str() as content):
+            return content
+        case UserPromptPart(content=content):
+            return "\n".join(item for item in content if isinstance(item, str))
+        case BaseToolReturnPart():
+            return part.model_response_str()
+        case RetryFeedbackPart():
+            return str(part.content)
+        case _:
+            return ""
+
+
+def call_ids(message: ModelMessage) -> tuple[str, ...]:
+    """The tool calls that it asks for."""
+    return tuple(part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart))
+
+
+def answered_ids(message: ModelMessage) -> tuple[str, ...]:
+    """The tool calls that it answers."""
+    return tuple(
+        part.tool_call_id for part in message.parts if isinstance(part, BaseToolReturnPart)
+    )
