@@ -329,6 +329,19 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
     assert [r.outcome for r in provider.requests] == ["server_closed"]
 
 
+def test_a_streamed_answer_is_not_held_back(provider: FakeProvider) -> None:
+    history: Any = [USER]
+
+    def once() -> float:
+        started = time.monotonic()
+        with client.chat.completions.create(model="m", messages=history, stream=True) as chunks:
+            list(chunks)
+        return time.monotonic() - started
+
+    with openai_client(provider) as client:
+        assert min(once() for _ in range(5)) < 0.03
+
+
 def test_its_port_can_be_taken_again_after_it_closed() -> None:
     with FakeProvider() as first:
         ask(first, "chat", stream=False)
