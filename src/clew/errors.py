@@ -43,7 +43,12 @@ class NotFound(UsageError):
 
 
 class SettingsError(UsageError):
-    """A setting is unknown or has no usable value."""
+    """Settings are unknown or have no usable value: one sentence each, in ``problems``."""
+
+    def __init__(self, *problems: str) -> None:
+        one = "\n  - ".join(problems)
+        super().__init__(one if len(problems) == 1 else f"the settings are wrong:\n  - {one}")
+        self.problems = problems
 
 
 class TitleTaken(UsageError, ValueError):

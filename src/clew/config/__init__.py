@@ -1,1 +1,39 @@
 """Settings: read once, at the rim, into a frozen object."""
+
+from __future__ import annotations
+
+from clew.config.load import ensure_home, find_home, load
+from clew.config.secret import Secret
+from clew.config.settings import (
+    AgentSettings,
+    ApiSettings,
+    ChannelSettings,
+    CompactionSettings,
+    LeaseSettings,
+    ModelSettings,
+    Origin,
+    PluginsSettings,
+    SessionSettings,
+    Settings,
+    StoreSettings,
+    ToolsSettings,
+)
+
+__all__ = [
+    "AgentSettings",
+    "ApiSettings",
+    "ChannelSettings",
+    "CompactionSettings",
+    "LeaseSettings",
+    "ModelSettings",
+    "Origin",
+    "PluginsSettings",
+    "Secret",
+    "SessionSettings",
+    "Settings",
+    "StoreSettings",
+    "ToolsSettings",
+    "ensure_home",
+    "find_home",
+    "load",
+]

@@ -1,0 +1,167 @@
+"""Making settings of what was given, with every problem told at once."""
+
+from __future__ import annotations
+
+import tomllib
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
+
+from clew.config import slots
+from clew.config.kinds import Unfit, Where
+from clew.config.secret import Secret
+from clew.config.settings import SECTIONS, ChannelSettings, Origin
+from clew.config.values import SECRET, is_reference
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from clew.config.slots import Path_, Slot
+    from clew.config.sources import Given
+
+
+class Draft:
+    """Values on their way to becoming settings."""
+
+    def __init__(self, *, home: Path, environ: Mapping[str, str]) -> None:
+        self._home, self._environ = home, environ
+        self.problems: list[str] = []
+        self.values: dict[Path_, object] = {}
+        self.origins: dict[str, Origin] = {}
+
+    def take(self, given: Iterable[Given]) -> None:
+        """Read all that was given, in rising precedence."""
+        chosen: dict[Path_, tuple[Slot, Given]] = {}
+        for one in given:
+            slot = slots.find(one.path)
+            if slot is None:
+                self._refuse_unknown(one)
+            else:
+                chosen[slot.path] = slot, one
+        for slot, one in chosen.values():
+            if any(slot.path[:end] in chosen for end in range(3, len(slot.path))):
+                self.problems.append(
+                    f"{one.origin.place}: {slot.name} lies in something that is no table"
+                )
+            else:
+                self._read(slot, one)
+
+    def _refuse_unknown(self, given: Given) -> None:
+        name, place = ".".join(given.path), given.origin.place
+        if len(given.path) == 1 and (given.path[0] in SECTIONS or given.path[0] == slots.CHANNELS):
+            self.problems.append(f"{place}: {name} must be a table, [{name}]")
+        else:
+            self.problems.append(f"{place}: there is no setting {name}; {slots.advice(given.path)}")
+
+    def _read(self, slot: Slot, given: Given) -> None:
+        where = Where(key=slot.name, home=self._home, environ=self._environ)
+        raw = _untexted(slot, given)
+        try:
+            self.values[slot.path] = _value(slot, raw, where)
+        except Unfit as error:
+            kind = slot.kind or SECRET
+            found = "" if kind.secret else f", not {_quoted(raw)}"
+            more = f" ({error})" if str(error) else ""
+            self.problems.append(
+                f"{given.origin.place}: {slot.name} must be {kind.expects}{found}{more}"
+            )
+        else:
+            self.origins[slot.name] = given.origin
+
+    def section(self, name: str) -> Any:
+        """The finished section."""
+        values = {path[1]: value for path, value in self._below(name, depth=2)}
+        if name == slots.PLUGINS:
+            values["options"] = _frozen(_tree(name, self.values, except_for={"enabled"}))
+        return SECTIONS[name](**values)
+
+    def channels(self) -> Mapping[str, ChannelSettings]:
+        """The finished channels, by name."""
+        names = dict.fromkeys(path[1] for path in self.values if path[0] == slots.CHANNELS)
+        return MappingProxyType({name: self._channel(name) for name in names})
+
+    def _channel(self, name: str) -> ChannelSettings:
+        tree = _tree(slots.CHANNELS, self.values)[name]
+        table = cast("dict[str, Any]", tree)
+        common = {key: value for key, value in table.items() if key in slots.COMMON}
+        own = {key: value for key, value in table.items() if key not in slots.COMMON}
+        return ChannelSettings(**common, options=_frozen(own))
+
+    def _below(self, section: str, *, depth: int) -> Iterator[tuple[Path_, object]]:
+        for path, value in self.values.items():
+            if path[0] == section and len(path) == depth:
+                yield path, value
+
+    def finish(self) -> None:
+        """
+        Tell what was wrong.
+
+        :raises SettingsError: if anything was
+        """
+        if self.problems:
+            raise SettingsError(*self.problems)
+
+
+def _untexted(slot: Slot, given: Given) -> object:
+    """The TOML value that was given."""
+    if slot.form is not None:
+        return {slot.form: given.value}
+    if not given.is_text:
+        return given.value
+    text = cast("str", given.value)
+    if slot.kind is not None:
+        return slot.kind.from_text(text)
+    return text if slot.is_secret else _toml_or_text(text)
+
+
+def _toml_or_text(text: str) -> object:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _value(slot: Slot, raw: object, where: Where) -> object:
+    if slot.kind is not None:
+        return slot.kind.read(raw, where)
+    secret = is_reference(raw) or (slot.is_secret and isinstance(raw, str))
+    return SECRET.read(raw, where) if secret else raw
+
+
+def _quoted(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return "a table"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}…"
+
+
+def _tree(
+    section: str, values: Mapping[Path_, object], *, except_for: Iterable[str] = ()
+) -> dict[str, object]:
+    """The values below an open section as nested tables."""
+    root: dict[str, object] = {}
+    for path, value in values.items():
+        if path[0] != section or path[1] in except_for:
+            continue
+        table = root
+        for name in path[1:-1]:
+            table = cast("dict[str, object]", table.setdefault(name, {}))
+        table[path[-1]] = value
+    return root
+
+
+def _frozen(table: Mapping[str, object]) -> Mapping[str, Any]:
+    return MappingProxyType(
+        {
+            name: _frozen(cast("dict[str, object]", value)) if isinstance(value, dict) else value
+            for name, value in table.items()
+        }
+    )
+
+
+def literal_secrets(values: Mapping[Path_, object]) -> list[Path_]:
+    """The settings that hold a secret itself."""
+    return [path for path, value in values.items() if isinstance(value, Secret) and value.literal]

@@ -1,0 +1,85 @@
+"""Defaults that depend on the machine: the model, its key, the time zone, the home."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import platformdirs
+
+from clew.config.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provider:
+    """A provider whose key may be in the environment."""
+
+    variable: str
+    #: The package that talks to it.
+    package: str
+    #: The model to start with.
+    model: str
+
+
+#: In order of preference.
+PROVIDERS: Final = (
+    Provider(variable="OPENAI_API_KEY", package="openai", model="openai:gpt-5-mini"),
+    Provider(variable="ANTHROPIC_API_KEY", package="anthropic", model="anthropic:claude-sonnet-5"),
+)
+_VARIABLES: Final = {
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+}
+
+
+def choose_model(environ: Mapping[str, str]) -> tuple[str, str]:
+    """The model to use when none is configured, and why."""
+    with_key = [provider for provider in PROVIDERS if environ.get(provider.variable)]
+    for provider in with_key:
+        if find_spec(provider.package):
+            return provider.model, f"{provider.variable} is in the environment"
+    if with_key:
+        first = with_key[0]
+        return OFFLINE, (
+            f"{first.variable} is in the environment, but the package for {first.model} is not "
+            f"installed (pip install 'clew[{first.package}]')"
+        )
+    variables = " or ".join(provider.variable for provider in PROVIDERS)
+    return OFFLINE, f"no model is configured and neither {variables} is in the environment"
+
+
+def key_variable(model: str, environ: Mapping[str, str]) -> str | None:
+    """The variable that holds the key of a model's own provider."""
+    variable = _VARIABLES.get(model.partition(":")[0])
+    return variable if variable and environ.get(variable) else None
+
+
+def local_timezone(environ: Mapping[str, str]) -> str:
+    """The machine's time zone by its name, else UTC."""
+    named = environ.get("TZ", "").lstrip(":")
+    target = Path("/etc/localtime").resolve().as_posix().partition("/zoneinfo/")[2]
+    for name in (named, target):
+        if name and _exists(name):
+            return name
+    return "UTC"
+
+
+def _exists(zone: str) -> bool:
+    from zoneinfo import ZoneInfo  # noqa: PLC0415  (not needed to print a version or help)
+
+    try:
+        ZoneInfo(zone)
+    except (ValueError, OSError, KeyError):
+        return False
+    return True
+
+
+def default_home() -> Path:
+    """The platform's folder for what a user's programs keep."""
+    return platformdirs.user_data_path("clew", appauthor=False)

@@ -1,0 +1,300 @@
+"""
+The settings: frozen, complete, every key with its kind, default and meaning.
+
+``load`` makes them, once. Code below receives these values and never reads the environment or
+the file.
+"""
+
+# A key is a field: its default is the immutable one that it names.
+# ruff: noqa: RUF009
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import time, timedelta
+from ipaddress import ip_address
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from clew.config.keys import key
+from clew.config.values import (
+    CLOCK_TIME,
+    DURATION,
+    FLAG,
+    IDS,
+    MODEL,
+    MODELS,
+    OBJECT,
+    PATH,
+    SECRET,
+    SHARE,
+    STORE_URL,
+    TEXT,
+    TEXTS,
+    TIMEZONE,
+    URL,
+    choice,
+    number,
+)
+from clew.core.double_text import AUTO, DoubleText
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from clew.config.secret import Secret
+
+OFFLINE: Final = "offline"
+_DOUBLE_TEXT = choice([AUTO, *(rule.value for rule in DoubleText)])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelSettings:
+    """The model that answers, and where it is served."""
+
+    name: str = key(
+        MODEL,
+        OFFLINE,
+        "A Pydantic AI model string: `openai:` is OpenAI's Responses API, `openai-chat:` is Chat "
+        "Completions (most servers behind a `base_url`). `offline` is built in, answers by a "
+        "script and needs no key.",
+        default_doc="by the provider's key in the environment, else `offline`",
+    )
+    base_url: str | None = key(
+        URL, None, "Where the model is served.", default_doc="the provider's own"
+    )
+    api_key: Secret | None = key(
+        SECRET,
+        None,
+        "The provider's key.",
+        default_doc="the provider's variable in the environment",
+    )
+    context_window: int | None = key(
+        number(least=1, unit="tokens"),
+        None,
+        "Size of the context window in tokens; only needed where the provider does not say.",
+        default_doc="what the provider says",
+    )
+    fallback: tuple[str, ...] = key(
+        MODELS, (), "Models that are asked in this order while the main one fails."
+    )
+    timeout: timedelta = key(
+        DURATION, timedelta(seconds=120), "How long the provider may be silent within a request."
+    )
+    #: Why it is this model: a clause for people, such as "OPENAI_API_KEY is in the environment".
+    chosen_by: str = "it is the default"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentSettings:
+    """Who answers: instructions, or an agent of one's own."""
+
+    instructions: str | None = key(
+        TEXT,
+        None,
+        "What the agent is told at the head of each session, beside `SOUL.md` and `AGENTS.md` in "
+        "`CLEW_HOME`.",
+    )
+    instructions_file: Path | None = key(
+        PATH, None, "A file with the instructions, instead; relative to `CLEW_HOME`."
+    )
+    object: str | None = key(
+        OBJECT, None, "A Pydantic AI `Agent` of your own, as `MODULE:NAME`; brings its own tools."
+    )
+    max_steps: int = key(
+        number(least=1), 100, "Model requests after which a turn ends, and says so."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoreSettings:
+    """Where conversations are kept."""
+
+    url: str = key(
+        STORE_URL,
+        "sqlite:///clew.db",
+        "The database: `sqlite:///FILE` (relative to `CLEW_HOME`; an absolute path has four "
+        "slashes) or `postgresql://USER@HOST/DATABASE`.",
+        shown=False,  # it may hold a password
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApiSettings:
+    """The HTTP interface of `clew serve`."""
+
+    host: str = key(
+        TEXT, "127.0.0.1", "The address to listen on. Beyond loopback a `token` is required."
+    )
+    port: int = key(number(least=0, most=65535), 8420, "The port; 0 takes any free one.")
+    token: Secret | None = key(
+        SECRET, None, "What clients must send as `Authorization: Bearer TOKEN`."
+    )
+
+    def require_token_beyond_loopback(self) -> None:
+        """
+        Refuse an API that is open to the network.
+
+        :raises SettingsError: if ``host`` is not loopback and there is no token
+        """
+        if self.token is None and not _is_loopback(self.host):
+            raise SettingsError(
+                f"api.host is {self.host!r}, which others can reach, and there is no api.token: "
+                'set one, for example token = { env = "CLEW_TOKEN" }, or listen on 127.0.0.1'
+            )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionSettings:
+    """When a conversation starts afresh, and what a message does that comes in mid turn."""
+
+    reset: str = key(
+        choice(["none", "idle", "daily", "both"]),
+        "none",
+        "What starts a new conversation by itself: a pause, a time of day, both or nothing.",
+    )
+    idle: timedelta = key(
+        DURATION, timedelta(hours=24), "The pause after which `idle` starts a new conversation."
+    )
+    at: time = key(CLOCK_TIME, time(4), "The time of day at which `daily` does.")
+    timezone: str = key(
+        TIMEZONE, "UTC", "The time zone of `at`.", default_doc="the machine's, else UTC"
+    )
+    double_text: str = key(
+        _DOUBLE_TEXT,
+        AUTO,
+        "What happens to a message while a turn is unfinished. `auto`: programs queue, people on "
+        "channels collect.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionSettings:
+    """When and how a long session is summarised."""
+
+    enabled: bool = key(FLAG, True, "Whether sessions are compacted by themselves.")
+    threshold: float = key(
+        SHARE, 0.75, "Compact when the next request would fill this share of the context window."
+    )
+    keep_recent: float = key(
+        SHARE, 0.2, "The share of the context window that the newest messages keep."
+    )
+    model: str | None = key(MODEL, None, "The model that summarises.", default_doc="the main model")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LeaseSettings:
+    """The sole right to write to a conversation."""
+
+    seconds: int = key(
+        number(least=2, most=3600, unit="seconds"),
+        15,
+        "How many seconds pass before others take over from a process that hangs (they take over "
+        "from a dead one at once). Renewed at half that time.",
+    )
+
+    @property
+    def duration(self) -> timedelta:
+        return timedelta(seconds=self.seconds)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChannelSettings:
+    """A chat platform; keys that are not listed here are the channel's own."""
+
+    enabled: bool = key(FLAG, True, "Whether `clew serve` runs this channel.")
+    token: Secret | None = key(SECRET, None, "The bot's token.")
+    base_url: str | None = key(
+        URL, None, "Where the platform's API is.", default_doc="the platform's own"
+    )
+    allow: tuple[str, ...] = key(
+        IDS,
+        (),
+        'User ids that may talk to the agent; `"*"` for everyone. Others get a pairing code.',
+    )
+    double_text: str | None = key(
+        _DOUBLE_TEXT, None, "As `session.double_text`, for this channel.", default_doc="that one"
+    )
+    #: The channel's own keys, as written; what is named like a secret is a ``Secret``.
+    options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolsSettings:
+    """Tools for the agent."""
+
+    modules: tuple[str, ...] = key(
+        TEXTS, (), "Modules with tools: importable names, or files under `CLEW_HOME/plugins`."
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PluginsSettings:
+    """Plugins; a table `[plugins.NAME]` holds a plugin's own settings."""
+
+    enabled: tuple[str, ...] = key(TEXTS, (), "Names of the plugins to load.")
+    #: The tables of plugins, by name; what is named like a secret is a ``Secret``.
+    options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Origin:
+    """Where a value comes from."""
+
+    #: ``flag``, ``environment``, ``file`` or ``default``.
+    kind: str
+    #: For people: ``CLEW_API__PORT``, ``/home/…/config.toml, line 3``.
+    place: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    #: ``CLEW_HOME``: absolute; may not exist yet (``ensure_home``).
+    home: Path
+    model: ModelSettings = ModelSettings()
+    agent: AgentSettings = AgentSettings()
+    store: StoreSettings = StoreSettings()
+    api: ApiSettings = ApiSettings()
+    session: SessionSettings = SessionSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    lease: LeaseSettings = LeaseSettings()
+    #: By name: the tables ``[channels.NAME]``.
+    channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
+    tools: ToolsSettings = ToolsSettings()
+    plugins: PluginsSettings = PluginsSettings()
+    #: Where each value comes from that is not a default, by ``section.key``.
+    origins: Mapping[str, Origin] = field(
+        default_factory=lambda: MappingProxyType({}), repr=False, compare=False
+    )
+    #: Sentences about what is usable but not as it should be.
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def config_file(self) -> Path:
+        return self.home / "config.toml"
+
+
+#: The sections whose keys are fixed.
+SECTIONS: Final[Mapping[str, type]] = MappingProxyType(
+    {
+        "model": ModelSettings,
+        "agent": AgentSettings,
+        "store": StoreSettings,
+        "api": ApiSettings,
+        "session": SessionSettings,
+        "compaction": CompactionSettings,
+        "lease": LeaseSettings,
+        "tools": ToolsSettings,
+        "plugins": PluginsSettings,
+    }
+)
