@@ -9,6 +9,7 @@ before it is stored.
 from __future__ import annotations
 
 import uuid
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,8 @@ class Answer:
 
     unstored: tuple[ModelMessage, ...]
     text: str
+    #: As rendered for the last request.
+    instructions: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,14 +83,19 @@ class Loop:
         the same reason.
         """
         context = await log.context()
-        with self._agent.override(instructions=context.instructions):
-            async with self._agent.iter(
-                message_history=list(context.messages),
-                model=model,
-                usage_limits=_LIMITS,
-                capabilities=[Journaling(journal)],
-            ) as run:
-                return await _Steps(self, run, log, journal, context, stream=stream).drive()
+        async with AsyncExitStack() as stack:
+            if context.instructions is not None:
+                # Rendered anew they could differ, and the prefix would not be the same any more.
+                stack.enter_context(self._agent.override(instructions=context.instructions))
+            run = await stack.enter_async_context(
+                self._agent.iter(
+                    message_history=list(context.messages),
+                    model=model,
+                    usage_limits=_LIMITS,
+                    capabilities=[Journaling(journal)],
+                )
+            )
+            return await _Steps(self, run, log, journal, context, stream=stream).drive()
 
     @property
     def max_steps(self) -> int:
@@ -114,6 +122,7 @@ class _Steps:
         # The context ends in what the first node handles: that is stored already.
         self._stored = True
         self._answer: Answer | None = None
+        self._instructions = context.instructions
 
     async def drive(self) -> Result:
         first: Any = self._run.next_node
@@ -144,7 +153,9 @@ class _Steps:
         self._left -= 1
         self._used += 1
         self._stored = False
-        return await self._run.next(node)
+        following = await self._run.next(node)
+        self._instructions = node.request.instructions
+        return following
 
     def _show(self, event: object) -> None:
         match event:
@@ -167,14 +178,14 @@ class _Steps:
         if fresh:
             self._known |= make_calls_unique(response, self._known)
         if fresh and call_ids(response):
-            await self._log.store_response(response)
+            await self._log.store_response(response, self._instructions)
             fresh = False
         following = await self._run.next(node)
         if isinstance(following, End):
             self._answer = self._final(response, fresh=fresh)
         elif fresh:
             # What is wrong with it is told in the next request, so both belong to the context.
-            await self._log.store_response(response)
+            await self._log.store_response(response, self._instructions)
         self._stored = False
         return following
 
@@ -185,7 +196,7 @@ class _Steps:
             # An output tool ended the run: its call has a result too.
             unstored.append(last)
         text = text_of(response) or self._output()
-        return Answer(unstored=tuple(unstored), text=text)
+        return Answer(unstored=tuple(unstored), text=text, instructions=self._instructions)
 
     def _output(self) -> str:
         result = self._run.result

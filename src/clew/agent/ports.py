@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
+    from clew.core.journal import CallStatus
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,9 +34,24 @@ class ToolRequest:
 
     call_id: str
     tool: str
-    args: dict[str, object]
+    #: The arguments as JSON.
+    args: str
     effect: Effect
     needs_approval: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What came of a call, as it is stored."""
+
+    status: CallStatus
+    format: str
+    #: JSON in ``format``.
+    result: str
+
+
+class NeedsApproval(Exception):
+    """Raised by a tool before it had any effect: a person must say yes first."""
 
 
 class TurnLog(Protocol):
@@ -44,15 +61,15 @@ class TurnLog(Protocol):
         """The context as it is stored now."""
         ...
 
-    async def store_response(self, response: ModelResponse) -> None:
-        """Append a response that is not the last one, and count the step."""
+    async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
+        """Append a response that is not the last one, and count the step; with its instructions."""
         ...
 
     async def store_request(self, request: ModelRequest) -> None:
         """Append what will be sent next: results of tools, or what the model did wrong."""
         ...
 
-    async def steered(self) -> Sequence[ModelRequest]:
+    async def steered(self) -> Sequence[ModelMessage]:
         """Let waiting messages join the turn here, and return them; they are appended."""
         ...
 
@@ -69,17 +86,18 @@ class TurnLog(Protocol):
         ...
 
 
+#: Runs the tool; told whether a person approved the call.
+Execute = Callable[[bool], Awaitable[ToolResult]]
+
+
 class Journal(Protocol):
     """Runs tool calls so that none with an effect runs twice."""
 
-    async def call(
-        self, request: ToolRequest, execute: Callable[[bool], Awaitable[object]]
-    ) -> object:
+    async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
         """
-        Give the stored result of a call, or run it (``execute(approved)``) and store its result.
+        The stored result of a call; else run it and store its result.
 
-        What is returned is the same on the first run and after a restart. A call that waits for a
-        person returns a placeholder, and ``suspended`` becomes true.
+        ``None`` for a call that waits for a person: then ``suspended`` becomes true.
         """
         ...
 

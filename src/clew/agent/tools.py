@@ -5,18 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.toolsets import WrapperToolset
+from pydantic_core import to_json
 
-from clew.agent.ports import ToolRequest
+from clew.agent import results
+from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
 from clew.core.effect import declared
+from clew.core.journal import CallStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from pydantic_ai import RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
     from clew.agent.ports import Journal
+
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass
@@ -46,19 +55,34 @@ class JournaledToolset(WrapperToolset[Any]):
         request = ToolRequest(
             call_id=ctx.tool_call_id,
             tool=name,
-            args=tool_args,
+            args=to_json(tool_args, fallback=str).decode(),
             effect=declared(tool.tool_def.metadata),
             needs_approval=_needs_approval(tool),
         )
 
-        async def execute(approved: bool) -> object:
+        async def execute(approved: bool) -> ToolResult:
             context = replace(ctx, tool_call_approved=approved)
-            return await super(JournaledToolset, self).call_tool(name, tool_args, context, tool)
+            return await settled(self.wrapped.call_tool(name, tool_args, context, tool), name)
 
-        try:
-            return await self.journal.call(request, execute)
-        except ApprovalRequired:
-            return await self.journal.call(replace(request, needs_approval=True), execute)
+        return results.given(await self.journal.call(request, execute))
+
+
+async def settled(call: Awaitable[object], tool: str) -> ToolResult:
+    """
+    Wait for a tool and give its result, whatever it did: an error is told to the model.
+
+    :raises NeedsApproval: if the tool asks for a person's word
+    """
+    try:
+        form, text = results.encode(await call)
+    except (ApprovalRequired, CallDeferred) as error:
+        raise NeedsApproval from error
+    except ModelRetry as error:
+        return results.said(CallStatus.RETRY, error.message)
+    except Exception as error:
+        log.warning("tool_failed", tool=tool, exc_info=True)
+        return results.said(CallStatus.ERROR, f"{type(error).__name__}: {error}")
+    return ToolResult(status=CallStatus.OK, format=form, result=text)
 
 
 _MARK = "clew:needs_approval"

@@ -32,12 +32,25 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
     expires_in: timedelta,
 ) -> Approval:
     """
-    Store the question whether a call may run. Asking again for the same call returns the first
-    question.
+    Store the question whether a call may run, and that it has not begun.
+
+    Asking again for the same call returns the first question.
 
     :raises LeaseLost: if the lease is not held any more
     """
     hold(t, lease)
+    # A tool that asked before it had any effect left its intent.
+    t.run(
+        """
+        DELETE FROM journal
+        WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL AND NOT EXISTS (
+            SELECT 1 FROM approval WHERE turn_id = $1 AND step = $2 AND call_id = $3
+        )
+        """,
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
     t.run(
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
@@ -77,12 +90,15 @@ def answer(
     note: str | None = None,
 ) -> Approval:
     """
-    Answer a question; needs no lease. The first answer stays, a late one changes nothing.
+    Answer a question; needs no lease. The first answer stays, a late one changes nothing; the same
+    person's same answer is that answer.
 
     :raises NotFound: if there is no such approval
-    :raises WrongMove: if it was answered or has expired
+    :raises WrongMove: if it was answered in another way or has expired
     """
     found = get_approval(t, approval)
+    if (found.state, found.answered_by) == (state, answered_by):
+        return found
     check_move("approval", MOVES, found.state, state)
     changed = t.run(
         """

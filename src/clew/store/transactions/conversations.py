@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from clew.core import base as bases
 from clew.core import session as reasons
 from clew.core.conversation import Conversation, TitledBy
-from clew.core.ids import ConversationId, SessionId, looks_like_id
+from clew.core.ids import ConversationId, SessionId
 from clew.core.route import RouteKey, local_route
-from clew.errors import NotFound, TitleTaken
+from clew.errors import NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
 
@@ -150,9 +150,10 @@ def resolve(t: Tx, name: str) -> ConversationId:
 
 
 def _route_key(name: str) -> str:
-    if name.startswith("agent:") or looks_like_id(name) or not name.isprintable() or not name:
+    try:
+        return local_route(name).key
+    except UsageError:  # an id or a key, or nothing that was ever a name
         return name
-    return local_route(name[:200]).key
 
 
 def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:

@@ -73,11 +73,11 @@ _SLICES: tuple[LiteralString, ...] = (
 
 def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
     """
-    Take a conversation away from everybody; ``False`` if there is none.
+    Take a conversation away from everybody; ``False`` if there never was one.
 
-    Whoever holds its lease loses it, its routes are free, its open inputs end as cancelled and its
-    unsent deliveries as failed. Its rows are still there, for ``delete_slice``; what remains in the
-    end is the tombstone.
+    Whoever holds its lease loses it, its routes are free, its open inputs end as cancelled, its
+    open approvals as denied and its unsent deliveries as failed. Its rows are still there, for
+    ``delete_slice``; what remains in the end is the tombstone. Repeating it changes nothing.
     """
     t.run("DELETE FROM route WHERE conversation_id = $1", conversation)
     row = t.one(
@@ -85,7 +85,7 @@ def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
         conversation,
     )
     if row is None:
-        return False
+        return _is_buried(t, conversation)
     _bury(t, conversation, row[0])
     t.run("DELETE FROM head WHERE conversation_id = $1", conversation)
     t.run(
@@ -96,6 +96,11 @@ def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
     _end_what_is_open(t, conversation)
     t.wake(conversation)
     return True
+
+
+def _is_buried(t: Tx, conversation: ConversationId) -> bool:
+    row = t.one("SELECT 1 FROM tombstone WHERE conversation_id = $1", conversation)
+    return row is not None
 
 
 def _bury(t: Tx, conversation: ConversationId, last_seq: int) -> None:
@@ -131,6 +136,15 @@ def _end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         UPDATE delivery SET state = 'failed', error = 'the conversation was deleted',
             updated_at = $2
         WHERE conversation_id = $1 AND state IN ('pending', 'unknown')
+        """,
+        conversation,
+        t.now,
+    )
+    t.run(
+        """
+        UPDATE approval SET state = 'denied', note = 'the conversation was deleted',
+            answered_at = $2
+        WHERE conversation_id = $1 AND state = 'open'
         """,
         conversation,
         t.now,

@@ -94,12 +94,17 @@ def move_delivery(
     error: str | None = None,
 ) -> Delivery:
     """
-    Go to another state; ``due_at`` (ms) is a platform's wait.
+    Go to another state; ``due_at`` (ms) is a platform's wait. Going where it is changes nothing,
+    unless another owner is sending it.
 
     :raises NotFound: if there is no such delivery
     :raises WrongMove: if a delivery cannot go there
     """
+    # Locked, so that of two who move it the second sees where the first has moved it.
+    row = t.one("SELECT owner FROM delivery WHERE id = $1 @LOCK", delivery)
     found = get_delivery(t, delivery)
+    if found.state is state and (state is not DeliveryState.SENDING or row == (owner,)):
+        return found
     check_move("delivery", MOVES, found.state, state)
     t.run(
         """
@@ -162,7 +167,8 @@ def move_chunk(
     repeated: bool = False,
 ) -> Chunk:
     """
-    Go to another state; ``delivered`` comes with the platform's id.
+    Go to another state; ``delivered`` comes with the platform's id. Going where it is changes
+    nothing.
 
     :raises NotFound: if there is no such part
     :raises WrongMove: if a part cannot go there
@@ -170,7 +176,10 @@ def move_chunk(
     row = t.one(f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position)
     if row is None:
         raise NotFound("part", f"{delivery}/{position}")
-    check_move("part", MOVES, rows.chunk(row).state, state)
+    found = rows.chunk(row)
+    if (found.state, found.platform_id) == (state, platform_id):
+        return found
+    check_move("part", MOVES, found.state, state)
     t.run(
         """
         UPDATE delivery_chunk SET state = $3, platform_id = $4,

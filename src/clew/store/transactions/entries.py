@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core.entry import GENESIS, Draft, Entry, chain_hash
-from clew.errors import SessionEnded
+from clew.errors import SessionEnded, StoreError
 from clew.store.transactions import rows
 from clew.store.transactions.leases import take_numbers
 
@@ -33,6 +33,7 @@ def append(
 
     Repeating it with the same entry ids appends nothing and returns the first entries.
 
+    :raises StoreError: if some of the ids are stored and others are not: nothing was appended
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries; names the head
     """
@@ -57,7 +58,10 @@ def _stored(t: Tx, drafts: Sequence[Draft]) -> list[Entry]:
     first = t.one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
     if first is None:
         return []
-    return entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
+    found = entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
+    if [entry.id for entry in found] != [draft.id for draft in drafts]:
+        raise StoreError(f"entry {drafts[0].id} was stored together with others than now")
+    return found
 
 
 def _check_open(t: Tx, conversation: ConversationId, session: SessionId) -> None:

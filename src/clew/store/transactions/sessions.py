@@ -73,6 +73,8 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
     """Store a session under the first proposed id that is free; its predecessor has ended."""
     for _ in range(_ID_TRIES):
         session = session_ids(t.now)
+        if session == predecessor:
+            continue
         inserted = t.run(
             """
             INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,

@@ -22,6 +22,7 @@ from clew.store.transactions.entries import append
 from clew.store.transactions.inbox import line
 from clew.store.transactions.sessions import get_head, rotate
 from clew.store.transactions.stops import get_turn, unfinished_turn
+from clew.store.transactions.usage import Request, record_usage
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -47,7 +48,7 @@ class Begun:
     item: InboxItem | None = None
 
 
-def begin(  # noqa: PLR0913  (each is a column of its own)
+def begin(
     t: Tx,
     conversation: ConversationId,
     *,
@@ -56,7 +57,6 @@ def begin(  # noqa: PLR0913  (each is a column of its own)
     compose: Compose,
     session_ids: SessionIds,
     duration: timedelta = leases.DURATION,
-    instructions: str | None = None,
 ) -> Begun | None:
     """
     Take the lease and the next work of a conversation; ``None``, and no lease, if there is none.
@@ -72,7 +72,7 @@ def begin(  # noqa: PLR0913  (each is a column of its own)
     acquired = leases.acquire(t, conversation, owner=owner, duration=duration)
     begun = _unfinished(t, acquired)
     if begun is None:
-        begun = _next(t, acquired.lease, turn, compose, session_ids, instructions)
+        begun = _next(t, acquired.lease, turn, compose, session_ids)
     if begun is None:
         leases.release(t, acquired.lease)
     return begun
@@ -118,11 +118,10 @@ def _next(
     turn: TurnId,
     compose: Compose,
     session_ids: SessionIds,
-    instructions: str | None,
 ) -> Begun | None:
     match next_work(line(t, lease.conversation_id), from_millis(t.now)):
         case OwnTurn(items=items):
-            session = _open_session(t, lease, turn, session_ids, instructions)
+            session = _open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
             append(t, lease, session, [compose(item) for item in items], turn=turn)
             for item, outcome in zip(items, _outcomes(len(items)), strict=True):
@@ -138,10 +137,8 @@ def _outcomes(count: int) -> list[InboxOutcome]:
     return [InboxOutcome.TURN, *[InboxOutcome.MERGED] * (count - 1)]
 
 
-def _open_session(
-    t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIds, instructions: str | None
-) -> SessionId:
-    """The head, reopened if the conversation was closed, with its instructions rendered."""
+def _open_session(t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIds) -> SessionId:
+    """The head, reopened if the conversation was closed."""
     head = get_head(t, lease.conversation_id)
     if not head.open:
         head = rotate(
@@ -153,8 +150,6 @@ def _open_session(
             reason=reasons.REOPEN,
             session_ids=session_ids,
         )
-    if head.instructions is None and instructions is not None:
-        t.run("UPDATE session SET instructions = $2 WHERE id = $1", head.id, instructions)
     return head.id
 
 
@@ -208,8 +203,23 @@ def steer(
     return entries
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """What a model's response was made of, beside its text."""
+
+    request: Request
+    #: As rendered for the session's first request; kept with the session.
+    instructions: str | None
+
+
 def store_step(
-    t: Tx, lease: Lease, session: SessionId, turn: TurnId, drafts: Sequence[Draft]
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: TurnId,
+    drafts: Sequence[Draft],
+    *,
+    step: Step | None = None,
 ) -> list[Entry]:
     """
     Append a model's response and count the step; repeating it changes nothing.
@@ -220,8 +230,25 @@ def store_step(
     before = leases.hold(t, lease)
     entries = append(t, lease, session, drafts, turn=turn)
     if entries and entries[-1].seq > before:
-        t.run("UPDATE turn SET steps = steps + 1 WHERE id = $1", turn)
+        _count_step(t, session, turn, step)
     return entries
+
+
+def _count_step(t: Tx, session: SessionId, turn: TurnId, step: Step | None) -> None:
+    row = t.one(
+        "UPDATE turn SET steps = steps + 1 WHERE id = $1 RETURNING conversation_id, steps", turn
+    )
+    assert row is not None
+    if step is None:
+        return
+    t.run("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
+    record_usage(t, row[0], step.request, turn=turn, step=row[1])
+    if step.instructions is not None:
+        t.run(
+            "UPDATE session SET instructions = $2 WHERE id = $1 AND instructions IS NULL",
+            session,
+            step.instructions,
+        )
 
 
 def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:
@@ -253,6 +280,7 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     error: str | None = None,
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
+    step: Step | None = None,
 ) -> Turn:
     """
     Store the turn's last entries, its outcome and its deliveries, and let the lease go.
@@ -268,6 +296,8 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     leases.hold(t, lease)
     check_move("turn", MOVES, found.state, TurnState.DONE)
     entries = append(t, lease, session, drafts, turn=turn)
+    if step is not None:
+        _count_step(t, session, turn, step)
     _close(t, turn, outcome, error, error_code)
     add_deliveries(t, lease, turn, deliveries, seq=entries[-1].seq if entries else None)
     leases.release(t, lease)

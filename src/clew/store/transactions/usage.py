@@ -20,35 +20,43 @@ class Used:
     cost_micros: int | None = None
 
 
-def record_usage(  # noqa: PLR0913  (each is a column of its own)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """One model request that was answered."""
+
+    #: The caller's id: recording it again changes nothing.
+    id: str
+    used: Used
+    model: str
+    #: What it was made for: a turn, a summary, a title.
+    purpose: str = "turn"
+
+
+def record_usage(
     t: Tx,
-    usage_id: str,
     conversation: ConversationId,
-    used: Used,
+    request: Request,
     *,
-    model: str,
-    purpose: str = "turn",
     turn: TurnId | None = None,
     step: int | None = None,
 ) -> None:
-    """Record one model request; repeating it with the same id changes nothing."""
+    """Record what a model request cost; repeating it with the same id changes nothing."""
     t.run(
         """
         INSERT INTO usage (id, conversation_id, turn_id, step, purpose, model, input_tokens,
-                           cached_tokens,
-                           output_tokens, cost_micros, created_at)
+                           cached_tokens, output_tokens, cost_micros, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING
         """,
-        usage_id,
+        request.id,
         conversation,
         turn,
         step,
-        purpose,
-        model,
-        used.input_tokens,
-        used.cached_tokens,
-        used.output_tokens,
-        used.cost_micros,
+        request.purpose,
+        request.model,
+        request.used.input_tokens,
+        request.used.cached_tokens,
+        request.used.output_tokens,
+        request.used.cost_micros,
         t.now,
     )
 

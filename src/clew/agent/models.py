@@ -1,0 +1,142 @@
+"""Models: from a setting to something that answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.providers import infer_provider
+
+from clew.agent.offline import NAME as OFFLINE
+from clew.agent.offline import offline_model
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.providers import Provider
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelSpec:
+    """Which model, where it is served and how long it may take."""
+
+    #: A Pydantic AI model string such as ``openai-chat:llama3``, or ``offline``.
+    name: str
+    base_url: str | None = None
+    api_key: str | None = None
+    #: Seconds without a sign of life from the provider.
+    timeout: float = 120.0
+
+
+def build_model(spec: ModelSpec) -> Model:
+    """
+    The model that a setting names.
+
+    The provider's own retries are off: attempts are counted and stored with the turn.
+
+    :raises SettingsError: if there is no such provider, its package is missing, or it has no key
+    """
+    if spec.name == OFFLINE:
+        return offline_model()
+    provider, _, name = spec.name.partition(":")
+    if not name:
+        raise SettingsError(
+            f"model.name {spec.name!r} names no provider: write PROVIDER:MODEL, for example "
+            "openai-chat:llama3, or offline"
+        )
+    try:
+        return _BUILDERS.get(provider, _other)(spec, name)
+    except ImportError as error:
+        raise SettingsError(
+            f"model.name {spec.name!r} needs a package that is not installed ({error.name}): "
+            f"install clew[{provider}]"
+        ) from error
+    except UserError as error:
+        raise SettingsError(f"model.name {spec.name!r} cannot be used: {error}") from error
+
+
+def _openai_chat(spec: ModelSpec, name: str) -> Model:
+    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  (an optional provider)
+
+    return OpenAIChatModel(name, provider=_openai_provider(spec), profile=_openai_profile(spec))
+
+
+def _openai_responses(spec: ModelSpec, name: str) -> Model:
+    from pydantic_ai.models.openai import (  # noqa: PLC0415  (an optional provider)
+        OpenAIResponsesModel,
+    )
+
+    return OpenAIResponsesModel(
+        name, provider=_openai_provider(spec), profile=_openai_profile(spec)
+    )
+
+
+def _openai_profile(spec: ModelSpec) -> OpenAIModelProfile:
+    from pydantic_ai.profiles.openai import (  # noqa: PLC0415  (an optional provider)
+        OpenAIModelProfile,
+    )
+
+    # A stream without a finish reason was cut, however cleanly it ended.
+    profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    if spec.base_url is not None:
+        # Servers that speak the protocol without being OpenAI reject strict tool schemas.
+        profile["openai_supports_strict_tool_definition"] = False
+    return profile
+
+
+def _openai_provider(spec: ModelSpec) -> Provider[Any]:
+    from openai import AsyncOpenAI  # noqa: PLC0415  (an optional provider)
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415  (as above)
+
+    # A server of one's own often wants no key, but the client insists on one.
+    key = spec.api_key or ("none" if spec.base_url else None)
+    try:
+        client = AsyncOpenAI(
+            base_url=spec.base_url, api_key=key, timeout=spec.timeout, max_retries=0
+        )
+    except Exception as error:
+        raise _no_key(spec, "OPENAI_API_KEY") from error
+    return OpenAIProvider(openai_client=client)
+
+
+def _anthropic(spec: ModelSpec, name: str) -> Model:
+    from anthropic import AsyncAnthropic  # noqa: PLC0415  (an optional provider)
+    from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415  (as above)
+    from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415  (as above)
+
+    key = spec.api_key or ("none" if spec.base_url else None)
+    client = AsyncAnthropic(
+        base_url=spec.base_url, api_key=key, timeout=spec.timeout, max_retries=0
+    )
+    if client.api_key is None:
+        raise _no_key(spec, "ANTHROPIC_API_KEY")
+    return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
+
+
+def _other(spec: ModelSpec, name: str) -> Model:
+    def provider(provider_name: str) -> Provider[Any]:
+        found = infer_provider(provider_name)
+        client = getattr(found, "client", None)
+        if hasattr(client, "max_retries"):
+            client.max_retries = 0  # pyright: ignore[reportOptionalMemberAccess]
+        return found
+
+    return infer_model(spec.name, provider)
+
+
+def _no_key(spec: ModelSpec, variable: str) -> SettingsError:
+    return SettingsError(
+        f"model.name is {spec.name!r} but there is no key for it: "
+        f"set model.api_key, or {variable} in the environment"
+    )
+
+
+_BUILDERS: dict[str, Callable[[ModelSpec, str], Model]] = {
+    "openai": _openai_responses,
+    "openai-chat": _openai_chat,
+    "anthropic": _anthropic,
+}

@@ -1,0 +1,109 @@
+"""Tool results as the journal keeps them: what the model is given is the same after a restart."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic import TypeAdapter
+from pydantic_ai.exceptions import ModelRetry
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturn,
+    ToolReturnPart,
+    tool_return_ta,
+)
+from pydantic_core import PydanticSerializationError
+
+from clew.agent.ports import ToolResult
+from clew.core.journal import CallStatus
+from clew.core.text import storable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: A value, or a ``ToolReturn`` with content of its own.
+VALUE = "pydantic-ai/tool-value"
+RETURN = "pydantic-ai/tool-return"
+#: Stands in for the result of a call that waits for a person; never stored, never sent.
+WAITING = "waiting for approval"
+
+_PREFIX = {
+    CallStatus.ERROR: "error: ",
+    CallStatus.RETRY: "error: ",
+    CallStatus.DENIED: "not approved: ",
+    CallStatus.CANCELLED: "cancelled: ",
+    CallStatus.UNKNOWN: "interrupted, outcome unknown: ",
+}
+
+_RETURN: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn)
+
+#: Characters of one result that enter the context; the rest is left out in the middle.
+LONGEST = 60_000
+
+
+def encode(value: object) -> tuple[str, str]:
+    """(format, JSON) of what a tool returned."""
+    if isinstance(value, ToolReturn):
+        return RETURN, _RETURN.dump_json(cast("ToolReturn[Any]", value)).decode()
+    try:
+        return VALUE, tool_return_ta.dump_json(_bounded(value), by_alias=True).decode()
+    except PydanticSerializationError:
+        return VALUE, tool_return_ta.dump_json(_bounded(str(value))).decode()
+
+
+def said(status: CallStatus, text: str) -> ToolResult:
+    """A result that is no value of the tool but a sentence about the call."""
+    return ToolResult(status=status, format=VALUE, result=json.dumps(_bounded(text)))
+
+
+def given(result: ToolResult | None) -> Any:
+    """
+    What Pydantic AI is given for a stored result.
+
+    :raises ModelRetry: if the tool asked the model to try again
+    """
+    if result is None:
+        return WAITING
+    value = _decode(result)
+    if result.status is CallStatus.RETRY:
+        raise ModelRetry(value)
+    return value if result.status is CallStatus.OK else f"{_PREFIX[result.status]}{value}"
+
+
+def _decode(result: ToolResult) -> Any:
+    if result.format == RETURN:
+        return _RETURN.validate_json(result.result)
+    return tool_return_ta.validate_json(result.result)
+
+
+def closed_batch(
+    response: ModelResponse, known: Mapping[str, ToolResult], *, otherwise: ToolResult
+) -> ModelRequest:
+    """The results of a batch that goes no further, in call order, each call with one."""
+    parts = [
+        _part(part, known.get(part.tool_call_id, otherwise))
+        for part in response.parts
+        if isinstance(part, ToolCallPart)
+    ]
+    return ModelRequest(parts=parts)
+
+
+def _part(call: ToolCallPart[Any], result: ToolResult) -> ToolReturnPart:
+    value = _decode(result)
+    if isinstance(value, ToolReturn):
+        value = cast("ToolReturn[Any]", value).return_value
+    content = value if result.status is CallStatus.OK else f"{_PREFIX[result.status]}{value}"
+    return ToolReturnPart(tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id)
+
+
+def _bounded(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    if len(value) <= LONGEST:
+        return storable(value)
+    half = LONGEST // 2
+    left_out = len(value) - 2 * half
+    return storable(f"{value[:half]}\n[… {left_out} characters left out …]\n{value[-half:]}")

@@ -1,0 +1,171 @@
+"""One turn's part of the log, as the agent's loop writes it: every write names owner and fence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from clew.agent import messages
+from clew.agent.ports import LoopContext
+from clew.core.entry import Draft, EntryKind
+from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
+from clew.core.ids import EntryId, SessionId
+from clew.errors import SessionEnded
+from clew.store.transactions import context, entries, turns
+from clew.store.transactions.usage import Request, Used
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
+    from clew.core.entry import Entry
+    from clew.core.ids import Ids
+    from clew.core.inbox import InboxItem
+    from clew.core.lease import Lease
+    from clew.core.turn import Turn
+    from clew.engine.hub import Hub
+    from clew.store.contract import Store
+
+T = TypeVar("T")
+
+#: Entries that are no messages of the model: a notice to the person, a failed attempt.
+NOTICE = "clew/notice"
+ATTEMPT = "clew/attempt"
+
+
+def compose(item: InboxItem) -> Draft:
+    """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
+    return messages.user_draft(EntryId(f"ent_{item.id.removeprefix('inb_')}"), item.text)
+
+
+class TurnLog:
+    """The port ``TurnLog`` over the store; tells the hub what is committed."""
+
+    def __init__(self, store: Store, hub: Hub, ids: Ids, *, lease: Lease, turn: Turn) -> None:
+        self._store, self._hub, self._ids = store, hub, ids
+        self._lease, self._turn = lease, turn
+        self._session: SessionId | None = None
+        self._instructions: str | None = None
+        self._shown: list[str] = []
+        self._steps = turn.steps
+        #: Messages in the context when it was last read.
+        self.messages = 0
+
+    @property
+    def steps(self) -> int:
+        """Model requests of the turn that were answered."""
+        return self._steps
+
+    @property
+    def shown(self) -> str:
+        """The text of the response that is being made, so far."""
+        return "".join(self._shown)
+
+    @property
+    def session(self) -> SessionId | None:
+        return self._session
+
+    async def context(self) -> LoopContext:
+        found = await self._store.read(context.head_context, self._turn.conversation_id)
+        self._session = found.session.id
+        self._instructions = found.session.instructions
+        self.messages = len(found.messages)
+        return LoopContext(
+            messages=[messages.load(message.message) for message in found.messages],
+            instructions=found.session.instructions,
+            steps=self._steps,
+        )
+
+    async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
+        draft = messages.to_draft(self._ids.entry(), response)
+        step = self.step(response, instructions)
+        await self._append(
+            lambda session: self._store.write(
+                turns.store_step, self._lease, session, self._turn.id, [draft], step=step
+            )
+        )
+        self._steps += 1
+
+    async def store_request(self, request: ModelRequest) -> None:
+        await self._store_drafts([messages.to_draft(self._ids.entry(), request)])
+
+    async def store_attempt(self, text: str) -> None:
+        await self._store_drafts([self.aside(EntryKind.ATTEMPT, ATTEMPT, text)])
+
+    async def steered(self) -> Sequence[ModelMessage]:
+        joined = await self._append(
+            lambda session: self._store.write(
+                turns.steer,
+                self._lease,
+                session,
+                self._turn.id,
+                step=self._steps + 1,
+                compose=compose,
+            )
+        )
+        return [messages.load(entry.message) for entry in joined]
+
+    def say(self, kind: DeltaKind, text: str) -> None:
+        if kind is DeltaKind.TEXT:
+            self._shown.append(text)
+        self._hub.publish(
+            self._turn.conversation_id,
+            Delta(
+                conversation=self._turn.conversation_id, turn=self._turn.id, kind=kind, text=text
+            ),
+        )
+
+    def retract(self, reason: str) -> None:
+        self._shown.clear()
+        self._hub.publish(
+            self._turn.conversation_id,
+            Retracted(conversation=self._turn.conversation_id, turn=self._turn.id, reason=reason),
+        )
+
+    def aside(self, kind: EntryKind, form: str, text: str) -> Draft:
+        """An entry outside the context, with nothing but its text."""
+        return Draft(
+            id=self._ids.entry(), kind=kind, role=None, text=text, format=form, message="null"
+        )
+
+    def step(self, response: ModelResponse, instructions: str | None) -> turns.Step:
+        """What is recorded with a response."""
+        usage = response.usage
+        used = Used(
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cache_read_tokens,
+            output_tokens=usage.output_tokens,
+        )
+        request = Request(id=self._ids.usage(), used=used, model=response.model_name or "unknown")
+        return turns.Step(
+            request=request, instructions=instructions if self._instructions is None else None
+        )
+
+    async def in_head(self, write: Callable[[SessionId], Awaitable[T]]) -> T:
+        """Run a write with the head session, and once more if the head has moved meanwhile."""
+        if self._session is None:
+            await self.context()
+        assert self._session is not None
+        try:
+            return await write(self._session)
+        except SessionEnded as error:
+            self._session = SessionId(error.head)
+            return await write(self._session)
+
+    async def _store_drafts(self, drafts: Sequence[Draft]) -> None:
+        await self._append(
+            lambda session: self._store.write(
+                entries.append, self._lease, session, drafts, turn=self._turn.id
+            )
+        )
+
+    async def _append(self, write: Callable[[SessionId], Awaitable[list[Entry]]]) -> list[Entry]:
+        stored = await self.in_head(write)
+        self.tell(stored)
+        return stored
+
+    def tell(self, stored: Sequence[Entry]) -> None:
+        """Tell the hub what is committed."""
+        for entry in stored:
+            if entry.kind is EntryKind.MESSAGE:
+                self._shown.clear()
+            self._hub.publish(self._turn.conversation_id, EntryAppended(entry=entry))
