@@ -18,6 +18,7 @@ Every error that Clew raises on purpose.
     └── StoreError                the database
         ├── ConstraintViolated    a constraint of the schema refused a write
         ├── StoreUnavailable      for now: nothing was stored, try again
+        │   └── SearchNotReady    the search index is being built, or must be built again
         ├── StoreFull             the disk or the quota
         ├── StoreDamaged          corrupt pages
         └── StoreUnusable         cannot be opened at all: says what to do
@@ -127,6 +128,19 @@ class ConstraintViolated(StoreError):
 
 class StoreUnavailable(StoreError):
     """The database cannot be reached or is shutting down; nothing was stored."""
+
+
+class SearchNotReady(StoreUnavailable):
+    """
+    The search index cannot answer now; nothing else is touched by that.
+
+    ``damaged``: it is broken, and has to be rebuilt from the entries.
+    """
+
+    def __init__(self, *, damaged: bool) -> None:
+        state = "is damaged and has to be rebuilt" if damaged else "is being built"
+        super().__init__(f"the search index {state}: try again in a moment")
+        self.damaged = damaged
 
 
 class StoreFull(StoreError):

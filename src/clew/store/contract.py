@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
+    from clew.store.index import SearchIndex
+
 Value = str | int | float | bytes | None
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -42,7 +44,7 @@ class Tx(Protocol):
     ==========  =============================  ============================
     macro       SQLite                         PostgreSQL
     ==========  =============================  ============================
-    ``@ID``     INTEGER PRIMARY KEY            BIGINT GENERATED … PRIMARY KEY
+    ``@ID``     INTEGER PRIMARY KEY AUTO…      BIGINT GENERATED … PRIMARY KEY
     ``@BYTES``  BLOB                           BYTEA
     ``@LOCK``   (nothing: one writer)          FOR UPDATE
     ``@SHARE``  (nothing)                      FOR SHARE
@@ -55,6 +57,11 @@ class Tx(Protocol):
     @property
     def now(self) -> int:
         """Milliseconds by the database host's clock; does not change within the transaction."""
+        ...
+
+    @property
+    def index(self) -> SearchIndex:
+        """The search index; only ``clew.store.search`` uses it."""
         ...
 
     def run(self, sql: LiteralString, *args: Value) -> int:

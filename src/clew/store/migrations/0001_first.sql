@@ -397,3 +397,14 @@ CREATE TABLE setting (
     value TEXT NOT NULL,
     PRIMARY KEY (scope, name)
 );
+
+-- The search index: how far it has come, and whether it must be made anew from the entries.
+CREATE TABLE search_state (
+    one       BIGINT PRIMARY KEY CHECK (one = 1),
+    -- Every message up to this n is in the index (on PostgreSQL: while it is made anew).
+    indexed   BIGINT NOT NULL DEFAULT 0,
+    -- PostgreSQL only: the last n when it began to be made anew; what came later is in search_todo.
+    target    BIGINT NOT NULL DEFAULT 0,
+    is_broken BIGINT NOT NULL DEFAULT 0 CHECK (is_broken IN (0, 1))
+);
+INSERT INTO search_state (one) VALUES (1);

@@ -11,6 +11,7 @@ from clew.clock import to_millis
 from clew.errors import StoreError
 from clew.store.postgres.errors import translate
 from clew.store.postgres.macros import Statement, expand
+from clew.store.postgres.search import PostgresIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,6 +82,10 @@ class PgTx:
             else:
                 self._now = to_millis(self._clock.now())
         return self._now
+
+    @property
+    def index(self) -> PostgresIndex:
+        return PostgresIndex(self)
 
     @property
     def topics(self) -> frozenset[str]:

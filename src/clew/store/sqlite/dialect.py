@@ -5,7 +5,14 @@ from __future__ import annotations
 import functools
 import re
 
-_MACROS = {"ID": "INTEGER PRIMARY KEY", "BYTES": "BLOB", "LOCK": "", "SHARE": "", "SKIP": ""}
+_MACROS = {
+    # A number is never given twice, as on PostgreSQL: the search index and cursors rely on it.
+    "ID": "INTEGER PRIMARY KEY AUTOINCREMENT",
+    "BYTES": "BLOB",
+    "LOCK": "",
+    "SHARE": "",
+    "SKIP": "",
+}
 _TOKEN = re.compile(
     r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/   # left as they are
       | \$(?P<number>\d+) | @(?P<macro>\w+)""",

@@ -11,6 +11,7 @@ from clew.clock import Clock, to_millis
 from clew.errors import StoreError, StoreUnavailable
 from clew.store.sqlite.dialect import expand
 from clew.store.sqlite.failures import translated
+from clew.store.sqlite.search import SqliteIndex
 
 if TYPE_CHECKING:
     from clew.store.contract import Row, Value
@@ -53,6 +54,10 @@ class SqliteTx:
         if self._now is None:
             self._now = to_millis(self._surroundings.clock.now())
         return self._now
+
+    @property
+    def index(self) -> SqliteIndex:
+        return SqliteIndex(self)
 
     def run(self, sql: LiteralString, *args: Value) -> int:
         self._rows(sql, args)

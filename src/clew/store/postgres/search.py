@@ -1,0 +1,182 @@
+"""The search index on PostgreSQL: an array of hashed tokens per message, under a GIN index."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, LiteralString
+
+from clew.errors import SearchNotReady, StoreDamaged
+from clew.store.index import COLUMNS, VISIBLE, within_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clew.core.scope import Scope
+    from clew.store.contract import Row, Tx
+
+# A GIN index knows no order, so what it finds is narrowed to blocks of neighbouring n, the newest
+# first, then larger ones. Each message has a token per size of block; sizes are powers of two.
+_BLOCKS = (10, 13, 16, 19)
+_CHUNK = 200
+
+# The second is empty but while the index is made anew.
+_BEHIND: LiteralString = """
+    SELECT n FROM search_todo
+    UNION ALL
+    SELECT n FROM entry
+    WHERE n > (SELECT indexed FROM search_state) AND n <= (SELECT target FROM search_state)
+      AND kind = 'message'
+"""
+_TAIL: LiteralString = f"""
+    SELECT {COLUMNS}
+    FROM entry e JOIN conversation c ON c.id = e.conversation_id
+    WHERE e.n IN ({_BEHIND}) AND e.n < $2 AND {VISIBLE}
+    ORDER BY e.n DESC LIMIT $3
+"""
+_AGAIN: LiteralString = """
+    SELECT n FROM entry
+    WHERE n > (SELECT indexed FROM search_state) AND n <= (SELECT target FROM search_state)
+      AND kind = 'message'
+    ORDER BY n LIMIT $1
+"""
+# Materialized: asked for few in the order of n, the planner would walk through all by n.
+_FIND: LiteralString = """
+    WITH found AS MATERIALIZED (
+        SELECT n FROM search_index
+        WHERE tokens @> CAST($1 AS integer[]) AND tokens && CAST($2 AS integer[])
+    )
+    SELECT n FROM found WHERE n < $3 ORDER BY n DESC
+"""
+_FIND_ANYWHERE: LiteralString = """
+    WITH found AS MATERIALIZED (
+        SELECT n FROM search_index WHERE tokens @> CAST($1 AS integer[])
+    )
+    SELECT n FROM found WHERE n < $2 ORDER BY n DESC
+"""
+_ROWS: LiteralString = f"""
+    SELECT {COLUMNS}
+    FROM entry e JOIN conversation c ON c.id = e.conversation_id
+    WHERE e.n = ANY (CAST($2 AS bigint[])) AND {VISIBLE}
+    ORDER BY e.n DESC
+"""
+
+
+class PostgresIndex:
+    """``SearchIndex`` in one transaction."""
+
+    def __init__(self, t: Tx) -> None:
+        self._t = t
+
+    def behind(self, most: int) -> int:
+        row = self._t.one(f"SELECT count(*) FROM (SELECT 1 FROM ({_BEHIND}) b LIMIT $1) c", most)
+        return 0 if row is None else row[0]
+
+    def tail(self, viewer: Scope, before: int) -> Iterator[Row]:
+        while True:
+            rows = self._t.all(_TAIL, viewer, before, _CHUNK)
+            yield from rows
+            if len(rows) < _CHUNK:
+                return
+            before = rows[-1][0]
+
+    def find(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+        wanted = _array(_hash(token) for token in tokens)
+        try:
+            for numbers in self._windows(wanted, before):
+                for start in range(0, len(numbers), _CHUNK):
+                    chunk = _array(numbers[start : start + _CHUNK])
+                    yield from self._t.all(_ROWS, viewer, chunk)
+        except StoreDamaged as error:
+            raise SearchNotReady(damaged=True) from error
+
+    def _windows(self, wanted: str, before: int) -> Iterator[list[int]]:
+        row = self._t.one("SELECT max(n) FROM search_index")
+        if row is None or row[0] is None:
+            return
+        before = min(before, row[0] + 1)
+        for level, size in enumerate(_BLOCKS):
+            block = (before - 1) >> size
+            blocks = _array(_block(level, number) for number in (block, block - 1) if number >= 0)
+            found = self._t.all(_FIND, wanted, blocks, before)
+            yield [row[0] for row in found]
+            before = max(block - 1, 0) << size
+            if before <= 0:
+                return
+        yield [row[0] for row in self._t.all(_FIND_ANYWHERE, wanted, before)]
+
+    def take(self, limit: int) -> list[Row]:
+        # One slice at a time: the row is the lock.
+        row = self._t.one("SELECT indexed, target FROM search_state @LOCK")
+        if row is not None and row[0] < row[1]:
+            if rows := self._messages(_AGAIN, limit):
+                self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
+                return rows
+            self._t.run("UPDATE search_state SET indexed = target")
+        return self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+
+    def _messages(self, which: LiteralString, limit: int) -> list[Row]:
+        rows = within_budget(
+            self._t.all(
+                f"""
+                SELECT e.n, c.scope, e.text
+                FROM ({which}) b
+                JOIN entry e ON e.n = b.n JOIN conversation c ON c.id = e.conversation_id
+                ORDER BY e.n
+                """,
+                limit,
+            )
+        )
+        self._done(_array(row[0] for row in rows))
+        return rows
+
+    def _done(self, numbers: str) -> None:
+        self._t.run("DELETE FROM search_todo WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
+
+    def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        if not messages:
+            return
+        try:
+            self._t.run(
+                """
+                INSERT INTO search_index (n, tokens)
+                SELECT n, CAST(tokens AS integer[])
+                FROM unnest(CAST($1 AS bigint[]), CAST($2 AS text[])) AS m (n, tokens)
+                ON CONFLICT (n) DO NOTHING
+                """,
+                _array(n for n, _ in messages),
+                _array(f'"{_row(n, tokens)}"' for n, tokens in messages),
+            )
+        except StoreDamaged as error:
+            raise SearchNotReady(damaged=True) from error
+
+    def remove(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        numbers = _array(n for n, _ in messages)
+        # First this one: it waits for a slice that is just adding them.
+        self._done(numbers)
+        self._t.run("DELETE FROM search_index WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
+
+    def clear(self) -> None:
+        self._t.run("TRUNCATE search_index")
+        self._t.run(
+            """
+            UPDATE search_state SET indexed = 0, target = (SELECT COALESCE(max(n), 0) FROM entry)
+            """
+        )
+
+
+def _array(some: Iterable[object]) -> str:
+    return "{" + ",".join(map(str, some)) + "}"
+
+
+def _hash(token: str) -> int:
+    return zlib.crc32(token.encode()) >> 1
+
+
+def _block(level: int, number: int) -> int:
+    # Below zero, where no hash is.
+    return -(level << 29 | number) - 1
+
+
+def _row(n: int, tokens: set[str]) -> str:
+    blocks = (_block(level, n >> size) for level, size in enumerate(_BLOCKS))
+    return _array({*map(_hash, tokens), *blocks})

@@ -1,0 +1,185 @@
+"""
+Search over everything that was said: newest first, within a scope.
+
+A search reads the index and the messages that are not in it yet, and never writes. Whoever looks
+after the store keeps the index up to date with ``index_slice``; a damaged index is made anew with
+``rebuild``. What the index proposes is compared with the text, so it can only miss, never invent.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis
+from clew.core.entry import Role
+from clew.core.ids import ConversationId
+from clew.core.scope import LOCAL
+from clew.core.search import Query, parse, tokens
+from clew.errors import SearchNotReady, UsageError
+from clew.store.index import FAR, scope_token
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from clew.core.scope import Scope
+    from clew.store.contract import Row, Store, Tx
+
+#: A search that has compared so many proposals of the index returns with what it has found.
+EXAMINED = 4000
+#: With more messages than these not in the index a search would take too long.
+BEHIND = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """A message that was looked for."""
+
+    conversation_id: ConversationId
+    seq: int
+    role: Role
+    title: str | None
+    #: A line of the text around the place.
+    snippet: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SearchPage:
+    """Hits, newest first. A page may be short, even empty, and still have a next one."""
+
+    items: tuple[Hit, ...]
+    #: The cursor of the next page; ``None`` after the last one.
+    next: str | None
+
+
+def search(
+    t: Tx, query: str, *, viewer: Scope, limit: int = 20, cursor: str | None = None
+) -> SearchPage:
+    """
+    The messages that hold all that a query names; see ``clew.core.search.parse``.
+
+    ``cursor`` is the ``next`` of the page before. Messages that come in between move no page.
+
+    :raises UsageError: if there is nothing in the query to look for, or the cursor is none of ours
+    :raises SearchNotReady: if the index is damaged or too far behind
+    """
+    wanted, before = parse(query), _before(cursor)
+    _check_ready(t)
+    hits: list[Hit] = []
+    last = 0
+    for examined, row in enumerate(_proposed(t, wanted, viewer, before)):
+        if len(hits) == limit or examined == EXAMINED:
+            return SearchPage(items=tuple(hits), next=str(last))
+        last = row[0]
+        if wanted.found_in(row[4]):
+            hits.append(_hit(row, wanted))
+    return SearchPage(items=tuple(hits), next=None)
+
+
+def _before(cursor: str | None) -> int:
+    if cursor is None:
+        return FAR
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise UsageError("the cursor is not one that a search has returned")
+    return int(cursor)
+
+
+def _check_ready(t: Tx) -> None:
+    if _broken(t):
+        raise SearchNotReady(damaged=True)
+    if t.index.behind(BEHIND) == BEHIND:
+        raise SearchNotReady(damaged=False)
+
+
+def _broken(t: Tx) -> bool:
+    row = t.one("SELECT is_broken FROM search_state")
+    return row is None or bool(row[0])
+
+
+def _proposed(t: Tx, wanted: Query, viewer: Scope, before: int) -> Iterator[Row]:
+    """The messages that have to be compared, newest first, each once."""
+    needed = wanted.tokens()
+    if viewer != LOCAL:
+        needed.append(scope_token(viewer))
+    tail = (row for row in t.index.tail(viewer, before) if wanted.found_in(row[4]))
+    last = FAR
+    for row in heapq.merge(tail, t.index.find(needed, viewer, before), key=_n, reverse=True):
+        if row[0] != last:  # an index that is being made anew may have what is in the tail as well
+            yield row
+        last = row[0]
+
+
+def _n(row: Row) -> int:
+    return row[0]
+
+
+def _hit(row: Row, wanted: Query) -> Hit:
+    return Hit(
+        conversation_id=ConversationId(row[1]),
+        seq=row[2],
+        role=Role(row[3]),
+        title=row[6],
+        snippet=wanted.snippet(row[4]),
+        created_at=from_millis(row[5]),
+    )
+
+
+def index_slice(t: Tx, *, limit: int = 500) -> int:
+    """
+    Put at most ``limit`` messages that are not in the index into it; how many, 0 when none is left.
+
+    Clears a broken index first. A transaction on its own: nothing but the index is written.
+
+    :raises SearchNotReady: if the index turns out to be damaged; nothing was changed
+    """
+    if _broken(t):
+        t.index.clear()
+        t.run("UPDATE search_state SET is_broken = 0")
+        return 1
+    messages = t.index.take(limit)
+    t.index.add([(n, _held(scope, text)) for n, scope, text in messages])
+    return len(messages)
+
+
+def _held(scope: Scope, text: str) -> set[str]:
+    return {*tokens(text), scope_token(scope)}
+
+
+def rebuild(t: Tx) -> None:
+    """Have the index made anew by the next slices; searches wait for it, nothing else does."""
+    t.run("UPDATE search_state SET is_broken = 1 WHERE is_broken = 0")
+
+
+def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]:
+    """
+    Take the first entries of a conversation out of the index, and return their ``n``.
+
+    Their rows have to be deleted in the same transaction.
+
+    :raises SearchNotReady: if the index turns out to be damaged; repeat it after ``rebuild``
+    """
+    found = t.all(
+        """
+        SELECT e.n, c.scope, e.text FROM entry e JOIN conversation c ON c.id = e.conversation_id
+        WHERE e.conversation_id = $1 ORDER BY e.seq LIMIT $2
+        """,
+        conversation,
+        limit,
+    )
+    if not _broken(t):
+        t.index.remove([(n, _held(scope, text)) for n, scope, text in found])
+    return [row[0] for row in found]
+
+
+async def catch_up(store: Store, *, limit: int = 500) -> None:
+    """Put everything into the index, in slices; a damaged one is made anew, once."""
+    try:
+        while await store.write(index_slice, limit=limit):
+            pass
+    except SearchNotReady:
+        await store.write(rebuild)
+        while await store.write(index_slice, limit=limit):
+            pass

@@ -1,0 +1,180 @@
+"""The search index on SQLite: an FTS5 table without content whose rows are messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString, cast
+
+from clew.errors import SearchNotReady, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from clew.store.index import COLUMNS, VISIBLE, within_budget
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.core.scope import Scope
+    from clew.store.contract import Row, Tx, Value
+
+#: As in ``0001_first.sqlite.sql``.
+_CREATE: tuple[LiteralString, ...] = (
+    """
+    CREATE VIRTUAL TABLE search_index
+        USING fts5(tokens, content = '', columnsize = 0, detail = none, tokenize = 'ascii')
+    """,
+    "INSERT INTO search_index (search_index, rank) VALUES ('secure-delete', 1)",
+)
+_PARTS: tuple[LiteralString, ...] = (
+    "search_index_data",
+    "search_index_idx",
+    "search_index_config",
+)
+#: A token of every row: an index that has it nowhere has lost its content.
+_EVERY = "\ue000\ue000"
+#: The tokenizer splits at ASCII punctuation, so that is stored full-width. Folded text has no
+#: full-width characters of its own.
+_WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F) if not chr(code).isalnum()}
+_FIRST_CHUNK, _CHUNK = 64, 500
+
+_TAIL: LiteralString = f"""
+    SELECT {COLUMNS} FROM entry e JOIN conversation c ON c.id = e.conversation_id
+    WHERE e.n > (SELECT indexed FROM search_state) AND e.n < $2 AND {VISIBLE}
+    ORDER BY e.n DESC LIMIT $3
+"""
+_FIND: LiteralString = f"""
+    SELECT {COLUMNS}
+    FROM search_index
+    CROSS JOIN entry e ON e.n = search_index.rowid
+    JOIN conversation c ON c.id = e.conversation_id
+    WHERE search_index MATCH $4 AND search_index.rowid < $2 AND {VISIBLE}
+    ORDER BY search_index.rowid DESC LIMIT $3
+"""
+
+
+class SqliteIndex:
+    """``SearchIndex`` in one transaction."""
+
+    def __init__(self, t: Tx) -> None:
+        self._t = t
+
+    def behind(self, most: int) -> int:
+        row = self._t.one(
+            """
+            SELECT count(*) FROM (
+                SELECT 1 FROM entry
+                WHERE n > (SELECT indexed FROM search_state) AND kind = 'message' LIMIT $1
+            )
+            """,
+            most,
+        )
+        return 0 if row is None else row[0]
+
+    def tail(self, viewer: Scope, before: int) -> Iterator[Row]:
+        return self._chunks(_TAIL, viewer, before)
+
+    def find(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+        found = False
+        try:
+            for row in self._chunks(_FIND, viewer, before, _match(tokens)):
+                found = True
+                yield row
+            if not found:
+                self._check_content()
+        except StoreError as error:
+            raise _damaged(error) from error
+
+    def _chunks(
+        self, sql: LiteralString, viewer: Scope, before: int, *more: Value
+    ) -> Iterator[Row]:
+        size = _FIRST_CHUNK
+        while True:
+            rows = self._t.all(sql, viewer, before, size, *more)
+            yield from rows
+            if len(rows) < size:
+                return
+            before, size = rows[-1][0], _CHUNK
+
+    def _check_content(self) -> None:
+        """An index whose root was overwritten may read as an empty one."""
+        row = self._t.one(
+            """
+            SELECT 1 FROM entry
+            WHERE n <= (SELECT indexed FROM search_state) AND kind = 'message' LIMIT 1
+            """
+        )
+        if row and not self._t.one(
+            "SELECT 1 FROM search_index WHERE search_index MATCH $1 LIMIT 1", _match([_EVERY])
+        ):
+            raise SearchNotReady(damaged=True)
+
+    def take(self, limit: int) -> list[Row]:
+        rows = within_budget(
+            self._t.all(
+                """
+                SELECT e.n, c.scope, e.text
+                FROM entry e JOIN conversation c ON c.id = e.conversation_id
+                WHERE e.n > (SELECT indexed FROM search_state) AND e.kind = 'message'
+                ORDER BY e.n LIMIT $1
+                """,
+                limit,
+            )
+        )
+        if rows:
+            self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
+        return rows
+
+    def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        self._change("INSERT INTO search_index (rowid, tokens) VALUES ($1, $2)", messages)
+
+    def remove(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        row = self._t.one("SELECT indexed FROM search_state")
+        indexed = 0 if row is None else row[0]
+        self._change(
+            "INSERT INTO search_index (search_index, rowid, tokens) VALUES ('delete', $1, $2)",
+            [(n, tokens) for n, tokens in messages if n <= indexed],
+        )
+
+    def _change(self, sql: LiteralString, messages: Sequence[tuple[int, set[str]]]) -> None:
+        try:
+            for n, tokens in messages:
+                self._t.run(sql, n, _row(tokens))
+            # Has the changes written to the tables now: a damaged one shows here, not in COMMIT.
+            self._t.one("SELECT 1 FROM search_index WHERE search_index MATCH $1", _match([_EVERY]))
+        except StoreError as error:
+            raise _damaged(error) from error
+
+    def clear(self) -> None:
+        self._drop()
+        for sql in _CREATE:
+            self._t.run(sql)
+        self._t.run("UPDATE search_state SET indexed = 0")
+
+    def _drop(self) -> None:
+        # DROP TABLE asks the module first, and that fails where a table of the module is missing.
+        self._t.run("PRAGMA writable_schema = ON")
+        try:
+            self._t.run("DELETE FROM sqlite_schema WHERE name = 'search_index'")
+        finally:
+            self._t.run("PRAGMA writable_schema = RESET")
+        for part in _PARTS:
+            try:
+                self._t.run(f"DROP TABLE IF EXISTS {part}")
+            except StoreDamaged:
+                # Its pages cannot be walked through to free them: out of the way, for good.
+                self._t.run(f"ALTER TABLE {part} RENAME TO {self._spare_name()}")
+
+    def _spare_name(self) -> LiteralString:
+        row = self._t.one("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'search_damaged_%'")
+        return cast("LiteralString", f"search_damaged_{0 if row is None else row[0]}")
+
+
+def _row(tokens: set[str]) -> str:
+    return " ".join((*tokens, _EVERY)).translate(_WIDE)
+
+
+def _match(tokens: Sequence[str]) -> str:
+    return " ".join(f'"{token.translate(_WIDE)}"' for token in tokens)
+
+
+def _damaged(error: StoreError) -> StoreError:
+    """What an error of the index means: its statements are right, so what fails is the index."""
+    if isinstance(error, StoreUnavailable | StoreFull):
+        return error
+    return SearchNotReady(damaged=True)
