@@ -1,1 +1,111 @@
-"""The composition root: settings become a running product."""
+"""The composition root: settings in, a running product out."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from clew.agent.build import build_agent
+from clew.agent.loop import Loop
+from clew.agent.models import ModelSpec, build_model
+from clew.config import ensure_home
+from clew.core.ids import Ids
+from clew.engine.engine import Engine
+from clew.engine.hub import Hub
+from clew.engine.turns import Means
+from clew.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from clew.agent.models import Model
+    from clew.config import Settings
+    from clew.store.contract import Store
+
+#: Files in ``CLEW_HOME`` that are part of the instructions, in this order.
+INSTRUCTION_FILES = ("SOUL.md", "AGENTS.md")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Product:
+    """What a front works with."""
+
+    settings: Settings
+    store: Store
+    engine: Engine
+
+
+@asynccontextmanager
+async def open_product(
+    settings: Settings, *, role: str, own_only: bool = False
+) -> AsyncGenerator[Product]:
+    """
+    Open the store and start an engine over it; leaving the block lets running turns go.
+
+    ``role`` names the front for people. With ``own_only`` the engine works only on conversations
+    that are given an input here.
+
+    :raises SettingsError: if a setting cannot be used
+    :raises StoreError: if the store cannot be opened
+    """
+    ensure_home(settings)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(
+            await open_store(settings.store.url, home=settings.home)
+        )
+        engine = await stack.enter_async_context(
+            Engine(
+                make_means(settings, store),
+                role=role,
+                version=version("clew"),
+                own_only=own_only,
+            )
+        )
+        yield Product(settings=settings, store=store, engine=engine)
+
+
+def make_means(settings: Settings, store: Store) -> Means:
+    """What turns are carried out with, by the settings."""
+    agent = build_agent(
+        instructions=read_instructions(settings),
+        object_path=settings.agent.object,
+        tool_modules=settings.tools.modules,
+    )
+    return Means(
+        store=store,
+        hub=Hub(),
+        ids=Ids(lambda: time.time_ns() // 1_000_000),
+        loop=Loop(agent, max_steps=settings.agent.max_steps),
+        models=make_models(settings),
+        lease=settings.lease.duration,
+    )
+
+
+def make_models(settings: Settings) -> list[Model]:
+    """The model and its stand-ins, by the settings."""
+    first = ModelSpec(
+        name=settings.model.name,
+        base_url=settings.model.base_url,
+        api_key=settings.model.api_key.reveal() if settings.model.api_key else None,
+        timeout=settings.model.timeout.total_seconds(),
+    )
+    others = [
+        ModelSpec(name=name, timeout=settings.model.timeout.total_seconds())
+        for name in settings.model.fallback
+    ]
+    return [build_model(spec) for spec in (first, *others)]
+
+
+def read_instructions(settings: Settings) -> str:
+    """The files in ``CLEW_HOME`` and the setting, as one text."""
+    texts = [_text(settings.home / name) for name in INSTRUCTION_FILES]
+    texts.append(settings.agent.read_instructions() or "")
+    return "\n\n".join(text.strip() for text in texts if text.strip())
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

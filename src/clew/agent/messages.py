@@ -20,6 +20,8 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.text import storable
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from clew.core.ids import EntryId
 
 FORMAT = "pydantic-ai/2"
@@ -29,9 +31,10 @@ _ONE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _ELSEWHERE = {"instructions", "run_id", "conversation_id"}
 
 
-def user_draft(entry_id: EntryId, text: str) -> Draft:
+def user_draft(entry_id: EntryId, text: str, *, said_at: datetime) -> Draft:
     """What a person wrote, as an entry."""
-    return to_draft(entry_id, ModelRequest(parts=[UserPromptPart(storable(text))], timestamp=None))
+    part = UserPromptPart(storable(text), timestamp=said_at)
+    return to_draft(entry_id, ModelRequest(parts=[part]))
 
 
 def to_draft(
@@ -48,6 +51,11 @@ def to_draft(
         format=FORMAT,
         message=dump(message),
     )
+
+
+def interrupted(text: str) -> ModelResponse:
+    """What a response had said when it was stopped; calls that were not complete are left out."""
+    return ModelResponse(parts=[TextPart(text)], finish_reason="stop", state="interrupted")
 
 
 def dump(message: ModelMessage) -> str:

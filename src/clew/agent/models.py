@@ -13,6 +13,8 @@ from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.errors import SettingsError
 
+__all__ = ["Model", "ModelSpec", "build_model"]
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 

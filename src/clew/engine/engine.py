@@ -6,3 +6,369 @@ owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.st
 """
 
 from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from clew.clock import SystemClock
+from clew.core import scope as scopes
+from clew.core.double_text import DoubleText
+from clew.core.ids import ConversationId, looks_like_id, session_id
+from clew.core.inbox import Accepted, Input
+from clew.core.route import Route, local_route
+from clew.core.text import storable
+from clew.core.turn import Stop
+from clew.engine.actors import Actors
+from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.hub import CHANGED
+from clew.errors import NotFound, StoreError, UsageError
+from clew.store import search as searching
+from clew.store.transactions import (
+    conversations,
+    deletion,
+    entries,
+    inbox,
+    listing,
+    owners,
+    sessions,
+    stops,
+    usage,
+    work,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from types import TracebackType
+
+    from clew.clock import Clock
+    from clew.core.conversation import Conversation
+    from clew.core.entry import Entry
+    from clew.core.events import Event, InputEnded
+    from clew.core.ids import InboxId, OwnerId, SessionId
+    from clew.core.inbox import InboxItem
+    from clew.core.lease import Lease
+    from clew.core.route import RouteKey
+    from clew.core.scope import Scope
+    from clew.core.session import Session
+    from clew.core.turn import Turn
+    from clew.engine.turns import Means
+    from clew.store.search import SearchPage
+    from clew.store.transactions.listing import Page
+    from clew.store.transactions.usage import Used
+
+log = structlog.get_logger(__name__)
+
+#: Characters of one message.
+LONGEST_MESSAGE = 2_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationView:
+    """A conversation with what belongs to it."""
+
+    conversation: Conversation
+    routes: tuple[RouteKey, ...]
+    sessions: tuple[Session, ...]
+    #: Entries of each session.
+    counts: dict[SessionId, int]
+    usage: Used
+
+
+class Engine:
+    """
+    One process's engine over a store.
+
+    Inside ``async with`` it works on what is due, as an owner of its own; leaving it lets running
+    turns go for the next owner. ``role`` names the front for people (serve, chat …). With
+    ``own_only`` it works only on conversations that were given an input here, as a one-shot command
+    should.
+    """
+
+    def __init__(
+        self,
+        means: Means,
+        *,
+        role: str,
+        version: str,
+        clock: Clock | None = None,
+        own_only: bool = False,
+    ) -> None:
+        self._means, self._role, self._version = means, role, version
+        self._store, self._hub, self._ids = means.store, means.hub, means.ids
+        self._clock = clock or SystemClock()
+        self.owner: OwnerId = means.ids.owner()
+        self._own: set[ConversationId] | None = set() if own_only else None
+        self._actors = Actors(means, self.owner, self._clock, self._execute)
+        self._watcher: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        await self._store.register(self.owner)
+        await self._store.write(
+            owners.enrol,
+            self.owner,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            role=self._role,
+            version=self._version,
+        )
+        self._watcher = asyncio.create_task(self._watch(), name="watch")
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._actors.drain()
+        assert self._watcher is not None
+        self._watcher.cancel()
+        await asyncio.wait([self._watcher])
+        with suppress(StoreError):
+            await self._store.write(owners.sign_off, self.owner)
+
+    async def _watch(self) -> None:
+        """See what changes in the store, whoever changed it, and start actors on work."""
+        async for topics in self._store.changes():
+            if topics is None:
+                self._hub.publish_to_all(CHANGED)
+                await self._scan()
+                continue
+            for topic in topics:
+                conversation = ConversationId(topic)
+                self._hub.publish(conversation, CHANGED)
+                if self._mine(conversation):
+                    self._actors.kick(conversation)
+
+    async def _scan(self) -> None:
+        try:
+            due = await self._store.read(work.due_work, me=self.owner)
+        except StoreError as error:
+            log.warning("scan_failed", error=str(error))
+            return
+        for conversation, due_at in due.items():
+            if self._mine(conversation):
+                self._actors.kick_at(conversation, due_at)
+
+    def _mine(self, conversation: ConversationId) -> bool:
+        return self._own is None or conversation in self._own
+
+    async def _execute(self, lease: Lease, item: InboxItem) -> None:
+        await self._store.write(inbox.cancel, item.id, note="there is no such command yet")
+
+    # What fronts ask for
+
+    def target(self, name: str, *, agent: str = "main") -> Route | ConversationId:
+        """
+        Where an input for ``name`` goes: ids stay ids, a NAME is a local route, created on first
+        use.
+
+        :raises UsageError: if the name can be neither
+        """
+        if name.startswith("agent:"):
+            return Route.parse(name)
+        if looks_like_id(name):
+            return ConversationId(name)
+        return local_route(name, agent=agent)
+
+    async def submit(
+        self,
+        text: str,
+        *,
+        target: Route | ConversationId,
+        double_text: DoubleText = DoubleText.QUEUE,
+        payload: str = "{}",
+        event: tuple[str, str, str] | None = None,
+        inbox_id: InboxId | None = None,
+    ) -> Accepted:
+        """
+        Accept a message: when this returns it is stored and will have an outcome.
+
+        Any session id of a conversation may stand for it. The same ``inbox_id`` or ``event`` is
+        accepted once.
+
+        :raises UsageError: if the text is empty or too long
+        :raises NotFound: if the target is an id of nothing
+        """
+        item = Input(
+            id=inbox_id or self._ids.inbox(),
+            text=_checked(text),
+            double_text=double_text,
+            payload=payload,
+            event=event,
+        )
+        if isinstance(target, str):
+            target = await self.resolve(target)
+        accepted = await self._store.write(
+            inbox.accept,
+            item,
+            target=target,
+            new_conversation=self._ids.conversation(),
+            session_ids=session_id,
+        )
+        if self._own is not None:
+            self._own.add(accepted.conversation_id)
+        if accepted.outcome is None:
+            self._actors.kick(accepted.conversation_id)
+        return accepted
+
+    def follow(self, conversation: ConversationId, *, after: int) -> AsyncIterator[Event]:
+        """Every entry above ``after`` in order, without gap or repeat, and live events; endless."""
+        return follow(self._store, self._hub, conversation, after=after)
+
+    def follow_input(self, accepted: Accepted) -> AsyncIterator[Event | InputEnded]:
+        """Live events of the turn that answers an input; the last one is its ``InputEnded``."""
+        return follow_input(self._store, self._hub, accepted.conversation_id, accepted.inbox_id)
+
+    async def input_end(self, inbox_id: InboxId) -> InputEnded | None:
+        """What became of an input; ``None`` while it is open."""
+        return await self._store.read(input_end, inbox_id)
+
+    async def stop(self, conversation: ConversationId, stop: Stop = Stop.STOP) -> bool:
+        """Ask the running turn to stop; ``False`` if none is running."""
+        turn = await self._store.read(stops.unfinished_turn, conversation)
+        if turn is None:
+            return False
+        return await self._store.write(stops.request_stop, turn.id, stop)
+
+    async def unfinished_turn(self, conversation: ConversationId) -> Turn | None:
+        return await self._store.read(stops.unfinished_turn, conversation)
+
+    async def queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
+        """The inputs that wait, in order."""
+        return await self._store.read(inbox.line, conversation)
+
+    async def cancel_input(self, inbox_id: InboxId) -> bool:
+        """Take a waiting input back; ``False`` if it was consumed already."""
+        return await self._store.write(inbox.cancel, inbox_id, note="taken back")
+
+    async def resolve(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
+        """
+        The conversation that a name means: its id, any of its session ids, a route or a NAME.
+
+        :raises NotFound: if it means nothing that ``viewer`` may see
+        """
+        conversation = await self._store.read(conversations.resolve, name)
+        await self._visible(conversation, name, viewer)
+        return conversation
+
+    async def _visible(
+        self, conversation: ConversationId, name: str, viewer: Scope
+    ) -> Conversation:
+        found = await self._store.read(conversations.get_conversation, conversation)
+        if not scopes.sees(viewer, found.scope):
+            # To somebody else it does not exist.
+            raise NotFound("conversation", name)
+        return found
+
+    async def show(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> ConversationView:
+        """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
+        found = await self._visible(conversation, conversation, viewer)
+        return ConversationView(
+            conversation=found,
+            routes=tuple(await self._store.read(conversations.routes_of, conversation)),
+            sessions=tuple(await self._store.read(sessions.lineage, conversation)),
+            counts=await self._store.read(listing.message_counts, conversation),
+            usage=await self._store.read(usage.usage_of, conversation),
+        )
+
+    async def list(
+        self,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        title: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        adhoc: bool = False,
+    ) -> Page:
+        """Conversations that ``viewer`` may see, the last used first."""
+        return await self._store.read(
+            listing.list_conversations,
+            viewer=viewer,
+            title=title,
+            cursor=cursor,
+            limit=limit,
+            adhoc=adhoc,
+        )
+
+    async def entries(
+        self, conversation: ConversationId, *, after: int = 0, limit: int = 200
+    ) -> Sequence[Entry]:
+        """At most ``limit`` entries above ``after``, in order."""
+        return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> SearchPage:
+        """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
+        return await self._store.read(
+            searching.search, query, viewer=viewer, cursor=cursor, limit=limit
+        )
+
+    async def rename(
+        self,
+        conversation: ConversationId,
+        title: str | None,
+        *,
+        viewer: Scope = scopes.LOCAL,
+    ) -> Conversation:
+        """
+        Give a conversation a title, or take it away.
+
+        :raises UsageError: if the title is empty or too long
+        :raises TitleTaken: if another conversation of the same scope has it
+        """
+        await self._visible(conversation, conversation, viewer)
+        cleaned = None if title is None else _title(title)
+        await self._store.write(conversations.rename, conversation, cleaned)
+        return await self._store.read(conversations.get_conversation, conversation)
+
+    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
+        """
+        Delete a conversation for good: it is gone at once, its rows go in slices.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        await self._visible(conversation, conversation, viewer)
+        await self._store.write(deletion.mark_deleted, conversation)
+        while await self._store.write(deletion.delete_slice, conversation):
+            pass
+        await self._store.write(deletion.delete_orphan_blobs)
+
+    async def check(self) -> None:
+        """:raises StoreError: if the store cannot be read and written now"""
+        await self._store.check()
+
+
+def _checked(text: str) -> str:
+    text = storable(text)
+    if not text.strip():
+        raise UsageError("the message is empty: write at least one character that is no space")
+    if len(text) > LONGEST_MESSAGE:
+        raise UsageError(
+            f"the message has {len(text):,} characters, more than the {LONGEST_MESSAGE:,} that one "
+            "may have: send it in parts, or as a file"
+        )
+    return text
+
+
+def _title(title: str) -> str:
+    cleaned = " ".join(storable(title).split())
+    if not cleaned:
+        raise UsageError("a title has at least one character that is no space")
+    if len(cleaned) > 200:
+        raise UsageError(f"a title has at most 200 characters, not {len(cleaned)}")
+    return cleaned

@@ -34,7 +34,8 @@ ATTEMPT = "clew/attempt"
 
 def compose(item: InboxItem) -> Draft:
     """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
-    return messages.user_draft(EntryId(f"ent_{item.id.removeprefix('inb_')}"), item.text)
+    entry_id = EntryId(f"ent_{item.id.removeprefix('inb_')}")
+    return messages.user_draft(entry_id, item.text, said_at=item.received_at)
 
 
 class TurnLog:
@@ -49,6 +50,8 @@ class TurnLog:
         self._steps = turn.steps
         #: Messages in the context when it was last read.
         self.messages = 0
+        #: Told when a step is counted, before its calls run.
+        self.on_step: Callable[[int], None] = lambda _: None
 
     @property
     def steps(self) -> int:
@@ -84,6 +87,7 @@ class TurnLog:
             )
         )
         self._steps += 1
+        self.on_step(self._steps)
 
     async def store_request(self, request: ModelRequest) -> None:
         await self._store_drafts([messages.to_draft(self._ids.entry(), request)])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.lease import Lease
+    from clew.core.turn import Turn
     from clew.store.contract import Tx
 
 _COMPACT = (",", ":")
@@ -141,3 +142,18 @@ def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int
         limit,
     )
     return [rows.entry(row) for row in found]
+
+
+def last_of_turn(t: Tx, turn: Turn) -> Entry | None:
+    """The newest entry of a turn that is a message or an event."""
+    row = t.one(
+        f"""
+        {rows.ENTRY}
+        WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind <> 'attempt'
+        ORDER BY seq DESC LIMIT 1
+        """,
+        turn.conversation_id,
+        turn.first_seq,
+        turn.id,
+    )
+    return None if row is None else rows.entry(row)

@@ -28,6 +28,18 @@ def unfinished_turn(t: Tx, conversation: ConversationId) -> Turn | None:
     return None if row is None else rows.turn(row)
 
 
+def last_done_turn(t: Tx, conversation: ConversationId) -> Turn | None:
+    """The newest turn of a conversation that has its outcome."""
+    row = t.one(
+        f"""
+        {rows.TURN} WHERE conversation_id = $1 AND state = 'done'
+        ORDER BY first_seq DESC LIMIT 1
+        """,
+        conversation,
+    )
+    return None if row is None else rows.turn(row)
+
+
 def unfinished_turns(t: Tx) -> list[Turn]:
     """Every running or waiting turn, oldest first."""
     found = t.all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")

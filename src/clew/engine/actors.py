@@ -1,0 +1,155 @@
+"""
+Actors: one line of work per conversation, for as long as it has work.
+
+An idle conversation has no actor and costs nothing. What is to be done is in the store; an actor
+only asks for the next thing until there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.clock import to_millis
+from clew.core.ids import session_id
+from clew.engine.hub import CHANGED
+from clew.engine.turn_log import compose
+from clew.engine.turns import TurnWork
+from clew.errors import LeaseHeld, NotFound, StoreError
+from clew.store.transactions import turns, work
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from clew.clock import Clock
+    from clew.core.ids import ConversationId, OwnerId
+    from clew.core.inbox import InboxItem
+    from clew.core.lease import Lease
+    from clew.engine.turns import Means
+    from clew.store.transactions.turns import Begun
+
+log = structlog.get_logger(__name__)
+
+#: How long an actor waits before it asks a store that failed again.
+_PAUSE = 1.0
+
+
+class _Actor:
+    """A conversation that is being worked on."""
+
+    def __init__(self) -> None:
+        #: Set when something about the conversation may have changed.
+        self.poked = asyncio.Event()
+        #: Set too; cleared by the actor before it asks for work.
+        self.more = True
+
+
+class Actors:
+    """Starts an actor where there is work, and ends all of them when it is told to drain."""
+
+    def __init__(
+        self,
+        means: Means,
+        owner: OwnerId,
+        clock: Clock,
+        execute: Callable[[Lease, InboxItem], Awaitable[None]],
+    ) -> None:
+        self._means, self._owner, self._clock, self._execute = means, owner, clock, execute
+        self._actors: dict[ConversationId, _Actor] = {}
+        self._tasks: dict[ConversationId, asyncio.Task[None]] = {}
+        self._timers: dict[ConversationId, asyncio.TimerHandle] = {}
+        self._draining = False
+
+    def kick(self, conversation: ConversationId) -> None:
+        """There is, or may be, work: start an actor, or tell the one that is at it."""
+        if self._draining:
+            return
+        if actor := self._actors.get(conversation):
+            actor.more = True
+            actor.poked.set()
+            return
+        actor = self._actors[conversation] = _Actor()
+        task = asyncio.create_task(self._live(conversation, actor), name=f"actor:{conversation}")
+        self._tasks[conversation] = task
+
+    def kick_at(self, conversation: ConversationId, due_at: int) -> None:
+        """Kick it when an item is due (ms)."""
+        delay = (due_at - to_millis(self._clock.now())) / 1000
+        if delay <= 0:
+            self.kick(conversation)
+            return
+        if timer := self._timers.pop(conversation, None):
+            timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._timers[conversation] = loop.call_later(delay, self._on_time, conversation)
+
+    def _on_time(self, conversation: ConversationId) -> None:
+        self._timers.pop(conversation, None)
+        self.kick(conversation)
+
+    def busy(self, conversation: ConversationId) -> bool:
+        return conversation in self._actors
+
+    async def drain(self) -> None:
+        """Stop: running turns are let go for the next owner, and go on there."""
+        self._draining = True
+        for timer in self._timers.values():
+            timer.cancel()
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _live(self, conversation: ConversationId, actor: _Actor) -> None:
+        try:
+            while actor.more and not self._draining:
+                actor.more = False
+                await self._next(conversation, actor)
+        except Exception:
+            log.exception("actor_failed", conversation=conversation)
+        finally:
+            # In one step of the event loop: a kick comes before or finds no actor.
+            del self._actors[conversation], self._tasks[conversation]
+            self._means.hub.publish(conversation, CHANGED)
+
+    async def _next(self, conversation: ConversationId, actor: _Actor) -> None:
+        """Do the next thing, if there is one and no other owner is at it."""
+        try:
+            begun = await self._begin(conversation)
+        except (LeaseHeld, NotFound):
+            return
+        except StoreError as error:
+            log.warning("store_failed", conversation=conversation, error=str(error))
+            await asyncio.sleep(_PAUSE)
+            actor.more = True
+            return
+        if begun is not None:
+            actor.more = True
+            await self._do(begun, actor)
+
+    async def _begin(self, conversation: ConversationId) -> Begun | None:
+        # A look first: beginning takes the lease, which is a write even if there is nothing to do.
+        due_at = await self._means.store.read(work.is_due, conversation)
+        if due_at is None:
+            return None
+        begun = await self._means.store.write(
+            turns.begin,
+            conversation,
+            owner=self._owner,
+            turn=self._means.ids.turn(),
+            compose=compose,
+            session_ids=session_id,
+            duration=self._means.lease,
+        )
+        if begun is None:
+            self.kick_at(conversation, max(due_at, to_millis(self._clock.now()) + 50))
+        return begun
+
+    async def _do(self, begun: Begun, actor: _Actor) -> None:
+        if begun.turn is not None:
+            await TurnWork(self._means, begun, actor.poked).run()
+        elif begun.item is not None:
+            await self._execute(begun.lease, begun.item)

@@ -1,0 +1,169 @@
+"""Following: what happens in a conversation, or to one input, as a stream of events."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.entry import EntryKind, Role
+from clew.core.events import (
+    Delta,
+    EntryAppended,
+    InputEnded,
+    Retracted,
+    ToolCalled,
+    TurnBegun,
+    TurnClosed,
+)
+from clew.core.turn import Outcome, TurnState
+from clew.engine.hub import Changed
+from clew.store.transactions import conversations, entries, inbox, stops
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from clew.core.entry import Entry
+    from clew.core.events import Event
+    from clew.core.ids import ConversationId, InboxId, TurnId
+    from clew.core.turn import Turn
+    from clew.engine.hub import Follower, Hub
+    from clew.store.contract import Store, Tx
+
+_SLICE = 200
+
+
+async def follow(
+    store: Store, hub: Hub, conversation: ConversationId, *, after: int
+) -> AsyncIterator[Event]:
+    """
+    Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
+
+    Never ends by itself. Pieces of a response (``Delta``) come only from turns of this process.
+    """
+    with hub.follow(conversation) as follower:
+        log = _Log(store, conversation, after, await _last_closed(store, conversation))
+        async for stored in log.news():
+            yield stored
+        while True:
+            async for event in log.in_order(await follower.get()):
+                yield event
+
+
+class _Log:
+    """What of a conversation's log was told already."""
+
+    def __init__(
+        self, store: Store, conversation: ConversationId, last: int, closed: Turn | None
+    ) -> None:
+        self._store, self._conversation = store, conversation
+        self._last, self._closed = last, closed
+
+    async def in_order(self, event: Event | Changed) -> AsyncIterator[Event]:
+        """What is told for an event: stored things from the log, which has them in order."""
+        if not isinstance(event, (Changed, EntryAppended, TurnClosed)):
+            yield event
+            return
+        async for stored in self.news():
+            yield stored
+
+    async def news(self) -> AsyncIterator[EntryAppended | TurnClosed]:
+        """The entries that were not told yet, and the end of a turn that was not."""
+        async for entry in _entries(self._store, self._conversation, self._last):
+            self._last = entry.seq
+            yield EntryAppended(entry=entry)
+        closed = await _last_closed(self._store, self._conversation)
+        if closed is not None and closed != self._closed:
+            self._closed = closed
+            yield TurnClosed(turn=closed)
+
+
+async def _last_closed(store: Store, conversation: ConversationId) -> Turn | None:
+    return await store.read(stops.last_done_turn, conversation)
+
+
+async def _entries(store: Store, conversation: ConversationId, after: int) -> AsyncIterator[Entry]:
+    while True:
+        found = await store.read(entries.entries_after, conversation, after=after, limit=_SLICE)
+        for entry in found:
+            yield entry
+        if len(found) < _SLICE:
+            return
+        after = found[-1].seq
+
+
+async def follow_input(
+    store: Store, hub: Hub, conversation: ConversationId, inbox_id: InboxId
+) -> AsyncIterator[Event | InputEnded]:
+    """
+    What happens to one input: the live events of the turn that answers it, and last its end.
+
+    Wherever the turn runs, and however often it is resumed, the end comes once.
+    """
+    with hub.follow(conversation) as follower:
+        turn: TurnId | None = None
+        while True:
+            if ended := await store.read(input_end, inbox_id):
+                yield ended
+                return
+            turn = turn or await _turn_of(store, inbox_id)
+            async for event in _until_changed(follower, turn):
+                yield event
+
+
+async def _until_changed(follower: Follower, turn: TurnId | None) -> AsyncIterator[Event]:
+    """The turn's live events, until something may have changed in the store."""
+    while True:
+        event = await follower.get()
+        if isinstance(event, (Changed, TurnClosed)):
+            return
+        if isinstance(event, TurnBegun) and turn is None:
+            return
+        if _turn(event) == turn:
+            yield event
+
+
+def _turn(event: Event) -> TurnId | None:
+    match event:
+        case Delta(turn=turn) | Retracted(turn=turn) | ToolCalled(turn=turn):
+            return turn
+        case TurnBegun(turn=turn) | TurnClosed(turn=turn):
+            return turn.id
+        case EntryAppended(entry=entry):
+            return entry.turn_id
+
+
+async def _turn_of(store: Store, inbox_id: InboxId) -> TurnId | None:
+    turn = await store.read(inbox.turn_of, inbox_id)
+    return None if turn is None else turn.id
+
+
+def input_end(t: Tx, inbox_id: InboxId) -> InputEnded | None:
+    """What became of an input; ``None`` while it waits or its turn is unfinished."""
+    item = inbox.get_item(t, inbox_id)
+    if item.outcome is None:
+        return None
+    turn = inbox.turn_of(t, inbox_id)
+    if turn is not None and turn.state is not TurnState.DONE:
+        return None
+    return InputEnded(
+        inbox_id=inbox_id,
+        conversation=item.conversation_id,
+        session=conversations.get_conversation(t, item.conversation_id).head,
+        outcome=item.outcome,
+        turn=turn,
+        text="" if turn is None else told(t, turn),
+        note=item.note,
+    )
+
+
+def told(t: Tx, turn: Turn) -> str:
+    """What the person was told at the end of a turn that is done."""
+    if turn.outcome is Outcome.FAILED:
+        return turn.error or ""
+    if turn.outcome is Outcome.CANCELLED:
+        return ""
+    last = entries.last_of_turn(t, turn)
+    if last is None:
+        return ""
+    if last.kind is EntryKind.MESSAGE and last.role is not Role.ASSISTANT:
+        return ""
+    return last.text

@@ -1,0 +1,192 @@
+"""The tool journal over the store: intent before, result after, and what a restart makes of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clew.agent import results
+from clew.agent.ports import NeedsApproval, ToolResult
+from clew.core.approval import ApprovalState
+from clew.core.effect import Resume, on_resume
+from clew.core.events import ToolCalled
+from clew.core.journal import CallKey, CallStatus
+from clew.store.transactions import approvals, journal
+
+if TYPE_CHECKING:
+    from clew.agent.ports import Execute, ToolRequest
+    from clew.core.approval import Approval
+    from clew.core.ids import Ids
+    from clew.core.journal import JournaledCall
+    from clew.core.lease import Lease
+    from clew.core.route import RouteKey
+    from clew.core.turn import Turn
+    from clew.engine.hub import Hub
+    from clew.store.contract import Store
+
+#: A question that nobody answers is answered "no" after this time.
+APPROVAL_EXPIRES = timedelta(hours=24)
+
+_UNKNOWN = "it was begun before a restart; check before you do it again"
+
+
+class Journal:
+    """Implements the port ``Journal`` for one run of a turn."""
+
+    def __init__(
+        self,
+        store: Store,
+        hub: Hub,
+        ids: Ids,
+        *,
+        lease: Lease,
+        turn: Turn,
+        route: RouteKey | None,
+    ) -> None:
+        self._store, self._hub, self._ids = store, hub, ids
+        self._lease, self._turn, self._route = lease, turn, route
+        self._step = turn.steps
+        self._asked = 0
+        self._suspended = False
+
+    def enter_step(self, step: int) -> None:
+        """The calls from now on belong to this step."""
+        if step != self._step:
+            self._step, self._asked = step, 0
+
+    @property
+    def suspended(self) -> bool:
+        return self._suspended
+
+    async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
+        key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
+        position, self._asked = self._asked, self._asked + 1
+        known = await self._store.read(journal.find_call, key)
+        if known is not None and (stored := _stored(known)):
+            return stored
+        if request.needs_approval:
+            return await self._approved(key, position, request, execute)
+        known, first = await self._intend(key, position, request)
+        if stored := _stored(known):
+            return stored
+        if first:
+            return await self._run(key, position, request, execute, approved=False)
+        return await self._resume(key, position, request, execute)
+
+    async def _resume(
+        self, key: CallKey, position: int, request: ToolRequest, execute: Execute
+    ) -> ToolResult | None:
+        """The intent is stored and the result is not: the process that ran it is gone."""
+        match on_resume(request.effect):
+            case Resume.RUN:
+                await self._store.write(journal.run_again, self._lease, key)
+                return await self._run(key, position, request, execute, approved=False)
+            case Resume.UNKNOWN:
+                return await self._settle(key, results.said(CallStatus.UNKNOWN, _UNKNOWN))
+            case Resume.ASK:
+                return await self._approved(key, position, request, execute)
+
+    async def _approved(
+        self, key: CallKey, position: int, request: ToolRequest, execute: Execute
+    ) -> ToolResult | None:
+        approval = await self._ask(key, request)
+        if approval.state is ApprovalState.OPEN:
+            self._suspended = True
+            return None
+        known, first = await self._intend(key, position, request)
+        if stored := _stored(known):
+            return stored
+        if approval.state is not ApprovalState.APPROVED:
+            return await self._settle(key, results.said(CallStatus.DENIED, _why(approval)))
+        if not first and on_resume(request.effect) is not Resume.RUN:
+            return await self._settle(key, results.said(CallStatus.UNKNOWN, _UNKNOWN))
+        return await self._run(key, position, request, execute, approved=True)
+
+    async def _ask(self, key: CallKey, request: ToolRequest) -> Approval:
+        return await self._store.write(
+            approvals.ask,
+            self._lease,
+            key,
+            approval=self._ids.approval(),
+            tool=request.tool,
+            args=request.args,
+            route=self._route,
+            expires_in=APPROVAL_EXPIRES,
+        )
+
+    async def _intend(
+        self, key: CallKey, position: int, request: ToolRequest
+    ) -> tuple[JournaledCall, bool]:
+        return await self._store.write(
+            journal.intend,
+            self._lease,
+            key,
+            position=position,
+            tool=request.tool,
+            args=request.args,
+            effect=request.effect,
+        )
+
+    async def _run(
+        self,
+        key: CallKey,
+        position: int,
+        request: ToolRequest,
+        execute: Execute,
+        *,
+        approved: bool,
+    ) -> ToolResult | None:
+        self._tell(request, None)
+        try:
+            result = await execute(approved)
+        except NeedsApproval:
+            return await self._approved(key, position, request, execute)
+        settled = await self._settle(key, result)
+        self._tell(request, settled.status.value)
+        return settled
+
+    async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
+        known = await self._store.write(
+            journal.settle,
+            self._lease,
+            key,
+            result.status,
+            format=result.format,
+            result=result.result,
+        )
+        stored = _stored(known)
+        assert stored is not None
+        return stored
+
+    def _tell(self, request: ToolRequest, status: str | None) -> None:
+        self._hub.publish(
+            self._turn.conversation_id,
+            ToolCalled(
+                conversation=self._turn.conversation_id,
+                turn=self._turn.id,
+                call_id=request.call_id,
+                tool=request.tool,
+                args=request.args,
+                status=status,
+            ),
+        )
+
+
+def _why(approval: Approval) -> str:
+    if approval.state is ApprovalState.EXPIRED:
+        return "nobody answered in time"
+    return approval.note or "the person said no"
+
+
+def _stored(call: JournaledCall) -> ToolResult | None:
+    if call.status is None:
+        return None
+    assert call.format is not None
+    assert call.result is not None
+    return ToolResult(status=call.status, format=call.format, result=call.result)
+
+
+async def batch_results(store: Store, turn: Turn, step: int) -> dict[str, ToolResult]:
+    """What is stored of one step's calls, by call id."""
+    known = await store.read(journal.batch, turn.id, step)
+    return {call.key.call_id: result for call in known if (result := _stored(call)) is not None}

@@ -1,0 +1,293 @@
+"""Carrying out one turn under a lease, from whatever is stored to its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.agent import messages, results
+from clew.agent.failures import ELSEWHERE, PASSING, Failure, FailureKind, classify
+from clew.agent.loop import Answer, OutOfSteps, Suspended
+from clew.core.entry import Draft, EntryKind
+from clew.core.events import TurnBegun, TurnClosed
+from clew.core.journal import CallStatus
+from clew.core.turn import MAX_RESUMES, Outcome, Stop
+from clew.engine.answers import answer_text
+from clew.engine.hub import CHANGED
+from clew.engine.journal import Journal, batch_results
+from clew.engine.leases import renewing
+from clew.engine.turn_log import NOTICE, TurnLog
+from clew.errors import ClewError, LeaseLost
+from clew.store.transactions import entries, leases, stops, turns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from clew.agent.loop import Loop, Result
+    from clew.agent.messages import ModelMessage
+    from clew.agent.models import Model
+    from clew.core.ids import Ids
+    from clew.core.turn import Turn
+    from clew.engine.hub import Hub
+    from clew.store.contract import Store
+    from clew.store.transactions.turns import Begun
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patience:
+    """How model failures are met."""
+
+    #: Requests to one model before the next model is asked.
+    attempts: int = 4
+    #: Seconds before the second request; doubled each time, with jitter.
+    first_wait: float = 1.0
+    longest_wait: float = 60.0
+
+    def wait(self, attempt: int, failure: Failure) -> float:
+        """Seconds to wait after attempt number ``attempt``, from 1."""
+        if failure.retry_after is not None:
+            return min(failure.retry_after, self.longest_wait)
+        backoff = self.first_wait * 2 ** (attempt - 1)
+        return min(backoff, self.longest_wait) * random.uniform(0.5, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Means:
+    """What turns are carried out with; the same for all turns of a process."""
+
+    store: Store
+    hub: Hub
+    ids: Ids
+    loop: Loop
+    #: The model, then those that stand in for it.
+    models: Sequence[Model]
+    lease: timedelta = leases.DURATION
+    patience: Patience = field(default_factory=Patience)
+
+
+class TurnWork:
+    """One owner's work on one turn."""
+
+    def __init__(self, means: Means, begun: Begun, poked: asyncio.Event) -> None:
+        assert begun.turn is not None
+        self._means, self._begun, self._poked = means, begun, poked
+        self._turn: Turn = begun.turn
+        self._log = TurnLog(means.store, means.hub, means.ids, lease=begun.lease, turn=self._turn)
+
+    async def run(self) -> None:
+        """
+        Carry the turn to its outcome, or to where it waits.
+
+        Cancelling it (a drain) leaves the turn running and lets the lease go for the next owner.
+        """
+        try:
+            async with renewing(self._means.store, self._begun.lease, duration=self._means.lease):
+                await self._carry_out()
+        except LeaseLost as error:
+            log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
+        except asyncio.CancelledError:
+            await self._let_go()
+            raise
+
+    async def _let_go(self) -> None:
+        await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
+
+    async def _carry_out(self) -> None:
+        await self._announce()
+        if self._turn.resumes >= MAX_RESUMES:
+            await self._fail("it was interrupted by a restart three times", "interrupted")
+            return
+        work = asyncio.create_task(self._work(), name=f"turn:{self._turn.id}")
+        watch = asyncio.create_task(self._stop_asked(), name=f"stop:{self._turn.id}")
+        try:
+            await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
+            if not work.done():
+                await _ended(work)
+                await self._stopped()
+                return
+        finally:
+            await _ended(watch)
+            await _ended(work)
+        work.result()
+
+    async def _announce(self) -> None:
+        await self._log.context()
+        session = self._log.session
+        assert session is not None
+        if not self._begun.resumed:
+            fresh = await self._means.store.read(
+                entries.entries_after,
+                self._turn.conversation_id,
+                after=self._turn.first_seq - 1,
+                limit=100,
+            )
+            self._log.tell(fresh)
+        self._means.hub.publish(
+            self._turn.conversation_id, TurnBegun(turn=self._turn, session=session)
+        )
+
+    async def _stop_asked(self) -> Stop:
+        while True:
+            # Cleared before the look: a request that arrives after it sets the event again.
+            self._poked.clear()
+            turn = await self._means.store.read(stops.get_turn, self._turn.id)
+            if turn.stop is not None:
+                return turn.stop
+            await self._poked.wait()
+
+    async def _work(self) -> None:
+        try:
+            result = await self._asked_until_answered()
+        except _GaveUp as error:
+            await self._fail(error.failure.text, error.failure.kind.value)
+            return
+        match result:
+            case Answer():
+                await self._answer(result)
+            case Suspended():
+                await self._means.store.write(turns.wait, self._begun.lease, self._turn.id)
+            case OutOfSteps(steps=steps):
+                text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
+                await self._fail(text, "max_steps")
+
+    async def _asked_until_answered(self) -> Result:
+        for model in self._means.models:
+            result = await self._ask(model)
+            last = model is self._means.models[-1]
+            if not isinstance(result, Failure):
+                return result
+            if last or result.kind not in ELSEWHERE:
+                raise _GaveUp(result)
+        raise AssertionError("there is at least one model")
+
+    async def _ask(self, model: Model) -> Result | Failure:
+        patience = self._means.patience
+        for attempt in range(1, patience.attempts + 1):
+            result = await self._try(model)
+            if not isinstance(result, Failure):
+                return result
+            await self._log.store_attempt(result.text)
+            self._log.retract(result.text)
+            if result.kind not in PASSING or attempt == patience.attempts:
+                return result
+            await asyncio.sleep(patience.wait(attempt, result))
+        raise AssertionError("a turn makes at least one attempt")
+
+    async def _try(self, model: Model) -> Result | Failure:
+        journal = Journal(
+            self._means.store,
+            self._means.hub,
+            self._means.ids,
+            lease=self._begun.lease,
+            turn=self._turn,
+            route=None,
+        )
+        self._log.on_step = journal.enter_step
+        journal.enter_step(self._log.steps)
+        stream = self._means.hub.followed(self._turn.conversation_id)
+        try:
+            return await self._means.loop.run(self._log, journal, model, stream=stream)
+        except ClewError:
+            raise
+        except Exception as error:  # noqa: BLE001  (the one place per turn; logged with traceback)
+            failure = classify(error)
+            level = log.error if failure.kind is FailureKind.INTERNAL else log.warning
+            level("model_request_failed", turn=self._turn.id, failure=failure.text, exc_info=True)
+            return failure
+
+    async def _answer(self, answer: Answer) -> None:
+        drafts = [
+            messages.to_draft(self._means.ids.entry(), message) for message in answer.unstored
+        ]
+        text = answer_text(
+            answer.text,
+            outcome=Outcome.ANSWERED,
+            steps=self._log.steps + 1,
+            messages=self._log.messages,
+        )
+        if not answer.text.strip():
+            drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, text))
+        step = self._step_of(answer)
+        await self._finish(Outcome.ANSWERED, drafts, step=step)
+
+    def _step_of(self, answer: Answer) -> turns.Step | None:
+        response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
+        return None if response is None else self._log.step(response, answer.instructions)
+
+    async def _fail(self, error: str, code: str) -> None:
+        text = answer_text(
+            "",
+            outcome=Outcome.FAILED,
+            error=error,
+            steps=self._log.steps,
+            messages=self._log.messages,
+        )
+        drafts = [
+            *await self._open_calls_closed(CallStatus.CANCELLED, "the turn failed"),
+            self._log.aside(EntryKind.EVENT, NOTICE, text),
+        ]
+        await self._finish(Outcome.FAILED, drafts, error=text, code=code)
+
+    async def _stopped(self) -> None:
+        """A person, or whoever speaks for one, ended the turn: what was said stays."""
+        drafts = await self._open_calls_closed(CallStatus.CANCELLED, "the person stopped it")
+        if not drafts and self._log.shown.strip():
+            partial = messages.interrupted(self._log.shown)
+            drafts = [messages.to_draft(self._means.ids.entry(), partial)]
+        drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, "stopped by the user"))
+        await self._finish(Outcome.CANCELLED, drafts)
+
+    async def _open_calls_closed(self, status: CallStatus, why: str) -> list[Draft]:
+        """Each call of an open batch gets a result, so that the context can be sent again."""
+        context = await self._log.context()
+        last: ModelMessage | None = context.messages[-1] if context.messages else None
+        if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
+            return []
+        known = await batch_results(self._means.store, self._turn, self._log.steps)
+        closed = results.closed_batch(last, known, otherwise=results.said(status, why))
+        return [messages.to_draft(self._means.ids.entry(), closed)]
+
+    async def _finish(
+        self,
+        outcome: Outcome,
+        drafts: Sequence[Draft],
+        *,
+        error: str | None = None,
+        code: str | None = None,
+        step: turns.Step | None = None,
+    ) -> None:
+        done = await self._log.in_head(
+            lambda session: self._means.store.write(
+                turns.finish,
+                self._begun.lease,
+                session,
+                self._turn.id,
+                outcome,
+                drafts=drafts,
+                error=error,
+                error_code=code,
+                step=step,
+            )
+        )
+        self._means.hub.publish(self._turn.conversation_id, CHANGED)
+        self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))
+
+
+class _GaveUp(Exception):
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
+async def _ended(task: asyncio.Task[object]) -> None:
+    """Cancel a task and wait until it has ended."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task])
