@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.config import slots
 from clew.config.kinds import Unfit, Where
-from clew.config.secret import Secret
+from clew.config.reading import is_reference, toml_or_text
+from clew.config.secret import HIDDEN, Secret
 from clew.config.settings import SECTIONS, ChannelSettings, Origin
-from clew.config.values import SECRET, is_reference
-from clew.errors import SettingsError
+from clew.config.values import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +25,8 @@ class Draft:
 
     def __init__(self, *, home: Path, environ: Mapping[str, str]) -> None:
         self._home, self._environ = home, environ
+        #: Channels whose table may be empty.
+        self._named: list[str] = []
         self.problems: list[str] = []
         self.values: dict[Path_, object] = {}
         self.origins: dict[str, Origin] = {}
@@ -35,15 +36,15 @@ class Draft:
         chosen: dict[Path_, tuple[Slot, Given]] = {}
         for one in given:
             slot = slots.find(one.path)
-            if slot is None:
+            if one.value == {} and slots.is_table(one.path):
+                self._named += one.path[1:2] if one.path[0] == slots.CHANNELS else ()
+            elif slot is None:
                 self._refuse_unknown(one)
             else:
                 chosen[slot.path] = slot, one
         for slot, one in chosen.values():
             if any(slot.path[:end] in chosen for end in range(3, len(slot.path))):
-                self.problems.append(
-                    f"{one.origin.place}: {slot.name} lies in something that is no table"
-                )
+                self.problems.append(f"{one.origin.place}: {slot.name} lies in a value")
             else:
                 self._read(slot, one)
 
@@ -78,11 +79,12 @@ class Draft:
 
     def channels(self) -> Mapping[str, ChannelSettings]:
         """The finished channels, by name."""
-        names = dict.fromkeys(path[1] for path in self.values if path[0] == slots.CHANNELS)
+        given = [path[1] for path in self.values if path[0] == slots.CHANNELS]
+        names = dict.fromkeys([*self._named, *given])
         return MappingProxyType({name: self._channel(name) for name in names})
 
     def _channel(self, name: str) -> ChannelSettings:
-        tree = _tree(slots.CHANNELS, self.values)[name]
+        tree = _tree(slots.CHANNELS, self.values).get(name, {})
         table = cast("dict[str, Any]", tree)
         common = {key: value for key, value in table.items() if key in slots.COMMON}
         own = {key: value for key, value in table.items() if key not in slots.COMMON}
@@ -92,15 +94,6 @@ class Draft:
         for path, value in self.values.items():
             if path[0] == section and len(path) == depth:
                 yield path, value
-
-    def finish(self) -> None:
-        """
-        Tell what was wrong.
-
-        :raises SettingsError: if anything was
-        """
-        if self.problems:
-            raise SettingsError(*self.problems)
 
 
 def _untexted(slot: Slot, given: Given) -> object:
@@ -112,14 +105,7 @@ def _untexted(slot: Slot, given: Given) -> object:
     text = cast("str", given.value)
     if slot.kind is not None:
         return slot.kind.from_text(text)
-    return text if slot.is_secret else _toml_or_text(text)
-
-
-def _toml_or_text(text: str) -> object:
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    return text if slot.is_secret else toml_or_text(text)
 
 
 def _value(slot: Slot, raw: object, where: Where) -> object:
@@ -134,7 +120,8 @@ def _quoted(value: object) -> str:
         return str(value).lower()
     if isinstance(value, dict):
         return "a table"
-    text = repr(value)
+    _, at, after = repr(value).rpartition("@")
+    text = f"'{HIDDEN}{at}{after}" if at else after  # what is before it may be a password
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

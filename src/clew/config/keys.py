@@ -30,7 +30,11 @@ class Key:
 def key(
     kind: Kind[T], default: T, doc: str, *, default_doc: str | None = None, shown: bool = True
 ) -> T:
-    """Declare a field of a section as a setting; ``shown`` is whether a ``repr`` may hold it."""
+    """
+    Declare a field of a section as a setting.
+
+    One that is not ``shown`` (a URL may hold a password) is left out of ``repr``.
+    """
     made = Key(kind=kind, default=default, doc=doc, default_doc=default_doc)
     return field(default=default, repr=shown, metadata={"key": made})
 

@@ -48,14 +48,23 @@ def load(
     draft = Draft(home=folder, environ=environ)
     draft.take(
         [
-            *sources.from_file(folder / "config.toml"),
+            *_from_file(folder / "config.toml", draft.problems),
             *sources.from_environment(environ),
             *sources.from_flags(flags),
         ]
     )
-    draft.problems += _contradictions(draft)
-    draft.finish()
+    problems = draft.problems or _contradictions(draft)
+    if problems:
+        raise SettingsError(*problems)
     return _settings(draft, folder, environ)
+
+
+def _from_file(file: Path, problems: list[str]) -> list[sources.Given]:
+    try:
+        return sources.from_file(file)
+    except SettingsError as error:
+        problems += error.problems
+        return []
 
 
 def _settings(draft: Draft, home: Path, environ: Mapping[str, str]) -> Settings:
@@ -115,10 +124,7 @@ def _contradictions(draft: Draft) -> list[str]:
 
 
 def _compaction(draft: Draft) -> list[str]:
-    try:
-        section = draft.section("compaction")
-    except TypeError:
-        return []
+    section = draft.section("compaction")
     if section.keep_recent < section.threshold:
         return []
     return [

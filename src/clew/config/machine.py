@@ -7,12 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import platformdirs
-
 from clew.config.settings import OFFLINE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,11 +36,17 @@ _VARIABLES: Final = {
 }
 
 
-def choose_model(environ: Mapping[str, str]) -> tuple[str, str]:
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+def choose_model(
+    environ: Mapping[str, str], *, installed: Callable[[str], bool] = _is_installed
+) -> tuple[str, str]:
     """The model to use when none is configured, and why."""
     with_key = [provider for provider in PROVIDERS if environ.get(provider.variable)]
     for provider in with_key:
-        if find_spec(provider.package):
+        if installed(provider.package):
             return provider.model, f"{provider.variable} is in the environment"
     if with_key:
         first = with_key[0]
@@ -50,7 +54,7 @@ def choose_model(environ: Mapping[str, str]) -> tuple[str, str]:
             f"{first.variable} is in the environment, but the package for {first.model} is not "
             f"installed (pip install 'clew[{first.package}]')"
         )
-    variables = " or ".join(provider.variable for provider in PROVIDERS)
+    variables = " nor ".join(provider.variable for provider in PROVIDERS)
     return OFFLINE, f"no model is configured and neither {variables} is in the environment"
 
 
@@ -82,4 +86,6 @@ def _exists(zone: str) -> bool:
 
 def default_home() -> Path:
     """The platform's folder for what a user's programs keep."""
+    import platformdirs  # noqa: PLC0415  (not needed where the home is named)
+
     return platformdirs.user_data_path("clew", appauthor=False)

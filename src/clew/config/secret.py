@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 FORMS: Final = ("env", "file")
 HIDDEN: Final = "********"
 
-_NAMED_LIKE_ONE = re.compile(r"(?:^|_|-)(?:token|secret|password|passphrase|key)s?$", re.IGNORECASE)
-_PASSWORD_IN_URL = re.compile(r"(?<=://)([^/@:\s]*):[^/\s]*(?=@)")
+_NAMED_LIKE_ONE = r"(?i)(?:^|_|-)(?:token|secret|password|passphrase|key)s?$"
+_PASSWORD_IN_URL = r"(?<=://)([^/@:\s]*):[^/\s]*(?=@)"
 
 
 class Secret:
@@ -96,9 +96,9 @@ class Secret:
 
 def named_like_a_secret(name: str) -> bool:
     """Whether text under this name in an open table is a secret (``app_token``, ``password``)."""
-    return bool(_NAMED_LIKE_ONE.search(name))
+    return bool(re.search(_NAMED_LIKE_ONE, name))
 
 
 def without_password(url: str) -> str:
     """The URL as it may be shown."""
-    return _PASSWORD_IN_URL.sub(rf"\1:{HIDDEN}", url)
+    return re.sub(_PASSWORD_IN_URL, rf"\1:{HIDDEN}", url)

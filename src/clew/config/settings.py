@@ -36,7 +36,6 @@ from clew.config.values import (
     choice,
     number,
 )
-from clew.core.double_text import AUTO, DoubleText
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -46,7 +45,8 @@ if TYPE_CHECKING:
     from clew.config.secret import Secret
 
 OFFLINE: Final = "offline"
-_DOUBLE_TEXT = choice([AUTO, *(rule.value for rule in DoubleText)])
+#: ``auto`` and the rules of ``clew.core.double_text``: a test compares them, an import costs 5 ms.
+_DOUBLE_TEXT = choice(["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +62,7 @@ class ModelSettings:
         default_doc="by the provider's key in the environment, else `offline`",
     )
     base_url: str | None = key(
-        URL, None, "Where the model is served.", default_doc="the provider's own"
+        URL, None, "Where the model is served.", default_doc="the provider's own", shown=False
     )
     api_key: Secret | None = key(
         SECRET,
@@ -106,6 +106,23 @@ class AgentSettings:
         number(least=1), 100, "Model requests after which a turn ends, and says so."
     )
 
+    def read_instructions(self) -> str | None:
+        """
+        What is set as instructions, from the file if they are in one.
+
+        :raises SettingsError: if the file cannot be read
+        """
+        if self.instructions_file is None:
+            return self.instructions
+        try:
+            return self.instructions_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise SettingsError(
+                f"agent.instructions_file is {self.instructions_file}, which cannot be read: "
+                f"{reason}"
+            ) from error
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreSettings:
@@ -116,7 +133,7 @@ class StoreSettings:
         "sqlite:///clew.db",
         "The database: `sqlite:///FILE` (relative to `CLEW_HOME`; an absolute path has four "
         "slashes) or `postgresql://USER@HOST/DATABASE`.",
-        shown=False,  # it may hold a password
+        shown=False,
     )
 
 
@@ -170,7 +187,7 @@ class SessionSettings:
     )
     double_text: str = key(
         _DOUBLE_TEXT,
-        AUTO,
+        "auto",
         "What happens to a message while a turn is unfinished. `auto`: programs queue, people on "
         "channels collect.",
     )
@@ -213,7 +230,7 @@ class ChannelSettings:
     enabled: bool = key(FLAG, True, "Whether `clew serve` runs this channel.")
     token: Secret | None = key(SECRET, None, "The bot's token.")
     base_url: str | None = key(
-        URL, None, "Where the platform's API is.", default_doc="the platform's own"
+        URL, None, "Where the platform's API is.", default_doc="the platform's own", shown=False
     )
     allow: tuple[str, ...] = key(
         IDS,

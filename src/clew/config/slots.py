@@ -64,6 +64,13 @@ def _exactly(path: Path_) -> Slot | None:
     return None
 
 
+def is_table(path: Path_) -> bool:
+    """Whether a path may name a table, one without any key."""
+    if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
+        return key_at(path) is None and not _under_a_key(path)
+    return len(path) == 1 and (path[0] in SECTIONS or path[0] == CHANNELS)
+
+
 def key_at(path: Path_) -> Key | None:
     """The declared key at a path."""
     if len(path) == 3 and path[0] == CHANNELS:

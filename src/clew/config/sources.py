@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from clew.config.keys import NEST, PREFIX
+from clew.config.reading import is_reference
 from clew.config.settings import SECTIONS, Origin
-from clew.config.values import is_reference
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def from_file(file: Path) -> list[Given]:
     """
     try:
         text = file.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}") from error
@@ -64,7 +64,8 @@ def _leaves(path: Path_, table: Mapping[str, object]) -> Iterator[tuple[Path_, o
             and _is_section(here)
             and not is_reference(cast("object", value))
         ):
-            yield from _leaves(here, cast("dict[str, object]", value))
+            inner = cast("dict[str, object]", value)
+            yield from _leaves(here, inner) if inner else [(here, value)]
         else:
             yield here, value
 
@@ -81,8 +82,8 @@ def _in_file(file: Path, path: Path_, lines: Mapping[Path_, int]) -> Origin:
     return Origin(kind="file", place=str(file))
 
 
-_HEADER = re.compile(r"\s*\[\[?\s*([^]]+?)\s*\]\]?\s*(?:#.*)?")
-_ASSIGNMENT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*=""")
+_HEADER = r"\s*\[\[?\s*([^]]+?)\s*\]\]?\s*(?:#.*)?"
+_ASSIGNMENT = r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*="""
 _LONG = ('"""', "'''")
 
 
@@ -93,10 +94,10 @@ def line_numbers(text: str) -> dict[Path_, int]:
     long = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if not long:
-            if header := _HEADER.fullmatch(line):
+            if header := re.fullmatch(_HEADER, line):
                 table = _split(header[1])
                 found.setdefault(table, number)
-            elif assignment := _ASSIGNMENT.match(line):
+            elif assignment := re.match(_ASSIGNMENT, line):
                 found.setdefault((*table, *_split(assignment[1])), number)
         for quotes in _LONG:
             if line.count(quotes) % 2 and long in ("", quotes):

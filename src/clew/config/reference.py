@@ -1,0 +1,104 @@
+"""
+The reference of all settings as a page.
+
+``python -m clew.config.reference docs/reference/settings.md`` writes it.
+"""
+
+# The page keeps the width of the other pages.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.config.describe import ANY, Description, describe
+from clew.config.settings import SECTIONS, ChannelSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAD = """\
+# Settings
+
+<!-- Made by `python -m clew.config.reference docs/reference/settings.md`: do not edit. -->
+
+A setting has one name everywhere:
+
+| where | how |
+|---|---|
+| command line | `clew --set section.key=value …` |
+| environment | `CLEW_SECTION__KEY=value`; an empty variable counts as not set |
+| `config.toml` in `CLEW_HOME` | `key = value` under `[section]` |
+
+The first of these that says something wins, then the default. `clew config show` prints every value and
+where it comes from, `clew config check` what is wrong with them, `clew config schema` a JSON schema for
+editors. Unknown settings are errors that name the nearest known one.
+
+`CLEW_HOME` (or `clew --home PATH`) is the folder that holds everything; by default the platform's user data folder
+for `clew`.
+
+How values are written:
+
+| type | in `config.toml` | in the environment and after `--set` |
+|---|---|---|
+| duration | `"500ms"`, `"90s"`, `"15m"`, `"24h"`, `"7d"`, or a number of seconds | the same without quotes |
+| time of day | `"04:00"` | `04:00` |
+| list | `["a", "b"]` | `a,b` or `["a", "b"]` |
+| flag | `true`, `false` | `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0` |
+| secret | `{ env = "NAME" }`, `{ file = "PATH" }` or text | the text, or `CLEW_MODEL__API_KEY__ENV=NAME`, `CLEW_MODEL__API_KEY__FILE=PATH` |
+
+A secret is read when it is used and never shown. A file is read without the line end behind the secret; its path is
+relative to `CLEW_HOME`. `config.toml` is made readable to its owner only.
+"""
+
+CHANNELS_NOTE = """\
+Each channel has a table of its own, `[channels.telegram]`. Beside the keys below it may hold keys that only this
+channel knows; text under a name that ends in `token`, `secret`, `password`, `passphrase` or `key` is a secret there,
+too.
+"""
+
+
+def reference() -> str:
+    """The page."""
+    return "\n".join([HEAD, *_sections()])
+
+
+def _sections() -> Iterator[str]:
+    for name, kind in SECTIONS.items():
+        yield _section(f"`[{name}]`", str(kind.__doc__), name)
+    yield _section(
+        f"`[channels.{ANY}]`", f"{ChannelSettings.__doc__}\n\n{CHANNELS_NOTE.rstrip()}", "channels"
+    )
+
+
+def _section(title: str, text: str, table: str) -> str:
+    rows = [_row(one) for one in describe() if one.name.split(".")[0] == table]
+    head = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    return "\n".join([f"## {title}\n", f"{text}\n", *head, *rows, ""])
+
+
+def _row(one: Description) -> str:
+    key = one.name.rpartition(".")[2]
+    cells = [f"`{key}`<br>`{one.env}`", one.expects, _default(one), one.doc]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _default(one: Description) -> str:
+    if one.default_doc is not None:
+        return one.default_doc
+    return "none" if one.default is None else f"`{json.dumps(one.default)}`"
+
+
+def main() -> None:
+    """Write the page to the file that is named, else print it."""
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+    else:
+        sys.stdout.write(reference())
+
+
+if __name__ == "__main__":
+    main()
