@@ -1,1 +1,7 @@
-"""One module per command group."""
+"""One module per command group; each is imported when its command is used."""
+
+from __future__ import annotations
+
+from clew.cli.entry import main
+
+__all__ = ["main"]

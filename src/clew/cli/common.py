@@ -1,0 +1,56 @@
+"""What the commands share: the program's own options, JSON, examples."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from clew.config import Settings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Globals:
+    """What stands before the command."""
+
+    home: Path | None
+    #: What ``--set`` gave, by ``section.key``.
+    flags: Mapping[str, str]
+
+    def settings(self) -> Settings:
+        """
+        Read all settings; what is not as it should be is said on stderr.
+
+        :raises SettingsError: if they cannot be used
+        """
+        from clew.config import load  # noqa: PLC0415  (help and version need no settings)
+
+        settings = load(home=self.home, flags=self.flags, environ=os.environ)
+        for warning in settings.warnings:
+            click.echo(f"clew: warning: {warning}", err=True)
+        return settings
+
+
+pass_globals = click.make_pass_decorator(Globals)
+
+#: ``as_json`` for every command that prints data.
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def print_json(data: object) -> None:
+    """Print data for programs."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def example(*lines: str) -> str:
+    """The end of a command's help."""
+    return "\n".join(
+        ["\b", "Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)]
+    )

@@ -1,0 +1,19 @@
+"""``clew completion``: the script that completes commands in a shell."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from clew.cli.common import example
+
+
+@click.command(epilog=example('eval "$(clew completion bash)"', "clew completion fish | source"))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the script that completes clew's commands and options in SHELL."""
+    complete = get_completion_class(shell)
+    if complete is None:
+        raise click.BadParameter(f"there is no completion for {shell}")
+    click.echo(complete(ctx.find_root().command, {}, "clew", "_CLEW_COMPLETE").source())

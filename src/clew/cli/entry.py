@@ -1,0 +1,86 @@
+"""
+The program's start and end: arguments in, exit code out, every expected failure as a sentence.
+
+Exit codes: 0 done, 1 failed, 2 not as asked (usage, settings), 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Final, NoReturn, cast
+
+import click
+
+from clew.cli.commands import root
+from clew.errors import ClewError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FAILED: Final = 1
+MISUSED: Final = 2
+STOPPED: Final = 130
+#: Failures that are told as a sentence; anything else is a bug and shows its traceback.
+EXPECTED: Final = (ClewError, click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError)
+#: Options that only the program itself takes.
+_GLOBAL: Final = ("--home", "--set")
+
+
+def main() -> NoReturn:
+    """Run the command that the arguments name, and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: Sequence[str]) -> int:
+    """The exit code of a command, with what went wrong told on stderr."""
+    try:
+        returned: object = root.main(args=list(args), prog_name="clew", standalone_mode=False)
+        sys.stdout.flush()
+    except EXPECTED as error:
+        return _tell(error)
+    except BaseExceptionGroup as group:
+        expected, rest = group.split(EXPECTED)
+        if expected is None or rest is not None:
+            raise
+        return max(_tell(error) for error in _leaves(expected))
+    # Only ``ctx.exit`` gives a number back.
+    return returned if isinstance(returned, int) else 0
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error
+
+
+def _tell(error: BaseException) -> int:
+    """Say what went wrong; the exit code for it."""
+    if os.environ.get("CLEW_DEBUG"):
+        sys.excepthook(type(error), error, error.__traceback__)
+    if isinstance(error, BrokenPipeError):
+        _abandon_stdout()
+        return FAILED
+    if isinstance(error, click.ClickException):
+        _with_hint(error).show()
+        return error.exit_code
+    if isinstance(error, ClewError):
+        click.echo(f"clew: {error}", err=True)
+        return MISUSED if isinstance(error, UsageError) else FAILED
+    return STOPPED
+
+
+def _with_hint(error: click.ClickException) -> click.ClickException:
+    if isinstance(error, click.NoSuchOption) and error.option_name in _GLOBAL:
+        name = error.option_name
+        return click.UsageError(
+            f"{name} goes before the command: clew {name} … COMMAND", ctx=error.ctx
+        )
+    return error
+
+
+def _abandon_stdout() -> None:
+    """The reader has gone: what is still buffered must not fail again when Python exits."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,60 @@
+"""A group of commands that imports a command's module when the command is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Entry(NamedTuple):
+    """Where a command is."""
+
+    module: str
+    attribute: str
+    #: One line for the list of commands.
+    help: str
+
+
+class LazyGroup(click.Group):
+    """Commands by name, in the order of their table; one whose module is missing is not there."""
+
+    #: Set once, before the group is used.
+    entries: Mapping[str, Entry]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, entry in self.entries.items() if find_spec(entry.module)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        entry = self.entries[cmd_name]
+        return cast("click.Command", getattr(import_module(entry.module), entry.attribute))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        known = self.list_commands(ctx)
+        if args[0] not in known and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.NoSuchCommand(args[0], possibilities=known, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.entries[name].help) for name in self.list_commands(ctx)]
+            )
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [
+            *(CompletionItem(name, help=self.entries[name].help) for name in names),
+            # Not the group's own, which imports every command for its help.
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]

@@ -1,0 +1,63 @@
+"""``clew config`` within the process of the test, where its coverage is counted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.cli import entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    text = "[channels.slack]\napp_token = 'x'\nretry = { most = 3 }\n[api]\nport = 1\n"
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "config.toml").chmod(0o600)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["config", "show", "--json"],
+        ["config", "check", "--json"],
+        ["config", "path", "--json"],
+        ["config", "schema"],
+    ],
+)
+def test_data_is_printed_as_json(
+    home: Path, args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run(["--home", str(home), *args]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), dict)
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ([], "Commands:"),
+        (["--version"], "clew "),
+        (["config", "show"], "channels.slack.retry.most"),
+        (["config", "check"], "the settings are right"),
+        (["config", "path"], "config.toml"),
+        (["completion", "zsh"], "compdef"),
+    ],
+)
+def test_data_is_printed_for_people(
+    home: Path, args: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry.run(["--home", str(home), *args]) == 0
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "args", [["check"], ["check", "--json"], ["show"], ["show", "--home", "x"]]
+)
+def test_what_cannot_be_exits_2(home: Path, args: list[str]) -> None:
+    assert entry.run(["--home", str(home), "--set", "api.port=x", "config", *args]) == 2
+    assert entry.run(["--home", str(home), "--set", "api.host=0.0.0.0", "config", "check"]) == 2
