@@ -18,6 +18,8 @@ class FailureKind(enum.Enum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     BAD_REPLY = "bad_reply"
+    #: It was told what was wrong as often as that may be.
+    GAVE_UP = "gave_up"
     OVERFLOW = "context_length_exceeded"
     AUTH = "authentication"
     REFUSED = "bad_request"
@@ -36,7 +38,7 @@ PASSING = frozenset(
     }
 )
 #: Another model may help.
-ELSEWHERE = PASSING | {FailureKind.QUOTA, FailureKind.AUTH}
+ELSEWHERE = PASSING | {FailureKind.QUOTA, FailureKind.AUTH, FailureKind.GAVE_UP}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +48,13 @@ class Failure:
     text: str
     #: Seconds that the provider asks to wait.
     retry_after: float | None = None
+
+
+_TOO_LARGE = 413
+
+
+class CutResponse(Exception):
+    """A response that ended without its end."""
 
 
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
@@ -62,23 +71,33 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (ai.ModelConnectionError, FailureKind.CONNECTION),
     (ai.ModelAPIError, FailureKind.CONNECTION),
     (ai.UnexpectedModelBehavior, FailureKind.BAD_REPLY),
+    (CutResponse, FailureKind.BAD_REPLY),
 )
 
 
 def classify(error: Exception) -> Failure:
     """What an exception of a run means."""
     kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), FailureKind.INTERNAL)
+    text = _sentence(str(error)) or type(error).__name__
     if isinstance(error, ai.ModelHTTPError):
         return _http(error, kind)
-    if isinstance(error, (IndexError, TypeError, ValueError, KeyError)):
-        # A reply that no client library could read.
+    if isinstance(error, _UNREADABLE):
         return Failure(kind=FailureKind.BAD_REPLY, text="the provider sent a reply without sense")
-    return Failure(kind=kind, text=_sentence(str(error)) or type(error).__name__)
+    if isinstance(error, TimeoutError) and kind is FailureKind.INTERNAL:
+        return Failure(kind=FailureKind.TIMEOUT, text="the provider was silent for too long")
+    if kind is FailureKind.BAD_REPLY and "max" in text and "retries" in text:
+        kind = FailureKind.GAVE_UP
+    return Failure(kind=kind, text=text)
+
+
+# What client libraries raise on replies that they did not foresee.
+_UNREADABLE = (IndexError, TypeError, ValueError, KeyError, AttributeError)
 
 
 def _http(error: ai.ModelHTTPError, kind: FailureKind) -> Failure:
     text = f"{error.status_code} {_message(error.body)}".strip()
-    if kind in (FailureKind.REFUSED, FailureKind.CONNECTION) and looks_like_overflow(text):
+    passing = kind in (FailureKind.REFUSED, FailureKind.CONNECTION)
+    if passing and (error.status_code == _TOO_LARGE or looks_like_overflow(text)):
         kind = FailureKind.OVERFLOW
     elif kind is FailureKind.CONNECTION:
         kind = FailureKind.SERVER if error.status_code >= 500 else FailureKind.REFUSED

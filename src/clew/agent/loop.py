@@ -8,9 +8,11 @@ before it is stored.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent, UsageLimits
@@ -26,6 +28,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_graph import End
 
+from clew.agent.failures import CutResponse
 from clew.agent.messages import call_ids, text_of
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
@@ -38,6 +41,11 @@ if TYPE_CHECKING:
 
     from clew.agent.ports import Journal, LoopContext, TurnLog
 
+#: A default for how long a provider may send nothing.
+SILENCE = timedelta(seconds=120)
+#: A default for how long a tool may take.
+LONGEST_CALL = timedelta(minutes=10)
+_ALWAYS_ENDS = frozenset({"openai", "anthropic"})
 # Steps are counted with the turn, which may have several runs.
 _LIMITS = UsageLimits(request_limit=None)
 
@@ -70,9 +78,21 @@ Result = Answer | Suspended | OutOfSteps
 class Loop:
     """Runs a turn of an agent; holds nothing between runs."""
 
-    def __init__(self, agent: AbstractAgent[Any, Any], *, max_steps: int) -> None:
+    def __init__(
+        self,
+        agent: AbstractAgent[Any, Any],
+        *,
+        max_steps: int,
+        silence: timedelta = SILENCE,
+        longest_call: timedelta = LONGEST_CALL,
+    ) -> None:
         self._agent = agent
-        self._max_steps = max_steps
+        #: Model requests that one turn may make.
+        self.max_steps = max_steps
+        #: How long a provider may send nothing that makes sense.
+        self.silence = silence
+        #: How long a tool may take.
+        self.longest_call = longest_call
 
     async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
         """
@@ -92,14 +112,10 @@ class Loop:
                     message_history=list(context.messages),
                     model=model,
                     usage_limits=_LIMITS,
-                    capabilities=[Journaling(journal)],
+                    capabilities=[Journaling(journal, self.longest_call)],
                 )
             )
             return await _Steps(self, run, log, journal, context, stream=stream).drive()
-
-    @property
-    def max_steps(self) -> int:
-        return self._max_steps
 
 
 class _Steps:
@@ -117,6 +133,7 @@ class _Steps:
     ) -> None:
         self._run, self._log, self._journal, self._stream = run, log, journal, stream
         self._left = loop.max_steps - context.steps
+        self._silence = loop.silence
         self._used = context.steps
         self._known = {call for message in context.messages for call in call_ids(message)}
         # The context ends in what the first node handles: that is stored already.
@@ -146,16 +163,29 @@ class _Steps:
             await self._log.store_request(node.request)
         for steered in await self._log.steered():
             node.request.parts = [*node.request.parts, *steered.parts]
-        if self._stream:
-            async with node.stream(self._run.ctx) as events:
-                async for event in events:
-                    self._show(event)
+        following = await self._heard(node)
         self._left -= 1
         self._used += 1
         self._stored = False
-        following = await self._run.next(node)
         self._instructions = node.request.instructions
         return following
+
+    async def _heard(self, node: Any) -> Any:
+        """Send the request and take in the response, unless the provider falls silent."""
+        async with asyncio.timeout(self._silence.total_seconds()) as deadline:
+            if self._stream:
+                await self._streamed(node, deadline)
+            following = await self._run.next(node)
+        if Agent.is_call_tools_node(following):
+            refuse_cut(following.model_response)
+        return following
+
+    async def _streamed(self, node: Any, deadline: asyncio.Timeout) -> None:
+        loop = asyncio.get_running_loop()
+        async with node.stream(self._run.ctx) as events:
+            async for event in events:
+                deadline.reschedule(loop.time() + self._silence.total_seconds())
+                self._show(event)
 
     def _show(self, event: object) -> None:
         match event:
@@ -201,6 +231,17 @@ class _Steps:
     def _output(self) -> str:
         result = self._run.result
         return "" if result is None or result.output is None else str(result.output)
+
+
+def refuse_cut(response: ModelResponse) -> None:
+    """
+    Refuse what a provider began and did not end.
+
+    :raises CutResponse: if there is no finish reason where the provider always gives one
+    """
+    ends = response.provider_name in _ALWAYS_ENDS
+    if response.state == "incomplete" or (ends and response.finish_reason is None):
+        raise CutResponse("the provider's reply ended in the middle")
 
 
 def make_calls_unique(response: ModelResponse, known: set[str]) -> set[str]:

@@ -91,13 +91,14 @@ def _openai_profile(spec: ModelSpec) -> OpenAIModelProfile:
 
 
 def _openai_provider(spec: ModelSpec) -> Provider[Any]:
-    from openai import AsyncOpenAI  # noqa: PLC0415  (an optional provider)
-    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415  (as above)
+    from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415  (an optional provider)
+
+    from clew.agent.openai_client import OpenAIClient  # noqa: PLC0415  (as above)
 
     # A server of one's own often wants no key, but the client insists on one.
     key = spec.api_key or ("none" if spec.base_url else None)
     try:
-        client = AsyncOpenAI(
+        client = OpenAIClient(
             base_url=spec.base_url, api_key=key, timeout=spec.timeout, max_retries=0
         )
     except Exception as error:

@@ -6,12 +6,18 @@ import json
 import re
 from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from clew.agent.messages import role_of, text_of
-from clew.core.entry import Role
+from clew.agent.messages import text_of
 from clew.core.text import shorten
 
 if TYPE_CHECKING:
@@ -57,9 +63,9 @@ async def _stream(
 
 def _answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     last = messages[-1]
-    if isinstance(last, ModelRequest) and (results := _results(last)):
-        return _say(f"The tool answered: {'; '.join(results)}")
-    said = [text_of(message) for message in messages if role_of(message) is Role.USER]
+    if isinstance(last, ModelRequest) and not isinstance(last.parts[-1], UserPromptPart):
+        return _say(f"The tool answered: {'; '.join(_results(last)) or 'nothing'}")
+    said = [text for message in messages for text in _said(message)]
     text = said[-1] if said else ""
     if call := _CALL.fullmatch(text):
         return _call(call, info)
@@ -68,6 +74,12 @@ def _answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     if re.fullmatch(r"\W*(help|hello|hi)?\W*", text, re.IGNORECASE):
         return _say(_HELP)
     return _say(f"You said: {text}")
+
+
+def _said(message: ModelMessage) -> list[str]:
+    """What a person said in a message; one request may hold several messages and results."""
+    parts = [part for part in message.parts if isinstance(part, UserPromptPart)]
+    return [text_of(ModelRequest(parts=[part])) for part in parts]
 
 
 def _say(text: str) -> ModelResponse:

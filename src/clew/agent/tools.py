@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,8 @@ from clew.core.effect import declared
 from clew.core.journal import CallStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Coroutine
+    from datetime import timedelta
 
     from pydantic_ai import RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -34,8 +36,10 @@ class Journaling(AbstractCapability[Any]):
 
     journal: Journal
 
+    longest: timedelta
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return JournaledToolset(toolset, self.journal)
+        return JournaledToolset(toolset, self.journal, self.longest)
 
 
 @dataclass
@@ -43,6 +47,8 @@ class JournaledToolset(WrapperToolset[Any]):
     """Runs each call through the journal."""
 
     journal: Journal
+    #: A call that takes longer is given up; what it does then nobody waits for.
+    longest: timedelta
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
         tools = await super().get_tools(ctx)
@@ -62,19 +68,22 @@ class JournaledToolset(WrapperToolset[Any]):
 
         async def execute(approved: bool) -> ToolResult:
             context = replace(ctx, tool_call_approved=approved)
-            return await settled(self.wrapped.call_tool(name, tool_args, context, tool), name)
+            call = self.wrapped.call_tool(name, tool_args, context, tool)
+            return await settled(call, name, longest=self.longest)
 
         return results.given(await self.journal.call(request, execute))
 
 
-async def settled(call: Awaitable[object], tool: str) -> ToolResult:
+async def settled(
+    call: Coroutine[Any, Any, object], tool: str, *, longest: timedelta
+) -> ToolResult:
     """
     Wait for a tool and give its result, whatever it did: an error is told to the model.
 
     :raises NeedsApproval: if the tool asks for a person's word
     """
     try:
-        form, text = results.encode(await call)
+        form, text = results.encode(await _bounded(call, longest))
     except (ApprovalRequired, CallDeferred) as error:
         raise NeedsApproval from error
     except ModelRetry as error:
@@ -83,6 +92,32 @@ async def settled(call: Awaitable[object], tool: str) -> ToolResult:
         log.warning("tool_failed", tool=tool, exc_info=True)
         return results.said(CallStatus.ERROR, f"{type(error).__name__}: {error}")
     return ToolResult(status=CallStatus.OK, format=form, result=text)
+
+
+async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> object:
+    """
+    Wait for a call, but not for one that cannot be stopped.
+
+    A synchronous tool runs in a thread, which ends when it likes: a stop would have to wait for it.
+    """
+    task = asyncio.create_task(call, name="tool")
+    task.add_done_callback(_forget)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=longest.total_seconds())
+    except asyncio.CancelledError:
+        task.cancel()
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    seconds = longest.total_seconds()
+    raise TimeoutError(f"it took longer than {seconds:g} s and was given up; it may still go on")
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    # Retrieved here, so that what an abandoned call raises later is no unhandled error.
+    if not task.cancelled():
+        task.exception()
 
 
 _MARK = "clew:needs_approval"

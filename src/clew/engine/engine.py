@@ -7,39 +7,36 @@ owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.st
 
 from __future__ import annotations
 
-import asyncio
-import os
-import socket
-from contextlib import suppress
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-import structlog
-
 from clew.clock import SystemClock
 from clew.core import scope as scopes
+from clew.core import session as reasons
+from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId, looks_like_id, session_id
-from clew.core.inbox import Accepted, Input
+from clew.core.inbox import Accepted, InboxKind, Input
 from clew.core.route import Route, local_route
 from clew.core.text import storable
 from clew.core.turn import Stop
-from clew.engine.actors import Actors
+from clew.engine.commands import REWIND
 from clew.engine.follow import follow, follow_input, input_end
-from clew.engine.hub import CHANGED
-from clew.errors import NotFound, StoreError, UsageError
+from clew.engine.owner import Owner
+from clew.errors import NotFound, UsageError
 from clew.store import search as searching
 from clew.store.transactions import (
+    approvals,
     conversations,
     deletion,
     entries,
     inbox,
     listing,
-    owners,
+    resets,
     sessions,
     stops,
     usage,
-    work,
 )
 
 if TYPE_CHECKING:
@@ -47,12 +44,12 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.clock import Clock
+    from clew.core.approval import Approval
     from clew.core.conversation import Conversation
     from clew.core.entry import Entry
     from clew.core.events import Event, InputEnded
-    from clew.core.ids import InboxId, OwnerId, SessionId
+    from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId
     from clew.core.inbox import InboxItem
-    from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
     from clew.core.session import Session
@@ -61,8 +58,6 @@ if TYPE_CHECKING:
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import Page
     from clew.store.transactions.usage import Used
-
-log = structlog.get_logger(__name__)
 
 #: Characters of one message.
 LONGEST_MESSAGE = 2_000_000
@@ -99,25 +94,18 @@ class Engine:
         clock: Clock | None = None,
         own_only: bool = False,
     ) -> None:
-        self._means, self._role, self._version = means, role, version
         self._store, self._hub, self._ids = means.store, means.hub, means.ids
-        self._clock = clock or SystemClock()
-        self.owner: OwnerId = means.ids.owner()
-        self._own: set[ConversationId] | None = set() if own_only else None
-        self._actors = Actors(means, self.owner, self._clock, self._execute)
-        self._watcher: asyncio.Task[None] | None = None
+        self._owner = Owner(
+            means, role=role, version=version, clock=clock or SystemClock(), own_only=own_only
+        )
+
+    @property
+    def owner(self) -> OwnerId:
+        """This process, as leases name it."""
+        return self._owner.id
 
     async def __aenter__(self) -> Self:
-        await self._store.register(self.owner)
-        await self._store.write(
-            owners.enrol,
-            self.owner,
-            host=socket.gethostname(),
-            pid=os.getpid(),
-            role=self._role,
-            version=self._version,
-        )
-        self._watcher = asyncio.create_task(self._watch(), name="watch")
+        await self._owner.__aenter__()
         return self
 
     async def __aexit__(
@@ -126,41 +114,7 @@ class Engine:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._actors.drain()
-        assert self._watcher is not None
-        self._watcher.cancel()
-        await asyncio.wait([self._watcher])
-        with suppress(StoreError):
-            await self._store.write(owners.sign_off, self.owner)
-
-    async def _watch(self) -> None:
-        """See what changes in the store, whoever changed it, and start actors on work."""
-        async for topics in self._store.changes():
-            if topics is None:
-                self._hub.publish_to_all(CHANGED)
-                await self._scan()
-                continue
-            for topic in topics:
-                conversation = ConversationId(topic)
-                self._hub.publish(conversation, CHANGED)
-                if self._mine(conversation):
-                    self._actors.kick(conversation)
-
-    async def _scan(self) -> None:
-        try:
-            due = await self._store.read(work.due_work, me=self.owner)
-        except StoreError as error:
-            log.warning("scan_failed", error=str(error))
-            return
-        for conversation, due_at in due.items():
-            if self._mine(conversation):
-                self._actors.kick_at(conversation, due_at)
-
-    def _mine(self, conversation: ConversationId) -> bool:
-        return self._own is None or conversation in self._own
-
-    async def _execute(self, lease: Lease, item: InboxItem) -> None:
-        await self._store.write(inbox.cancel, item.id, note="there is no such command yet")
+        await self._owner.__aexit__(exc_type, exc, traceback)
 
     # What fronts ask for
 
@@ -205,6 +159,9 @@ class Engine:
         )
         if isinstance(target, str):
             target = await self.resolve(target)
+        return await self._accept(item, target)
+
+    async def _accept(self, item: Input, target: Route | ConversationId) -> Accepted:
         accepted = await self._store.write(
             inbox.accept,
             item,
@@ -212,10 +169,8 @@ class Engine:
             new_conversation=self._ids.conversation(),
             session_ids=session_id,
         )
-        if self._own is not None:
-            self._own.add(accepted.conversation_id)
         if accepted.outcome is None:
-            self._actors.kick(accepted.conversation_id)
+            self._owner.kick(accepted.conversation_id)
         return accepted
 
     def follow(self, conversation: ConversationId, *, after: int) -> AsyncIterator[Event]:
@@ -239,6 +194,62 @@ class Engine:
 
     async def unfinished_turn(self, conversation: ConversationId) -> Turn | None:
         return await self._store.read(stops.unfinished_turn, conversation)
+
+    async def start_afresh(self, route: Route, *, reason: str = reasons.RESET) -> ConversationId:
+        """
+        Move a route to a new conversation; the one that it leaves is ended in its own line.
+
+        Its running turn is asked to stop, and what waited there for this route is cancelled.
+        """
+        new = self._ids.conversation()
+        old = await self._store.write(
+            resets.start_afresh,
+            route,
+            item=self._ids.inbox(),
+            new_conversation=new,
+            session_ids=session_id,
+            reason=reason,
+        )
+        if old is not None:
+            self._owner.kick(old)
+        return new
+
+    async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
+        """
+        File a rewind: the context goes back to right after entry ``to``; the log keeps everything.
+
+        It is carried out in the conversation's line; ``follow_input`` tells when.
+        """
+        return await self._accept(
+            Input(
+                id=self._ids.inbox(),
+                kind=InboxKind.COMMAND,
+                text=REWIND,
+                payload=json.dumps({"to": to}),
+                double_text=DoubleText.QUEUE,
+            ),
+            conversation,
+        )
+
+    async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
+        """The questions that wait for a person's word."""
+        return await self._store.read(approvals.open_approvals, conversation)
+
+    async def answer(
+        self, approval: ApprovalId, *, yes: bool, by: str | None = None, note: str | None = None
+    ) -> Approval:
+        """
+        Answer a question; the first answer counts.
+
+        :raises NotFound: if there is no such question
+        :raises WrongMove: if it was answered or has expired
+        """
+        state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
+        answered = await self._store.write(
+            approvals.answer, approval, state, answered_by=by, note=note
+        )
+        self._owner.kick(answered.conversation_id)
+        return answered
 
     async def queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
         """The inputs that wait, in order."""

@@ -14,15 +14,15 @@ from clew.agent.failures import ELSEWHERE, PASSING, Failure, FailureKind, classi
 from clew.agent.loop import Answer, OutOfSteps, Suspended
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
+from clew.core.ids import session_id
 from clew.core.journal import CallStatus
 from clew.core.turn import MAX_RESUMES, Outcome, Stop
 from clew.engine.answers import answer_text
-from clew.engine.hub import CHANGED
 from clew.engine.journal import Journal, batch_results
 from clew.engine.leases import renewing
 from clew.engine.turn_log import NOTICE, TurnLog
 from clew.errors import ClewError, LeaseLost
-from clew.store.transactions import entries, leases, stops, turns
+from clew.store.transactions import entries, leases, rewinds, stops, turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,7 @@ class TurnWork:
             await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 await _ended(work)
-                await self._stopped()
+                await self._stopped(watch.result())
                 return
         finally:
             await _ended(watch)
@@ -235,14 +235,30 @@ class TurnWork:
         ]
         await self._finish(Outcome.FAILED, drafts, error=text, code=code)
 
-    async def _stopped(self) -> None:
-        """A person, or whoever speaks for one, ended the turn: what was said stays."""
-        drafts = await self._open_calls_closed(CallStatus.CANCELLED, "the person stopped it")
+    async def _stopped(self, stop: Stop) -> None:
+        """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
+        drafts = await self._open_calls_closed(CallStatus.CANCELLED, _WHY[stop])
         if not drafts and self._log.shown.strip():
             partial = messages.interrupted(self._log.shown)
             drafts = [messages.to_draft(self._means.ids.entry(), partial)]
-        drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, "stopped by the user"))
-        await self._finish(Outcome.CANCELLED, drafts)
+        drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
+        if stop is Stop.ROLLBACK:
+            await self._roll_back(drafts)
+        else:
+            await self._finish(Outcome.CANCELLED, drafts)
+
+    async def _roll_back(self, drafts: Sequence[Draft]) -> None:
+        done = await self._log.in_head(
+            lambda session: self._means.store.write(
+                rewinds.roll_back,
+                self._begun.lease,
+                session,
+                self._turn,
+                drafts=drafts,
+                session_ids=session_id,
+            )
+        )
+        self._tell_closed(done)
 
     async def _open_calls_closed(self, status: CallStatus, why: str) -> list[Draft]:
         """Each call of an open batch gets a result, so that the context can be sent again."""
@@ -276,8 +292,19 @@ class TurnWork:
                 step=step,
             )
         )
-        self._means.hub.publish(self._turn.conversation_id, CHANGED)
+        self._tell_closed(done)
+
+    def _tell_closed(self, done: Turn) -> None:
         self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))
+
+
+_WHY = {
+    Stop.STOP: "stopped by the user",
+    Stop.INTERRUPT: "interrupted by a new message",
+    Stop.ROLLBACK: "taken back for a new message",
+    Stop.DELETE: "the conversation was deleted",
+    Stop.CANCEL: "the caller went away",
+}
 
 
 class _GaveUp(Exception):
@@ -287,7 +314,9 @@ class _GaveUp(Exception):
 
 
 async def _ended(task: asyncio.Task[object]) -> None:
-    """Cancel a task and wait until it has ended."""
+    """Cancel a task and wait until it has ended; its outcome is retrieved."""
     if not task.done():
         task.cancel()
         await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()

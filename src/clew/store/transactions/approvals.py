@@ -13,7 +13,7 @@ from clew.store.transactions.leases import hold
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from clew.core.ids import ApprovalId, ConversationId
+    from clew.core.ids import ApprovalId, ConversationId, TurnId
     from clew.core.journal import CallKey
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -136,9 +136,35 @@ def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
     return [rows.approval(row) for row in found]
 
 
-def expired_approvals(t: Tx) -> list[Approval]:
-    """The unanswered questions whose time is over."""
-    found = t.all(
-        f"{rows.APPROVAL} WHERE state = 'open' AND expires_at <= $1 ORDER BY expires_at", t.now
+def deny_open(t: Tx, turn: TurnId, *, note: str) -> int:
+    """Answer "no" to every open question of a turn; how many there were."""
+    return t.run(
+        """
+        UPDATE approval SET state = 'denied', answered_at = $2, note = $3
+        WHERE turn_id = $1 AND state = 'open'
+        """,
+        turn,
+        t.now,
+        note,
     )
-    return [rows.approval(row) for row in found]
+
+
+def any_expired(t: Tx) -> bool:
+    """Whether there is an unanswered question whose time is over."""
+    row = t.one("SELECT 1 FROM approval WHERE state = 'open' AND expires_at <= $1 LIMIT 1", t.now)
+    return row is not None
+
+
+def expire(t: Tx) -> list[ConversationId]:
+    """End the unanswered questions whose time is over; the conversations that may go on."""
+    found = t.all(
+        """
+        UPDATE approval SET state = 'expired', answered_at = $1
+        WHERE state = 'open' AND expires_at <= $1 RETURNING conversation_id
+        """,
+        t.now,
+    )
+    conversations = sorted({row[0] for row in found})
+    for conversation in conversations:
+        t.wake(conversation)
+    return conversations

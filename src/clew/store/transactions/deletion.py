@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString
 
+from clew.store import search
 from clew.store.transactions.entries import last_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
 
@@ -12,9 +13,11 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _DAY = 24 * 3600 * 1000
+#: Entries in a slice: taking one out of the search index costs more than its row.
+_ENTRIES = 50
 
 # In the order in which rows may go: whoever points at a row goes before it.
-_SLICES: tuple[LiteralString, ...] = (
+_BEFORE_ENTRIES: tuple[LiteralString, ...] = (
     """
     DELETE FROM delivery_chunk WHERE (delivery_id, position) IN (
         SELECT k.delivery_id, k.position
@@ -41,7 +44,8 @@ _SLICES: tuple[LiteralString, ...] = (
     """,
     "DELETE FROM usage WHERE id IN (SELECT id FROM usage WHERE conversation_id = $1 LIMIT $2)",
     "DELETE FROM inbox WHERE n IN (SELECT n FROM inbox WHERE conversation_id = $1 LIMIT $2)",
-    "DELETE FROM entry WHERE n IN (SELECT n FROM entry WHERE conversation_id = $1 LIMIT $2)",
+)
+_AFTER_ENTRIES: tuple[LiteralString, ...] = (
     "DELETE FROM turn WHERE id IN (SELECT id FROM turn WHERE conversation_id = $1 LIMIT $2)",
     """
     DELETE FROM base_item WHERE (session_id, position) IN (
@@ -165,8 +169,20 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
     Remove at most ``rows`` rows of a conversation that was marked; ``False`` when nothing is left.
 
     :raises ConstraintViolated: if it was not marked
+    :raises SearchNotReady: if the search index turns out to be damaged; repeat it after ``rebuild``
     """
-    return any(t.run(sql, conversation, rows) for sql in _SLICES)
+    return (
+        any(t.run(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
+        or _delete_entries(t, conversation, min(rows, _ENTRIES))
+        or any(t.run(sql, conversation, rows) for sql in _AFTER_ENTRIES)
+    )
+
+
+def _delete_entries(t: Tx, conversation: ConversationId, most: int) -> bool:
+    numbers = search.forget(t, conversation, limit=most)
+    for n in numbers:
+        t.run("DELETE FROM entry WHERE n = $1", n)
+    return bool(numbers)
 
 
 def half_deleted(t: Tx) -> list[ConversationId]:

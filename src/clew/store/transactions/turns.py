@@ -16,6 +16,7 @@ from clew.core.session import Head
 from clew.core.turn import MOVES, Outcome, Turn, TurnState
 from clew.errors import StoreError
 from clew.store.transactions import leases
+from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
 from clew.store.transactions.deliveries import add_deliveries
 from clew.store.transactions.entries import append
@@ -70,18 +71,18 @@ def begin(
     :raises LeaseHeld: while another living owner holds the lease
     """
     acquired = leases.acquire(t, conversation, owner=owner, duration=duration)
-    begun = _unfinished(t, acquired)
-    if begun is None:
+    unfinished = unfinished_turn(t, conversation)
+    if unfinished is not None:
+        begun = _go_on(t, acquired, unfinished)
+    else:
         begun = _next(t, acquired.lease, turn, compose, session_ids)
     if begun is None:
         leases.release(t, acquired.lease)
     return begun
 
 
-def _unfinished(t: Tx, acquired: leases.Acquired) -> Begun | None:
-    turn = unfinished_turn(t, acquired.lease.conversation_id)
-    if turn is None:
-        return None
+def _go_on(t: Tx, acquired: leases.Acquired, turn: Turn) -> Begun | None:
+    # A turn that still waits keeps its place: nothing else is begun, also no command.
     if turn.state is TurnState.WAITING:
         if not _may_go_on(t, turn):
             return None
@@ -92,11 +93,15 @@ def _unfinished(t: Tx, acquired: leases.Acquired) -> Begun | None:
 
 
 def _may_go_on(t: Tx, turn: Turn) -> bool:
+    """Whether a waiting turn has what it waits for: every answer, a stop, or the person's word."""
     if turn.stop is not None:
+        return True
+    if steering(line(t, turn.conversation_id), from_millis(t.now)):
+        deny_open(t, turn.id, note="the user wrote instead")
         return True
     row = t.one("SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
     assert row is not None
-    return row[0] == 0 or bool(steering(line(t, turn.conversation_id), from_millis(t.now)))
+    return row[0] == 0
 
 
 def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
@@ -255,10 +260,15 @@ def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:
     """
     Only approvals are open: the turn waits for them, and the lease is let go.
 
+    Repeating it while the turn waits changes nothing and returns it.
+
     :raises LeaseLost: if the lease is not held any more
     """
+    found = get_turn(t, turn)
+    if found.state is TurnState.WAITING:
+        return found
     leases.hold(t, lease)
-    set_state(t, get_turn(t, turn), TurnState.WAITING)
+    set_state(t, found, TurnState.WAITING)
     leases.release(t, lease)
     return get_turn(t, turn)
 
@@ -281,6 +291,7 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
     step: Step | None = None,
+    release: bool = True,
 ) -> Turn:
     """
     Store the turn's last entries, its outcome and its deliveries, and let the lease go.
@@ -299,8 +310,10 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     if step is not None:
         _count_step(t, session, turn, step)
     _close(t, turn, outcome, error, error_code)
+    deny_open(t, turn, note="the turn has ended")
     add_deliveries(t, lease, turn, deliveries, seq=entries[-1].seq if entries else None)
-    leases.release(t, lease)
+    if release:
+        leases.release(t, lease)
     return get_turn(t, turn)
 
 

@@ -1,0 +1,94 @@
+"""
+The OpenAI client without its walk over every message of every request.
+
+The official client compares each message, part and tool with their declared types, to rename keys
+and to encode dates and files: 0.12 ms per message, 48 ms of every step at 400. Pydantic AI hands
+over plain JSON, in which it finds nothing to do. The long lists pass it by here; all else is left
+to the official client, so an argument that a later version adds cannot be lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from openai import AsyncOpenAI
+from openai.resources.chat import AsyncChat
+from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
+
+if TYPE_CHECKING:
+    from openai._models import FinalRequestOptions
+
+    # The SDK shows its cached properties to type checkers as these, so what overrides them has to.
+    cached_property = property
+else:
+    from functools import cached_property
+
+__all__ = ["OpenAIClient"]
+
+
+class OpenAIClient(AsyncOpenAI):
+    """
+    An :class:`openai.AsyncOpenAI` whose requests cost little more when a conversation is long.
+
+    It takes the same arguments, sends the same requests and gives the same answers. Only
+    ``chat.completions.create`` and ``responses.create`` differ, and only for lists of plain
+    dictionaries: what is in them must be JSON, or :class:`TypeError` is raised.
+    """
+
+    @cached_property
+    def chat(self) -> AsyncChat:
+        return _Chat(self)
+
+    @cached_property
+    def responses(self) -> AsyncResponses:
+        return _Responses(self)
+
+    async def _prepare_options(self, options: FinalRequestOptions) -> FinalRequestOptions:
+        # Runs once per attempt, on a copy of the options, after the transform.
+        if isinstance(options.json_data, dict):
+            body = cast("dict[str, object]", options.json_data)
+            options.json_data = {key: _shown(value) for key, value in body.items()}
+        return await super()._prepare_options(options)
+
+
+class _Chat(AsyncChat):
+    @cached_property
+    def completions(self) -> AsyncCompletions:
+        return _Completions(self._client)
+
+
+class _Completions(AsyncCompletions):
+    async def create(self, **arguments: Any) -> Any:
+        create: Any = super().create
+        return await create(**_hide(arguments, "messages", "tools"))
+
+
+class _Responses(AsyncResponses):
+    async def create(self, **arguments: Any) -> Any:
+        create: Any = super().create
+        return await create(**_hide(arguments, "input", "tools"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """A value that the transform lets pass, because it is of no type that it knows."""
+
+    value: object
+
+
+def _hide(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
+    hidden = {name: _Hidden(arguments[name]) for name in names if _is_plain(arguments.get(name))}
+    return {**arguments, **hidden}
+
+
+def _is_plain(value: object) -> bool:
+    """Whether a value is a list of dictionaries; models of the SDK may stand in for these."""
+    return isinstance(value, list) and all(
+        isinstance(item, dict) for item in cast("list[object]", value)
+    )
+
+
+def _shown(value: object) -> object:
+    return value.value if isinstance(value, _Hidden) else value

@@ -1,0 +1,135 @@
+"""A process in the store: it proves that it lives, sees what changes, works on what is due."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING, Self
+
+import structlog
+
+from clew.core.ids import ConversationId
+from clew.engine.actors import Actors
+from clew.engine.commands import execute
+from clew.engine.hub import CHANGED
+from clew.errors import StoreError
+from clew.store import search
+from clew.store.transactions import approvals, owners, work
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from types import TracebackType
+
+    from clew.clock import Clock
+    from clew.core.ids import OwnerId
+    from clew.core.inbox import InboxItem
+    from clew.core.lease import Lease
+    from clew.engine.turns import Means
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between looks for work that nobody announced: turns of dead owners, overdue questions.
+BEAT = 1.0
+#: Slices of the search index that one beat may write.
+_SLICES = 4
+
+
+class Owner:
+    """
+    Inside ``async with`` this process is an owner; leaving it lets running turns go for the next.
+
+    With ``own_only`` it works only on conversations that were adopted.
+    """
+
+    def __init__(
+        self, means: Means, *, role: str, version: str, clock: Clock, own_only: bool
+    ) -> None:
+        self._means, self._store, self._hub = means, means.store, means.hub
+        self._role, self._version = role, version
+        self.id: OwnerId = means.ids.owner()
+        self._own: set[ConversationId] | None = set() if own_only else None
+        self._actors = Actors(means, self.id, clock, self._execute)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def __aenter__(self) -> Self:
+        await self._store.register(self.id)
+        await self._store.write(
+            owners.enrol,
+            self.id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            role=self._role,
+            version=self._version,
+        )
+        for loop in (self._watch, self._beat):
+            self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._actors.drain()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.wait(self._tasks)
+        with suppress(StoreError):
+            await self._store.write(owners.sign_off, self.id)
+
+    def kick(self, conversation: ConversationId) -> None:
+        """Something was stored for this conversation here: work on it at once."""
+        if self._own is not None:
+            self._own.add(conversation)
+        self._actors.kick(conversation)
+
+    async def _execute(self, lease: Lease, item: InboxItem) -> None:
+        await execute(self._store, lease, item)
+
+    async def _watch(self) -> None:
+        """See what changes in the store, whoever changed it, and start actors on work."""
+        async for topics in self._store.changes():
+            if topics is None:
+                self._hub.publish_to_all(CHANGED)
+                await self._scan()
+                continue
+            for topic in topics:
+                conversation = ConversationId(topic)
+                self._hub.publish(conversation, CHANGED)
+                if self._mine(conversation):
+                    self._actors.kick(conversation)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT)
+            await self._scan()
+            if await self._store.read(approvals.any_expired):
+                await self._store.write(approvals.expire)
+            for _ in range(_SLICES):
+                if not await self._store.read(search.is_behind):
+                    break
+                await self._store.write(search.index_slice)
+
+    async def _scan(self) -> None:
+        due = await self._store.read(work.due_work, me=self.id)
+        for conversation, due_at in due.items():
+            if self._mine(conversation):
+                self._actors.kick_at(conversation, due_at)
+
+    def _mine(self, conversation: ConversationId) -> bool:
+        return self._own is None or conversation in self._own
+
+
+async def _kept(loop: Callable[[], Awaitable[None]]) -> None:
+    """Run a loop for as long as this owner lives: one that fails is begun again."""
+    while True:
+        try:
+            await loop()
+        except StoreError as error:
+            log.warning("store_failed", task=loop.__name__, error=str(error))
+        except Exception:
+            log.exception("task_failed", task=loop.__name__)
+        await asyncio.sleep(BEAT)

@@ -1,0 +1,93 @@
+"""Starting afresh: the route moves to a new conversation, the old one is ended in its own line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clew.core.double_text import DoubleText
+from clew.core.inbox import InboxKind, InboxOutcome
+from clew.core.scope import scope_of
+from clew.core.turn import Stop
+from clew.store.transactions.conversations import move_route, open_conversation
+from clew.store.transactions.inbox import executed
+from clew.store.transactions.sessions import end_head
+from clew.store.transactions.stops import request_stop, unfinished_turn
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, InboxId, SessionIds
+    from clew.core.inbox import InboxItem
+    from clew.core.lease import Lease
+    from clew.core.route import Route
+    from clew.core.session import Session
+    from clew.store.contract import Tx
+
+END = "end"
+
+
+def start_afresh(
+    t: Tx,
+    route: Route,
+    *,
+    item: InboxId,
+    new_conversation: ConversationId,
+    session_ids: SessionIds,
+    reason: str,
+) -> ConversationId | None:
+    """
+    Move a route to a new conversation, and file the end of the one that it leaves; that one's id.
+
+    The old conversation's running turn is asked to stop, what waited there for this route is
+    cancelled, and its head ends when whoever holds its lease comes to the filed item. Repeating it
+    with the same ``new_conversation`` changes nothing.
+    """
+    open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
+    old = move_route(t, route.key, new_conversation)
+    if old is None or old == new_conversation:
+        return None
+    t.run(
+        """
+        UPDATE inbox SET outcome = $3, note = 'a new conversation was started', resolved_at = $4
+        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL
+        """,
+        old,
+        route.key,
+        InboxOutcome.CANCELLED.value,
+        t.now,
+    )
+    if turn := unfinished_turn(t, old):
+        request_stop(t, turn.id, Stop.INTERRUPT)
+    _file(t, old, route.key, item, reason)
+    t.wake(old)
+    return old
+
+
+def _file(t: Tx, conversation: ConversationId, route: str, item: InboxId, reason: str) -> None:
+    t.run(
+        """
+        INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
+                           received_at,
+                           due_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+        """,
+        item,
+        conversation,
+        route,
+        InboxKind.COMMAND.value,
+        END,
+        json.dumps({"reason": reason}),
+        DoubleText.QUEUE.value,
+        t.now,
+    )
+
+
+def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
+    """
+    End the head for the reason that was filed, and record that it was done, in one commit.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    reason: str = json.loads(item.payload)["reason"]
+    session = end_head(t, lease, reason)
+    executed(t, item.id, note=reason)
+    return session

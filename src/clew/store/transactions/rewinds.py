@@ -1,0 +1,106 @@
+"""Rewinds: the context goes back to an earlier point; the log keeps everything."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clew.core import session as reasons
+from clew.core.session import Head, Session
+from clew.core.turn import Outcome
+from clew.errors import UsageError
+from clew.store.transactions import leases
+from clew.store.transactions.context import base_at
+from clew.store.transactions.sessions import get_head, rotate
+from clew.store.transactions.turns import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.entry import Draft
+    from clew.core.ids import ConversationId, SessionId, SessionIds
+    from clew.core.lease import Lease
+    from clew.core.turn import Turn
+    from clew.store.contract import Tx
+
+
+def boundary_before(t: Tx, conversation: ConversationId, seq: int) -> int:
+    """The last seq up to ``seq`` at which no tool call is unanswered; 0 is the beginning."""
+    found = t.all(
+        """
+        SELECT seq, calls, answers FROM entry
+        WHERE conversation_id = $1 AND seq <= $2 AND (calls <> '[]' OR answers <> '[]')
+        ORDER BY seq DESC
+        """,
+        conversation,
+        seq,
+    )
+    answered: set[str] = set()
+    for asked, calls, answers in found:
+        answered.update(json.loads(answers))
+        asked_for = json.loads(calls)
+        if asked_for:
+            # The newest batch decides: one before it could not be open.
+            return seq if answered.issuperset(asked_for) else asked - 1
+    return seq
+
+
+def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: SessionIds) -> Session:
+    """
+    Make the context what it was right after entry ``to``, moved back to the last boundary.
+
+    Repeating it with the same ``operation`` returns the same session.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises UsageError: if the log has no such entry
+    """
+    last_seq = leases.hold(t, lease)
+    if not 0 <= to <= last_seq:
+        raise UsageError(f"there is no entry {to}: the conversation has entries 1 to {last_seq}")
+    head = get_head(t, lease.conversation_id)
+    return rotate(
+        t,
+        lease,
+        operation=operation,
+        expected=Head(session=head.id, last_seq=last_seq),
+        base=base_at(t, lease.conversation_id, boundary_before(t, lease.conversation_id, to)),
+        reason=reasons.REWIND,
+        session_ids=session_ids,
+    )
+
+
+def roll_back(
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: Turn,
+    *,
+    drafts: Sequence[Draft],
+    session_ids: SessionIds,
+) -> Turn:
+    """
+    End a turn as cancelled and take it out of the context, in one commit; its unsent deliveries are
+    dropped.
+
+    Repeating it changes nothing.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    done = finish(t, lease, session, turn.id, Outcome.CANCELLED, drafts=drafts, release=False)
+    t.run(
+        """
+        UPDATE delivery SET state = 'failed', error = 'rolled back', updated_at = $2
+        WHERE turn_id = $1 AND state = 'pending'
+        """,
+        turn.id,
+        t.now,
+    )
+    rewind(
+        t,
+        lease,
+        to=turn.first_seq - 1,
+        operation=f"{turn.id}:rollback",
+        session_ids=session_ids,
+    )
+    leases.release(t, lease)
+    return done
