@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,8 @@ from clew.errors import LeaseHeld, NotFound, SettingsError, StoreFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
 
 raised: list[BaseException] = []
 
@@ -83,6 +87,11 @@ def test_a_bug_is_not_hidden() -> None:
     raised.append(ExceptionGroup("tasks", [StoreFull("x"), ZeroDivisionError()]))
     with pytest.raises(ExceptionGroup):
         entry.run(["fail"])
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == commands.VERSION
 
 
 def test_a_command_may_choose_its_exit_code() -> None:
