@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from clew.agent.build import build_agent
+from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model
 from clew.config import ensure_home
@@ -80,7 +81,7 @@ def make_means(settings: Settings, store: Store) -> Means:
         hub=Hub(),
         ids=Ids(lambda: time.time_ns() // 1_000_000),
         loop=Loop(agent, max_steps=settings.agent.max_steps),
-        models=make_models(settings),
+        models=Models(make_models(settings), Patience(), time.monotonic),
         lease=settings.lease.duration,
     )
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import structlog
 
 from clew.agent import messages, results
-from clew.agent.failures import ELSEWHERE, PASSING, Failure, FailureKind, classify
+from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
 from clew.agent.loop import Answer, OutOfSteps, Suspended
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
+    from clew.agent.choice import Models
     from clew.agent.loop import Loop, Result
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
@@ -41,24 +42,6 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
-    """How model failures are met."""
-
-    #: Requests to one model before the next model is asked.
-    attempts: int = 4
-    #: Seconds before the second request; doubled each time, with jitter.
-    first_wait: float = 1.0
-    longest_wait: float = 60.0
-
-    def wait(self, attempt: int, failure: Failure) -> float:
-        """Seconds to wait after attempt number ``attempt``, from 1."""
-        if failure.retry_after is not None:
-            return min(failure.retry_after, self.longest_wait)
-        backoff = self.first_wait * 2 ** (attempt - 1)
-        return min(backoff, self.longest_wait) * random.uniform(0.5, 1.0)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Means:
     """What turns are carried out with; the same for all turns of a process."""
 
@@ -66,10 +49,8 @@ class Means:
     hub: Hub
     ids: Ids
     loop: Loop
-    #: The model, then those that stand in for it.
-    models: Sequence[Model]
+    models: Models
     lease: timedelta = leases.DURATION
-    patience: Patience = field(default_factory=Patience)
 
 
 class TurnWork:
@@ -158,27 +139,33 @@ class TurnWork:
                 await self._fail(text, "max_steps")
 
     async def _asked_until_answered(self) -> Result:
-        for model in self._means.models:
+        """:raises _GaveUp: when no model answered"""
+        models = self._means.models
+        failure: Failure | None = None
+        for number, model in models.in_order():
             result = await self._ask(model)
-            last = model is self._means.models[-1]
             if not isinstance(result, Failure):
+                models.worked(number)
                 return result
-            if last or result.kind not in ELSEWHERE:
-                raise _GaveUp(result)
-        raise AssertionError("there is at least one model")
+            failure = result
+            models.failed(number, failure)
+            if failure.kind not in ELSEWHERE:
+                break
+        assert failure is not None
+        raise _GaveUp(failure)
 
     async def _ask(self, model: Model) -> Result | Failure:
-        patience = self._means.patience
-        for attempt in range(1, patience.attempts + 1):
+        for attempt in itertools.count(1):
             result = await self._try(model)
             if not isinstance(result, Failure):
                 return result
             await self._log.store_attempt(result.text)
             self._log.retract(result.text)
-            if result.kind not in PASSING or attempt == patience.attempts:
+            wait = self._means.models.patience.wait(attempt, result)
+            if wait is None:
                 return result
-            await asyncio.sleep(patience.wait(attempt, result))
-        raise AssertionError("a turn makes at least one attempt")
+            await asyncio.sleep(wait)
+        raise AssertionError("unreachable")
 
     async def _try(self, model: Model) -> Result | Failure:
         journal = Journal(
