@@ -116,8 +116,11 @@ class Batches:
     def _alone(self, job: Job) -> None:
         try:
             self._attempt(job)
-            if self._connection.in_transaction:
+            if job.error is None:
                 self._cursor.execute("COMMIT")
+            else:
+                # A virtual table may keep what the savepoint took back, and spoil the COMMIT.
+                self._roll_back()
             job.end(job.error)
         except apsw.Error as error:
             job.end(translated(error, self._connection))

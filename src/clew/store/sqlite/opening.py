@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,7 +30,10 @@ JOURNAL_LIMIT = 64 * 1024 * 1024
 #: The application id in the header of our files: "Clew".
 SIGNATURE = 0x436C6577
 
-_MAGIC = b"SQLite format 3\0"
+#: Where Linux tells what is mounted.
+MOUNTS = Path("/proc/self/mountinfo")
+
+_creating = threading.Lock()
 _NO_DATABASE = "{} is not a database: move it away, or name another file"
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|davfs|ocfs2|gfs2|vboxsf"
@@ -38,12 +43,11 @@ _NETWORK = re.compile(
 
 def filesystem_of(path: Path) -> str:
     """The type of the file system that holds ``path`` (``ext4``, ``nfs4``, …); empty if unknown."""
-    mounts = Path("/proc/self/mountinfo")
-    if not mounts.exists():
+    if not MOUNTS.exists():
         return ""
     where = path.resolve()
     best, kind = -1, ""
-    for line in mounts.read_text().splitlines():
+    for line in MOUNTS.read_text().splitlines():
         fields, _, source = line.partition(" - ")
         point = Path(re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields.split()[4]))
         # A later mount covers an earlier one at the same place.
@@ -63,13 +67,13 @@ def prepare(
     refuse_old_sqlite(apsw.sqlite_lib_version())
     for place in (path, run_dir):
         _refuse_network(place, filesystem_of(place))
-    _refuse_what_is_no_database(path)
+    if path.exists() and not path.is_file():
+        raise StoreUnusable(f"{path} is not a file: name a file for the store")
     for place in (path, path.parent, run_dir):
         _refuse_read_only(place)
     for folder in (path.parent, run_dir):
         _make_private(folder)
-    # Created by us, since the log and the shared memory take over the mode of the file.
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    _create(path)
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -143,22 +147,20 @@ def _refuse_network(path: Path, kind: str) -> None:
         )
 
 
-def _refuse_what_is_no_database(path: Path) -> None:
-    if path.exists() and not path.is_file():
-        raise StoreUnusable(f"{path} is not a file: name a file for the store")
-    try:
-        head = path.open("rb").read(len(_MAGIC)) if path.exists() else b""
-    except OSError as error:
-        raise StoreUnusable(f"{path} cannot be read ({error.strerror}): check its owner") from error
-    if head not in (b"", _MAGIC):
-        raise StoreUnusable(_NO_DATABASE.format(path))
-
-
 def _make_private(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnusable(f"the folder {folder} cannot be made: {error.strerror}") from error
+
+
+def _create(path: Path) -> None:
+    # By us, since the log and the shared memory take over the mode of the file. Never touched when
+    # it is there: closing any descriptor of it would drop the POSIX locks that SQLite holds on it
+    # for this whole process. The same danger keeps other threads out until ours is closed.
+    with _creating, contextlib.suppress(FileExistsError):
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _refuse_read_only(place: Path) -> None:

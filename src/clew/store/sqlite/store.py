@@ -91,9 +91,9 @@ class SqliteStore(Store):
         await asyncio.to_thread(self._owners.register, owner)
 
     async def check(self) -> None:
+        await asyncio.to_thread(self._check_file)
         await self.write(_touch)  # takes the lock, and commits without a page
         await self.read(_touch)
-        await asyncio.to_thread(self._check_file)
 
     async def aclose(self) -> None:
         await asyncio.to_thread(self._close)

@@ -1,0 +1,173 @@
+"""Who hears of what, within a process and across."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.errors import LeaseHeld
+from clew.store.sqlite import SqliteStore, open_sqlite
+from clew.store.sqlite.changes import Changes
+from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from clew.store.contract import Tx
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
+        await store.write(make_log)
+        yield store
+
+
+def wake(t: Tx, *topics: str) -> None:
+    for topic in topics:
+        t.wake(topic)
+
+
+async def settled(store: SqliteStore) -> AsyncIterator[frozenset[str] | None]:
+    """A listener that has seen all that happened before it."""
+    changes = store.changes()
+    assert await anext(changes) is None
+    # The first look at what others commit may find something, and hides the topics of its time.
+    for n in range(100):
+        await store.write(wake, f"settled-{n}")
+        news = await anext(changes)
+        while news is not None and f"settled-{n}" not in news:
+            news = await anext(changes)
+        if news is not None:
+            break
+    return changes
+
+
+async def test_the_first_item_stands_for_anything(store: SqliteStore) -> None:
+    assert await anext(store.changes()) is None
+
+
+async def test_topics_are_told_after_the_commit(store: SqliteStore) -> None:
+    changes = await settled(store)
+    await store.write(append, "x")
+    assert await anext(changes) == {"a"}
+    assert await store.read(items) == ["x"]
+
+
+async def test_topics_are_merged_while_nobody_asks_and_none_is_lost(store: SqliteStore) -> None:
+    changes = await settled(store)
+    for n in range(300):
+        await store.write(wake, f"{n}", "common")
+    heard: set[str] = set()
+    steps = 0
+    while len(heard) < 301:
+        news = await anext(changes)
+        assert news is not None
+        heard |= news
+        steps += 1
+    assert steps < 300
+
+
+async def test_each_listener_hears_for_itself(store: SqliteStore) -> None:
+    first, second = await settled(store), store.changes()
+    assert await anext(second) is None
+    await store.write(wake, "a")
+    assert await anext(first) == {"a"}
+    await store.write(wake, "b")
+    assert await anext(first) == {"b"}
+    assert await anext(second) == {"a", "b"}
+
+
+async def test_a_job_that_failed_wakes_nobody(store: SqliteStore) -> None:
+    def fail(t: Tx) -> None:
+        t.wake("never")
+        raise LeaseHeld("c", holder="o")
+
+    changes = await settled(store)
+    with pytest.raises(LeaseHeld):
+        await store.write(fail)
+    await store.write(wake, "later")
+    assert await anext(changes) == {"later"}
+
+
+async def test_our_own_commits_are_not_taken_for_those_of_others(store: SqliteStore) -> None:
+    changes = await settled(store)
+    for n in range(20):
+        await store.write(append, f"{n}")
+        assert await anext(changes) == {"a"}
+        # Longer than a look at others takes to come round.
+        await asyncio.sleep(0.06 if n % 5 == 0 else 0)
+
+
+async def test_the_commit_of_another_process_is_noticed(store: SqliteStore, tmp_path: Path) -> None:
+    changes = await settled(store)
+    with child("write", tmp_path, "x", 1, 1) as process:
+        line_of(process)
+        assert await anext(changes) is None
+        assert await store.read(items) == ["x-0-0"]
+
+
+async def test_another_process_is_noticed_also_while_we_write(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    changes = await settled(store)
+    with child("write", tmp_path, "x", 1, 1):
+        n = 0
+        while await anext(changes) is not None:
+            await store.write(append, f"own-{n}")
+            n += 1
+            await store.write(wake, "go on")
+
+
+async def test_nothing_of_another_process_is_missed(store: SqliteStore, tmp_path: Path) -> None:
+    """After the last item nothing is hidden: who reads at each item ends up with everything."""
+    changes = store.changes()
+    seen: list[str] = []
+    with child("write", tmp_path, "x", 2, 50):
+        async for _ in changes:
+            seen = await store.read(items)
+            if len(seen) == 100:
+                break
+    assert len(set(seen)) == 100
+
+
+async def test_two_stores_of_one_process_notice_each_other(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as other:
+        changes = await settled(other)
+        await store.write(append, "x")
+        assert await anext(changes) is None
+
+
+async def test_listeners_end_with_the_store(tmp_path: Path) -> None:
+    store = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
+
+    async def listen() -> list[frozenset[str] | None]:
+        return [news async for news in store.changes()]
+
+    async with asyncio.TaskGroup() as tasks:
+        listening = [tasks.create_task(listen()) for _ in range(3)]
+        await asyncio.sleep(0)
+        await store.aclose()
+    assert all(set(task.result()) <= {None} for task in listening)
+    assert [news async for news in store.changes()] == []
+
+
+async def test_a_cancelled_listener_is_forgotten() -> None:
+    changes = Changes(on_listen=lambda: None)
+
+    async def listen() -> None:
+        async for _ in changes.listen():
+            pass
+
+    task = asyncio.create_task(listen())
+    await asyncio.sleep(0)
+    assert changes.wanted
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not changes.wanted

@@ -1,0 +1,253 @@
+"""Every reason not to open a store, told before anything is written."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from clew.errors import StoreDamaged, StoreUnavailable, StoreUnusable
+from clew.store.sqlite import filesystem_of, open_sqlite
+from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.opening import connect, open_writer, prepare, refuse_old_sqlite
+from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clew.store.sqlite import SqliteStore
+
+
+async def open_in(folder: Path) -> SqliteStore:
+    return await open_sqlite(folder / "clew.db", run_dir=folder / "run")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+async def refused(folder: Path) -> str:
+    """Why opening fails; checks that it left everything as it was."""
+    before = contents(folder)
+    with pytest.raises(StoreUnusable) as refusal:
+        await open_in(folder)
+    assert contents(folder) == before
+    return str(refusal.value)
+
+
+async def test_a_new_store_is_private(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    async with await open_in(home) as store:
+        await store.write(make_log)
+        files = [home / name for name in ("clew.db", "clew.db-wal", "clew.db-shm")]
+        assert [file.stat().st_mode & 0o777 for file in files] == [0o600] * 3
+        assert home.stat().st_mode & 0o777 == 0o700
+        assert (home / "run").stat().st_mode & 0o777 == 0o700
+
+
+async def test_a_store_is_there_again_after_closing(tmp_path: Path) -> None:
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+        await store.write(append, "x")
+    async with await open_in(tmp_path) as store:
+        assert await store.read(items) == ["x"]
+
+
+async def test_a_relative_path_survives_a_change_of_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with await open_in(Path("home")) as store:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        await store.write(make_log)
+        await store.register("own_1")
+        assert await store.read(items) == []
+        await store.check()
+
+
+async def test_connections_are_set_up_for_safety(tmp_path: Path) -> None:
+    async with await open_in(tmp_path):
+        for reader in (True, False):
+            connection = connect(tmp_path / "clew.db", reader=reader)
+            settings = {
+                name: rows_of(connection, f"PRAGMA {name}")[0][0]
+                for name in ("journal_mode", "synchronous", "foreign_keys", "query_only")
+            }
+            assert settings == {
+                "journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "query_only": reader,
+            }  # fmt: skip
+            connection.close()
+
+
+async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "clew.db").write_text("my diary\n" * 100)
+    assert "is not a database" in await refused(tmp_path)
+
+
+async def test_a_file_that_only_begins_like_a_database_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "clew.db").write_bytes(b"SQLite format 3\0" + b"?" * 5000)
+    assert "is not a database" in await refused(tmp_path)
+
+
+async def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "clew.db").mkdir()
+    assert "is not a file" in await refused(tmp_path)
+
+
+async def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "clew.db")
+    other.execute("CREATE TABLE bookmarks (url TEXT)")
+    other.close()
+    assert "belongs to another program" in await refused(tmp_path)
+
+
+async def test_a_copy_that_is_not_in_wal_mode_opens(tmp_path: Path) -> None:
+    async with await open_in(tmp_path / "one") as store:
+        await store.write(make_log)
+        await store.write(append, "x")
+    (tmp_path / "two").mkdir()
+    connection = apsw.Connection(str(tmp_path / "one" / "clew.db"))
+    rows_of(connection, "VACUUM INTO ?1", str(tmp_path / "two" / "clew.db"))
+    connection.close()
+    async with await open_in(tmp_path / "two") as store:
+        assert await store.read(items) == ["x"]
+
+
+async def test_a_damaged_database_is_called_damaged(tmp_path: Path) -> None:
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+        for n in range(20):
+            await store.write(append, f"{n}", size=4000)
+    path = tmp_path / "clew.db"
+    raw = bytearray(path.read_bytes())
+    for page in range(1, len(raw) // 4096):
+        raw[page * 4096 : page * 4096 + 100] = b"\xff" * 100
+    path.write_bytes(raw)
+    async with await open_in(tmp_path) as store:
+        with pytest.raises(StoreDamaged):
+            await store.read(items)
+        with pytest.raises(StoreDamaged):
+            await store.write(append, "x")
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that everybody can enter, which those of pytest are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="becomes nobody")
+@pytest.mark.parametrize(
+    ("name", "mode"), [("", 0o555), ("clew.db", 0o444), ("run", 0o555), ("clew.db", 0o000)]
+)
+async def test_what_cannot_be_written_is_named(public: Path, name: str, mode: int) -> None:
+    home = public / "home"
+    async with await open_in(home):
+        pass
+    for path in (home, home / "clew.db", home / "run"):
+        path.chmod(0o777)
+    (home / name).chmod(mode)
+    before = contents(home)
+    with child("open_as_nobody", home) as process:
+        message = line_of(process)
+    assert str(home / name) in message
+    assert "cannot be" in message
+    assert contents(home) == before
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreUnusable, match="cannot be made"):
+        await open_in(tmp_path / "file" / "home")
+
+
+@pytest.mark.parametrize("kind", ["nfs4", "cifs", "smb3", "9p", "fuse.sshfs"])
+def test_a_network_file_system_is_refused(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(StoreUnusable, match=kind):
+        prepare(
+            tmp_path / "home" / "clew.db",
+            run_dir=tmp_path / "home" / "run",
+            filesystem_of=lambda _path: kind,
+        )
+    assert contents(tmp_path) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_owners_folder_must_be_local_too(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable, match="run"):
+        prepare(
+            tmp_path / "clew.db",
+            run_dir=tmp_path / "run",
+            filesystem_of=lambda path: "nfs" if path.name == "run" else "ext4",
+        )
+
+
+def test_the_file_system_is_found_before_the_file_is_there(tmp_path: Path) -> None:
+    assert filesystem_of(Path("/proc/nothing/here")) == "proc"
+    assert filesystem_of(tmp_path / "not" / "yet") == filesystem_of(tmp_path)
+    assert filesystem_of(tmp_path) != ""
+
+
+def test_a_mount_is_found_by_its_longest_path_and_the_last_on_top(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(
+        "21 1 8:1 / / rw - ext4 /dev/vda rw\n"
+        "22 21 0:5 / /mnt rw shared:1 - nfs4 host:/x rw\n"
+        "23 21 0:6 / /mnt rw shared:1 - xfs /dev/vdb rw\n"
+        "24 21 0:7 / /mnt/with\\040space rw - fuse.sshfs me@host: rw\n"
+    )
+    monkeypatch.setattr("clew.store.sqlite.opening.MOUNTS", mounts)
+    kinds = [filesystem_of(Path(p)) for p in ("/x", "/mnt/x", "/mntx", "/mnt/with space/x")]
+    assert kinds == ["ext4", "xfs", "ext4", "fuse.sshfs"]
+    monkeypatch.setattr("clew.store.sqlite.opening.MOUNTS", tmp_path / "none")
+    assert filesystem_of(Path("/x")) == ""
+
+
+@pytest.mark.parametrize("version", ["3.51.2", "3.40.1"])
+def test_an_old_sqlite_is_refused(version: str) -> None:
+    with pytest.raises(StoreUnusable, match=r"3\.51\.3"):
+        refuse_old_sqlite(version)
+
+
+@pytest.mark.parametrize("version", ["3.51.3", "3.54.1", "4.0.0"])
+def test_a_newer_sqlite_is_taken(version: str) -> None:
+    refuse_old_sqlite(version)
+
+
+@pytest.fixture
+def without_shared_memory() -> Iterator[None]:
+    """SQLite on a disk that cannot share memory among processes."""
+    apsw.set_default_vfs("unix-dotfile")
+    yield
+    apsw.set_default_vfs("unix")
+
+
+@pytest.mark.usefixtures("without_shared_memory")
+async def test_a_disk_without_wal_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable, match="WAL"):
+        await open_in(tmp_path)
+
+
+async def test_a_locked_database_is_unavailable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.store.sqlite.opening.PATIENCE", 0.0)
+    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    other = apsw.Connection(str(tmp_path / "clew.db"))
+    rows_of(other, "BEGIN EXCLUSIVE")
+    with pytest.raises(StoreUnavailable):
+        open_writer(tmp_path / "clew.db")
+    other.close()
+    open_writer(tmp_path / "clew.db").close()

@@ -1,0 +1,233 @@
+"""
+Batches that SQLite rolls back by itself, for every job k of n.
+
+Nothing that is acknowledged is missing, nothing that failed is there, and nobody else pays.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+
+from clew.clock import SystemClock
+from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull
+from clew.store.sqlite.batch import Batches
+from clew.store.sqlite.driver import Cursor, rows_of
+from clew.store.sqlite.handle import Surroundings
+from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.opening import open_writer, prepare
+from clew.store.sqlite.owners import Owners
+from tests.integration.sqlite_jobs import append, child, items, line_of, make_log, numbers, waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from clew.store.contract import Tx
+
+ALL_K_OF_N = [(k, n) for n in range(1, 9) for k in range(1, n + 1)]
+BIG = 1_000_000
+
+
+def begin(cursor: Cursor) -> None:
+    cursor.execute("BEGIN IMMEDIATE")
+
+
+def batches_on(connection: apsw.Connection, folder: Path) -> Batches:
+    batches = Batches(connection, Surroundings(SystemClock(), Owners(folder)), begin)
+    batches.run([waiting(make_log)])
+    return batches
+
+
+def fill_the_disk(t: Tx, item: str) -> None:
+    append(t, item, size=BIG)
+
+
+def swallow_the_error(t: Tx, item: str) -> None:
+    """A job that should let the error pass, and instead goes on."""
+    try:
+        append(t, item, size=BIG)
+    except StoreError:
+        append(t, item)
+
+
+def fail_after_the_error(t: Tx, item: str) -> None:
+    try:
+        append(t, item, size=BIG)
+    except StoreError:
+        raise LeaseHeld("c", holder="o") from None
+
+
+def check_outcomes(batches: Batches, jobs: list[Job]) -> None:
+    """What is acknowledged is stored, once, in order and without gaps; nothing else is."""
+    assert all(job.final for job in jobs)
+    look = waiting(lambda t: (items(t), numbers(t)))
+    batches.run([look])
+    stored, seqs = look.value
+    acknowledged = [job.args[0] for job in jobs if job.error is None]
+    assert stored == acknowledged
+    assert seqs == list(range(1, len(acknowledged) + 1))
+    assert [job.value for job in jobs if job.error is None] == seqs
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[apsw.Connection]:
+    """A connection to a file that cannot grow by much."""
+    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    connection = open_writer(tmp_path / "clew.db")
+    rows_of(connection, "PRAGMA max_page_count = 40")
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize("filling", [fill_the_disk, swallow_the_error, fail_after_the_error])
+@pytest.mark.parametrize(("k", "n"), ALL_K_OF_N)
+async def test_a_full_disk_at_job_k_of_n_costs_only_that_job(
+    small: apsw.Connection, tmp_path: Path, k: int, n: int, filling: Callable[[Tx, str], None]
+) -> None:
+    batches = batches_on(small, tmp_path)
+    voided: list[int] = []
+    small.set_rollback_hook(lambda: voided.append(1))
+    jobs = [Job(filling if j == k else append, (f"{j}",), {}) for j in range(1, n + 1)]
+    assert batches.run(jobs) == n
+    assert voided, "SQLite kept the transaction: the test shows nothing"
+    assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
+    wanted = LeaseHeld if filling is fail_after_the_error else StoreError
+    assert isinstance(jobs[k - 1].error, wanted)
+    if filling is fill_the_disk:
+        assert isinstance(jobs[k - 1].error, StoreFull)
+    check_outcomes(batches, jobs)
+
+
+@pytest.mark.parametrize(("k", "n"), ALL_K_OF_N)
+async def test_a_refusal_that_rests_on_lost_writes_is_decided_again(
+    small: apsw.Connection, tmp_path: Path, k: int, n: int
+) -> None:
+    """Every job after the first is refused for what the first wrote, until job k voids it all."""
+
+    def only_once(t: Tx, item: str) -> int:
+        if items(t):
+            raise LeaseHeld("c", holder=items(t)[0])
+        return append(t, item)
+
+    batches = batches_on(small, tmp_path)
+    jobs = [Job(only_once, (f"{j}",), {}) for j in range(1, n + 1)]
+    jobs.insert(k, Job(fill_the_disk, ("full",), {}))
+    batches.run(jobs)
+    assert isinstance(jobs[k].error, StoreFull)
+    assert [job.args[0] for job in jobs if job.error is None] == ["1"]
+    check_outcomes(batches, jobs)
+
+
+async def test_a_full_disk_that_spares_the_transaction_costs_only_that_job(
+    small: apsw.Connection, tmp_path: Path
+) -> None:
+    """A statement of several rows is undone alone; then the batch goes on."""
+
+    def fill_with_rows(t: Tx, item: str) -> None:
+        append(t, item)
+        t.run(
+            "WITH RECURSIVE numbers (value) AS "
+            "(SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 10000) "
+            "INSERT INTO log (name, seq, item, body) "
+            "SELECT 'b', value, 'x' || value, zeroblob(1000) FROM numbers"
+        )
+
+    batches = batches_on(small, tmp_path)
+    voided: list[int] = []
+    small.set_rollback_hook(lambda: voided.append(1))
+    jobs = [Job(append, ("1",), {}), Job(fill_with_rows, ("2",), {}), Job(append, ("3",), {})]
+    batches.run(jobs)
+    assert not voided
+    assert isinstance(jobs[1].error, StoreFull)
+    check_outcomes(batches, jobs)
+
+
+class FailingCommits(apsw.VFS):
+    """A disk on which the write-ahead log cannot be written during some commits."""
+
+    def __init__(self, error: type[apsw.Error]) -> None:
+        super().__init__("failing", "")
+        self.error = error
+        self.failing: frozenset[int] = frozenset()
+        self.commit = 0
+
+    def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802 - the name is apsw's
+        return _File(self, name, flags)
+
+    def count(self) -> bool:
+        self.commit += 1
+        return False
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, disk: FailingCommits, name: Any, flags: list[int]) -> None:
+        super().__init__("", name, flags)
+        self.disk = disk
+        self.is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
+
+    def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802 - the name is apsw's
+        if self.is_log and self.disk.commit in self.disk.failing:
+            raise self.disk.error
+        super().xWrite(data, offset)  # pyright: ignore[reportUnknownMemberType]
+
+
+@pytest.fixture(params=[apsw.FullError, apsw.IOError])
+def disk(request: pytest.FixtureRequest) -> Iterator[FailingCommits]:
+    disk = FailingCommits(request.param)
+    yield disk
+    disk.unregister()
+
+
+@pytest.fixture
+def on_failing_disk(disk: FailingCommits, tmp_path: Path) -> Iterator[apsw.Connection]:
+    connection = apsw.Connection(str(tmp_path / "clew.db"), vfs="failing")
+    assert rows_of(connection, "PRAGMA journal_mode = WAL") == [("wal",)]
+    rows_of(connection, "PRAGMA synchronous = FULL")
+    connection.set_commit_hook(disk.count)
+    yield connection
+    connection.close()
+
+
+@pytest.mark.parametrize(("k", "n"), ALL_K_OF_N)
+async def test_a_commit_that_fails_is_repeated_job_by_job(
+    on_failing_disk: apsw.Connection, disk: FailingCommits, tmp_path: Path, k: int, n: int
+) -> None:
+    """The commit of the batch fails, and among those of the single jobs the one of job k."""
+    batches = batches_on(on_failing_disk, tmp_path)
+    disk.commit, disk.failing = 0, frozenset({1, 1 + k})
+    jobs = [Job(append, (f"{j}",), {}) for j in range(1, n + 1)]
+    assert batches.run(jobs) == n
+    assert disk.commit == 1 + n
+    assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
+    assert isinstance(jobs[k - 1].error, StoreError)
+    check_outcomes(batches, jobs)
+
+
+@pytest.mark.parametrize(("k", "n"), ALL_K_OF_N)
+async def test_a_constraint_that_only_the_commit_checks_costs_only_the_guilty(
+    small: apsw.Connection, tmp_path: Path, k: int, n: int
+) -> None:
+    def with_orphan(t: Tx, item: str) -> None:
+        append(t, item)
+        t.run("INSERT INTO promise VALUES ('nobody')")
+
+    batches = batches_on(small, tmp_path)
+    promise: Any = "CREATE TABLE promise (p REFERENCES counter DEFERRABLE INITIALLY DEFERRED)"
+    batches.run([waiting(lambda t: t.run(promise))])
+    jobs = [Job(with_orphan if j == k else append, (f"{j}",), {}) for j in range(1, n + 1)]
+    batches.run(jobs)
+    assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
+    assert isinstance(jobs[k - 1].error, ConstraintViolated)
+    check_outcomes(batches, jobs)
+
+
+async def test_a_limit_of_the_system_is_met_and_left_behind(tmp_path: Path) -> None:
+    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    connection = open_writer(tmp_path / "clew.db")
+    batches_on(connection, tmp_path)
+    connection.close()
+    with child("fill_quota", tmp_path) as process:
+        assert line_of(process) == "done"
