@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, cast
 
+import pydantic_ai
 from pydantic_ai import Agent
 from pydantic_ai.agent import AbstractAgent
 
@@ -12,6 +13,9 @@ from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+# Standard output belongs to the conversation.
+pydantic_ai.BANNER_ENABLED = False
 
 
 def build_agent(

@@ -23,6 +23,7 @@ from clew.core.text import storable
 from clew.core.turn import Stop
 from clew.engine.commands import REWIND
 from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.errors import NotFound, UsageError
 from clew.store import search as searching
@@ -40,7 +41,7 @@ from clew.store.transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncGenerator, Sequence
     from types import TracebackType
 
     from clew.clock import Clock
@@ -98,6 +99,7 @@ class Engine:
         self._owner = Owner(
             means, role=role, version=version, clock=clock or SystemClock(), own_only=own_only
         )
+        self.orders = Orders(means.store)
 
     @property
     def owner(self) -> OwnerId:
@@ -173,11 +175,15 @@ class Engine:
             self._owner.kick(accepted.conversation_id)
         return accepted
 
-    def follow(self, conversation: ConversationId, *, after: int) -> AsyncIterator[Event]:
+    def attend(self, conversation: ConversationId) -> None:
+        """Work on what this conversation has to do, as if an input had been given here."""
+        self._owner.kick(conversation)
+
+    def follow(self, conversation: ConversationId, *, after: int) -> AsyncGenerator[Event]:
         """Every entry above ``after`` in order, without gap or repeat, and live events; endless."""
         return follow(self._store, self._hub, conversation, after=after)
 
-    def follow_input(self, accepted: Accepted) -> AsyncIterator[Event | InputEnded]:
+    def follow_input(self, accepted: Accepted) -> AsyncGenerator[Event | InputEnded]:
         """Live events of the turn that answers an input; the last one is its ``InputEnded``."""
         return follow_input(self._store, self._hub, accepted.conversation_id, accepted.inbox_id)
 

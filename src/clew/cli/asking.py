@@ -1,0 +1,149 @@
+"""One question, one answer: ``clew chat TEXT``."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import signal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import print_json
+from clew.cli.logs import log_to_file
+from clew.cli.talk import Talk
+from clew.cli.telling import Teller, succeeded
+from clew.cli.terminal import Output, one_line, outputs
+from clew.config.settings import OFFLINE
+from clew.core.events import InputEnded
+from clew.runtime import open_product
+from clew.store.transactions.usage import usage_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from clew.cli.talk import Following
+    from clew.config import Settings
+    from clew.core.inbox import Accepted
+    from clew.runtime import Product
+
+FAILED, STOPPED = 1, 130
+
+
+def ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
+    """Have one message answered, print the answer, and return the exit code."""
+    return asyncio.run(_ask(settings, name, text, as_json=as_json))
+
+
+async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
+    out, notes = outputs()
+    log_to_file(settings)
+    if settings.model.name == OFFLINE and "model.name" not in settings.origins:
+        notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
+    async with open_product(settings, role="chat", own_only=True) as product:
+        talk = Talk(product.engine, name)
+        accepted = await talk.submit(text)
+        answer = Answer(talk, accepted, out=Output(io.StringIO()) if as_json else out, notes=notes)
+        end = await answer.awaited()
+        if as_json and succeeded(end):
+            print_json(await _as_json(product, end))
+    if answer.interrupted:
+        return STOPPED
+    out.check()
+    return 0 if succeeded(end) else FAILED
+
+
+async def _as_json(product: Product, end: InputEnded) -> dict[str, object]:
+    turn = end.turn
+    used = await product.store.read(usage_of, end.conversation, turn=turn.id if turn else None)
+    return {
+        "conversation": end.conversation,
+        "session": end.session,
+        "turn": turn.id if turn else None,
+        "text": end.text,
+        "usage": {
+            "input_tokens": used.input_tokens,
+            "cached_tokens": used.cached_tokens,
+            "output_tokens": used.output_tokens,
+            "cost_micros": used.cost_micros,
+        },
+    }
+
+
+class Answer:
+    """Waits for the answer to one input, and prints it; Ctrl-C takes the input back or stops it."""
+
+    def __init__(self, talk: Talk, accepted: Accepted, *, out: Output, notes: Output) -> None:
+        self._talk, self._accepted = talk, accepted
+        self._out, self._notes = out, notes
+        self.interrupted = False
+
+    async def awaited(self) -> InputEnded:
+        """
+        Print until the input has ended.
+
+        What stands before it is told as remarks: the person is owed that too. A second Ctrl-C
+        leaves at once, and the turn to the next process.
+        """
+        following = self._talk.follow(self._accepted)
+        before = asyncio.create_task(self._before(), name="before")
+        stopping: list[asyncio.Task[None]] = []
+        me = asyncio.current_task()
+        assert me is not None
+
+        def interrupt() -> None:
+            if self.interrupted:
+                me.cancel()
+                return
+            self.interrupted = True
+            before.cancel()
+            stopping.append(asyncio.create_task(self._talk.interrupt(self._accepted)))
+
+        try:
+            with on_interrupt(interrupt):
+                await asyncio.wait([before])
+                if not before.cancelled():
+                    before.result()
+                return await told(following, Teller(self._out, self._notes))
+        except asyncio.CancelledError:
+            if self.interrupted:
+                raise click.Abort from None
+            raise
+        finally:
+            following.close()
+            before.cancel()
+            if stopping:
+                await asyncio.wait(stopping)
+
+    async def _before(self) -> None:
+        conversation, mine = self._accepted.conversation_id, self._accepted.inbox_id
+        for earlier in await self._talk.earlier(conversation, before=mine):
+            self._notes.dim(f"(first, still to be answered: “{one_line(earlier.text, 60)}”)")
+            following = self._talk.follow(earlier.accepted)
+            try:
+                await told(following, Teller(self._notes, self._notes))
+            finally:
+                following.close()
+
+
+async def told(following: Following, teller: Teller) -> InputEnded:
+    """Tell everything about an input until its end, and return that."""
+    async for event in following:
+        teller.tell(event)
+        if isinstance(event, InputEnded):
+            return event
+    raise AssertionError("the last event of an input is its end")
+
+
+@contextmanager
+def on_interrupt(callback: Callable[[], None]) -> Generator[None]:
+    """Have Ctrl-C call ``callback`` in the running loop, instead of ending the program."""
+    loop = asyncio.get_running_loop()
+    before = signal.signal(
+        signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(callback)
+    )
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

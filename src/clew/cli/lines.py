@@ -1,0 +1,249 @@
+"""
+The chat line by line: ``clew chat`` on a terminal.
+
+The engine lives in a thread of its own; this one talks to the person. What is typed while an answer
+runs is handed in at once and stands in the conversation's line, so it outlives this process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from anyio.from_thread import start_blocking_portal
+
+from clew.cli import prompting
+from clew.cli.commands import VERSION
+from clew.cli.logs import log_to_file
+from clew.cli.mailbox import Mailbox
+from clew.cli.talk import Talk
+from clew.cli.telling import Teller
+from clew.cli.terminal import one_line, outputs
+from clew.core.events import InputEnded
+from clew.errors import ClewError
+from clew.runtime import open_product
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from anyio.from_thread import BlockingPortal
+
+    from clew.cli.talk import Following
+    from clew.cli.terminal import Output
+    from clew.config import Settings
+    from clew.core.events import Event
+    from clew.core.ids import InboxId
+    from clew.core.inbox import Accepted
+
+LEAVE: Final = frozenset({"/exit", "/quit"})
+STOPPED: Final = 130
+
+
+def run(settings: Settings, name: str) -> int:
+    """Chat until the person leaves; the exit code."""
+    out, notes = outputs()
+    log_to_file(settings)
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal("asyncio"))
+        product = stack.enter_context(
+            portal.wrap_async_context_manager(open_product(settings, role="chat", own_only=True))
+        )
+        stack.enter_context(prompting.history(settings.home / "chat_history"))
+        desk = Desk(portal, Talk(product.engine, name), stack.enter_context(Mailbox[Letter]()))
+        chat = LineChat(desk, out=out, notes=notes)
+        notes.dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
+        notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves")
+        return chat.run()
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Something that happened to an input; an error where following it failed."""
+
+    inbox_id: InboxId
+    event: Event | InputEnded | BaseException
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiting:
+    """An input that is not answered yet."""
+
+    accepted: Accepted
+    text: str
+    #: Said before its answer; "" where the text stands right above it.
+    remark: str = ""
+
+
+class Desk:
+    """The engine as this thread calls it."""
+
+    def __init__(self, portal: BlockingPortal, talk: Talk, mailbox: Mailbox[Letter]) -> None:
+        self._portal, self._talk = portal, talk
+        self.mailbox = mailbox
+
+    def submit(self, text: str) -> Accepted:
+        """
+        Hand a message in; what happens to it arrives as letters.
+
+        :raises ClewError: if it was not accepted
+        """
+        accepted, following = self._portal.call(self._submit, text)
+        self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
+        return accepted
+
+    async def _submit(self, text: str) -> tuple[Accepted, Following]:
+        accepted = await self._talk.submit(text)
+        return accepted, self._talk.follow(accepted)
+
+    def earlier(self) -> list[Waiting]:
+        """What was not answered before; it is taken up, and letters tell of it."""
+        found: list[Waiting] = []
+        for accepted, text, following in self._portal.call(self._take_up):
+            self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
+            remark = f"(still to be answered: “{one_line(text, 60)}”)"
+            found.append(Waiting(accepted=accepted, text=text, remark=remark))
+        return found
+
+    async def _take_up(self) -> list[tuple[Accepted, str, Following]]:
+        conversation = await self._talk.find()
+        if conversation is None:
+            return []
+        earlier = await self._talk.earlier(conversation)
+        following = [(one.accepted, one.text, self._talk.follow(one.accepted)) for one in earlier]
+        self._talk.attend(conversation)
+        return following
+
+    async def _pass_on(self, inbox_id: InboxId, following: Following) -> None:
+        try:
+            async for event in following:
+                self.mailbox.put(Letter(inbox_id, event))
+        except ClewError as error:
+            self.mailbox.put(Letter(inbox_id, error))
+
+    def interrupt(self, accepted: Accepted) -> None:
+        """Ask that an input's answer stops; the end of it arrives as a letter."""
+        self._portal.start_task_soon(self._talk.interrupt, accepted)
+
+
+class LineChat:
+    """One chat: asks for lines, shows answers in the order of the inputs."""
+
+    def __init__(self, desk: Desk, *, out: Output, notes: Output) -> None:
+        self._desk, self._out, self._notes = desk, out, notes
+        self._waiting: deque[Waiting] = deque()
+        self._letters: dict[InboxId, list[Event | InputEnded | BaseException]] = {}
+        #: Presses of Ctrl-C that nothing has answered to.
+        self._pressed = 0
+        self._leaving = False
+        self._typed = prompting.Lines()
+        #: What the next prompt begins with.
+        self._begun = ""
+
+    def run(self) -> int:
+        """Chat until the person leaves; the exit code."""
+        with self._interruptible():
+            self._waiting.extend(self._desk.earlier())
+            while True:
+                if self._waiting and not self._attend():
+                    return STOPPED
+                if self._leaving or not self._ask():
+                    return 0
+
+    @contextmanager
+    def _interruptible(self) -> Generator[None]:
+        def pressed(_number: int, _frame: object) -> None:
+            self._pressed += 1
+            self._desk.mailbox.poke()
+
+        before = signal.signal(signal.SIGINT, pressed)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _ask(self) -> bool:
+        """Ask for a message and hand it in; ``False`` to leave."""
+        begun, self._begun = self._begun, ""
+        self._out.end_line()
+        try:
+            text = prompting.ask("> ", begun=begun)
+        except KeyboardInterrupt:
+            print()
+            if self._pressed:
+                return False
+            self._pressed = 1
+            self._notes.dim("(Ctrl-C once more, or Ctrl-D, leaves)")
+            return True
+        self._pressed = 0
+        if text is None:
+            print()
+            return False
+        self._hand_in(text, typed_ahead=False)
+        return not self._leaving
+
+    def _hand_in(self, text: str, *, typed_ahead: bool) -> None:
+        if text.strip() in LEAVE:
+            self._leaving = True
+        elif text.strip():
+            self._submit(text, remark=f"> {text}" if typed_ahead else "")
+
+    def _submit(self, text: str, *, remark: str) -> None:
+        try:
+            accepted = self._desk.submit(text)
+        except ClewError as error:
+            self._notes.end_line()
+            self._notes.write(f"clew: {error}\n")
+            self._begun = text
+        else:
+            self._waiting.append(Waiting(accepted=accepted, text=text, remark=remark))
+
+    def _attend(self) -> bool:
+        """Show answers until nothing waits; ``False`` if the person would not wait any longer."""
+        with prompting.typing_ahead() as keyboard:
+            while self._waiting:
+                if not self._show(self._waiting[0], keyboard):
+                    return False
+                self._waiting.popleft()
+                if self._waiting:
+                    self._pressed = 0
+        self._begun = self._begun or self._typed.take_rest()
+        return True
+
+    def _show(self, waiting: Waiting, keyboard: int | None) -> bool:
+        teller = Teller(self._out, self._notes)
+        if waiting.remark:
+            self._notes.dim(waiting.remark)
+        heard = 0
+        while True:
+            for event in self._letters.pop(waiting.accepted.inbox_id, ()):
+                if isinstance(event, BaseException):
+                    raise event
+                teller.tell(event)
+                if isinstance(event, InputEnded):
+                    return True
+            if self._pressed > heard:
+                if heard:
+                    return False
+                heard = self._pressed
+                self._desk.interrupt(waiting.accepted)
+            self._wait(keyboard)
+
+    def _wait(self, keyboard: int | None) -> None:
+        if self._desk.mailbox.wait(None if self._leaving else keyboard) and keyboard is not None:
+            self._read(keyboard)
+        for letter in self._desk.mailbox.take():
+            self._letters.setdefault(letter.inbox_id, []).append(letter.event)
+
+    def _read(self, keyboard: int) -> None:
+        try:
+            data = os.read(keyboard, 65536)
+        except OSError:  # the terminal is gone
+            data = b""
+        if not data:
+            self._leaving = True
+        for text in self._typed.feed(data):
+            self._hand_in(text, typed_ahead=True)

@@ -1,0 +1,118 @@
+"""Where log records go, and what never stands in them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TextIO, cast
+from urllib.parse import urlsplit
+
+import structlog
+
+from clew.config.describe import secrets
+from clew.config.secret import HIDDEN
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from clew.config import Settings
+
+#: A log file of this size is set aside when the next program begins to write.
+_LARGEST: Final = 5_000_000
+#: Shorter secrets are words that stand in any text.
+_SHORTEST_SECRET: Final = 6
+
+_JSON: Final = structlog.processors.JSONRenderer(ensure_ascii=False)
+
+
+def log_to_stderr(settings: Settings) -> None:
+    """Log to standard error: for people on a terminal, else a line of JSON per record."""
+    _configure(settings, sys.stderr, readable=sys.stderr.isatty(), level=logging.INFO)
+
+
+def log_to_file(settings: Settings) -> None:
+    """Log to ``logs/chat.log`` in ``CLEW_HOME``, so that a chat stays a chat."""
+    if os.environ.get("CLEW_DEBUG"):
+        log_to_stderr(settings)
+        return
+    file = _opened(settings.home / "logs" / "chat.log")
+    _configure(settings, file, readable=False, level=logging.INFO)
+
+
+def _opened(path: Path) -> TextIO:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size > _LARGEST:
+        path.replace(path.with_suffix(".log.1"))
+    # Several chats write to it: each record is one write at its end.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace")
+
+
+def _configure(settings: Settings, stream: TextIO, *, readable: bool, level: int) -> None:
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            Redaction(settings),
+            _readable(stream) if readable else _JSON,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(stream),
+        cache_logger_on_first_use=True,
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [Foreign()]
+    root.setLevel(logging.WARNING)
+
+
+def _readable(stream: TextIO) -> structlog.dev.ConsoleRenderer:
+    return structlog.dev.ConsoleRenderer(
+        colors=stream.isatty() and not os.environ.get("NO_COLOR"),
+        exception_formatter=structlog.dev.plain_traceback,
+    )
+
+
+class Foreign(logging.Handler):
+    """Passes on what libraries log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = structlog.get_logger(record.name)
+        log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
+
+
+class Redaction:
+    """Takes every secret of the settings out of a record."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._secrets = [text for text in _secrets(settings) if len(text) >= _SHORTEST_SECRET]
+
+    def __call__(self, _logger: object, _method: str, record: Any) -> Any:
+        return {key: self._clean(value) for key, value in record.items()}
+
+    def _clean(self, value: object) -> object:
+        if isinstance(value, dict):
+            fields = cast("dict[object, object]", value)
+            return {key: self._clean(inner) for key, inner in fields.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._clean(inner) for inner in cast("list[object]", value)]
+        if isinstance(value, (int, float, type(None))):
+            return value
+        text = str(value)
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def _secrets(settings: Settings) -> Iterator[str]:
+    """The text of every secret that can be read now."""
+    for secret in secrets(settings):
+        with suppress(SettingsError):
+            yield secret.reveal()
+    for url in (settings.store.url, settings.model.base_url or ""):
+        yield urlsplit(url).password or ""

@@ -1,0 +1,136 @@
+"""A person's side of a conversation: inputs handed in, and what becomes of each, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core.ids import InboxId
+from clew.core.inbox import Accepted
+from clew.errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from clew.core.events import Event, InputEnded
+    from clew.core.ids import ConversationId
+    from clew.core.inbox import InboxItem
+    from clew.core.turn import Turn
+    from clew.engine.engine import Engine
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Earlier:
+    """An input of before that is not answered yet."""
+
+    accepted: Accepted
+    text: str
+
+
+class Talk:
+    """Hands inputs to the engine and follows them."""
+
+    def __init__(self, engine: Engine, name: str) -> None:
+        """:raises UsageError: if ``name`` can be neither an id nor a NAME"""
+        self._engine, self._name = engine, name
+        self._target = engine.target(name)
+
+    async def find(self) -> ConversationId | None:
+        """
+        The conversation; ``None`` for a NAME that was not used yet.
+
+        :raises UsageError: for an id of nothing
+        """
+        try:
+            return await self._engine.resolve(self._name)
+        except NotFound as error:
+            if isinstance(self._target, str):
+                raise no_such(error) from error
+            return None
+
+    async def submit(self, text: str) -> Accepted:
+        """
+        Hand a message in; when this returns it is stored.
+
+        :raises UsageError: if it is empty, too long, or for an id of nothing
+        """
+        try:
+            return await self._engine.submit(text, target=self._target)
+        except NotFound as error:
+            raise no_such(error) from error
+
+    async def earlier(
+        self, conversation: ConversationId, *, before: InboxId | None = None
+    ) -> list[Earlier]:
+        """What is still to be answered, in order; with ``before``, ahead of that input."""
+        found: list[Earlier] = []
+        turn = await self._engine.unfinished_turn(conversation)
+        if turn is not None:
+            found.append(await self._begun(turn))
+        line = _ahead(await self._engine.queue(conversation), before)
+        found.extend(_earlier(item.id, conversation, item.text) for item in line)
+        return [one for one in found if one.accepted.inbox_id != before]
+
+    async def _begun(self, turn: Turn) -> Earlier:
+        (entry,) = await self._engine.entries(
+            turn.conversation_id, after=turn.first_seq - 1, limit=1
+        )
+        # The entry of an input has the input's id but for the prefix.
+        inbox_id = InboxId(f"inb_{entry.id.removeprefix('ent_')}")
+        return _earlier(inbox_id, turn.conversation_id, entry.text)
+
+    def attend(self, conversation: ConversationId) -> None:
+        """Work on what the conversation has to do, though nothing was handed in here."""
+        self._engine.attend(conversation)
+
+    def follow(self, accepted: Accepted) -> Following:
+        """Follow an input from now on, however late its events are read."""
+        return Following(self._engine.follow_input(accepted))
+
+    async def interrupt(self, accepted: Accepted) -> None:
+        """Take the input back, or stop the turn that answers it."""
+        if not await self._engine.cancel_input(accepted.inbox_id):
+            await self._engine.stop(accepted.conversation_id)
+
+
+class Following:
+    """The events of one input, collected from the start; the last one is its ``InputEnded``."""
+
+    def __init__(self, events: AsyncIterator[Event | InputEnded]) -> None:
+        self._queue: asyncio.Queue[Event | InputEnded | None] = asyncio.Queue()
+        self._task = asyncio.create_task(self._collect(events), name="follow")
+
+    async def _collect(self, events: AsyncIterator[Event | InputEnded]) -> None:
+        try:
+            async for event in events:
+                self._queue.put_nowait(event)
+        finally:
+            self._queue.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[Event | InputEnded]:
+        while (event := await self._queue.get()) is not None:
+            yield event
+        await self._task  # raises what went wrong
+
+    def close(self) -> None:
+        self._task.cancel()
+
+
+def _ahead(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxItem]:
+    if before is None:
+        return line
+    ids = [item.id for item in line]
+    return line[: ids.index(before)] if before in ids else ()
+
+
+def _earlier(inbox_id: InboxId, conversation: ConversationId, text: str) -> Earlier:
+    accepted = Accepted(
+        inbox_id=inbox_id, conversation_id=conversation, duplicate=False, position=0
+    )
+    return Earlier(accepted=accepted, text=text)
+
+
+def no_such(error: NotFound) -> UsageError:
+    """The same, with what to do next."""
+    return UsageError(f"{error}: `clew sessions list` shows what there is")

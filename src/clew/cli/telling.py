@@ -1,0 +1,136 @@
+"""Telling a person, or a program, what becomes of an input."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.cli.terminal import one_line
+from clew.core.entry import EntryKind, Role
+from clew.core.events import (
+    Delta,
+    DeltaKind,
+    EntryAppended,
+    InputEnded,
+    Retracted,
+    ToolCalled,
+    TurnBegun,
+    TurnClosed,
+)
+from clew.core.inbox import InboxOutcome
+from clew.core.text import storable
+from clew.core.turn import Outcome
+
+if TYPE_CHECKING:
+    from clew.cli.terminal import Output
+    from clew.core.events import Event
+
+
+class Teller:
+    """
+    Prints one input's events: what the agent says on ``out``, remarks and failures on ``notes``.
+
+    Each text is printed once. What was streamed is completed by the text that is stored; what came
+    without pieces (another process runs the turn, or pieces were left out) is printed whole.
+    """
+
+    def __init__(self, out: Output, notes: Output) -> None:
+        self._out, self._notes = out, notes
+        #: The text since the last message that is complete.
+        self._shown = ""
+        self._thinking = False
+        #: Whether the last message of the turn is printed already.
+        self._answered = False
+
+    def tell(self, event: Event | InputEnded) -> None:
+        match event:
+            case Delta(kind=DeltaKind.TEXT, text=text):
+                self._say(storable(text))
+            case Delta():
+                self._think()
+            case Retracted(reason=reason):
+                self._retract(reason)
+            case ToolCalled():
+                self._call(event)
+            case EntryAppended(entry=entry):
+                if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
+                    self._complete(entry.text)
+                    self._answered = not entry.calls
+            case InputEnded():
+                self._end(event)
+            case TurnBegun() | TurnClosed():
+                pass
+
+    def _say(self, text: str) -> None:
+        self._shown += text
+        self._answered = False
+        self._out.write(text)
+
+    def _think(self) -> None:
+        if not self._thinking and self._notes.is_terminal and not self._shown:
+            self._notes.dim("(thinking)")
+        self._thinking = True
+
+    def _retract(self, reason: str) -> None:
+        shown, self._shown = self._shown, ""
+        self._out.end_line()
+        what = "broken off, the text above is void" if shown else "no answer yet"
+        self._notes.dim(f"({what}: {one_line(reason, 300)})")
+
+    def _call(self, event: ToolCalled) -> None:
+        self._out.end_line()
+        if event.status is None:
+            self._notes.dim(f"· {event.tool}({one_line(event.args)})")
+        elif event.status != "ok":
+            self._notes.dim(f"· {event.tool}: {event.status}")
+
+    def _complete(self, text: str) -> None:
+        rest = rest_of(text, self._shown)
+        if rest is None:
+            self._out.end_line()
+            rest = text
+        self._out.write(rest)
+        self._out.end_line()
+        self._shown, self._thinking = "", False
+
+    def _end(self, end: InputEnded) -> None:
+        if end.turn is None:
+            self._without_turn(end)
+        elif end.turn.outcome is Outcome.ANSWERED:
+            if not self._answered:
+                self._complete(end.text)
+        else:
+            self._out.end_line()
+            if end.turn.outcome is Outcome.FAILED:
+                self._notes.write(f"{end.text}\n")
+            else:
+                self._notes.dim("(stopped)")
+
+    def _without_turn(self, end: InputEnded) -> None:
+        if end.outcome is InboxOutcome.EXECUTED:
+            self._complete(end.note or "done")
+            return
+        self._out.end_line()
+        self._notes.dim(f"({end.outcome.value}{f': {end.note}' if end.note else ''})")
+
+
+def rest_of(text: str, shown: str) -> str | None:
+    """
+    What of ``text`` was not shown yet; ``None`` if ``shown`` is not how it begins.
+
+    The parts of a response are stored with line ends between them, which are not streamed.
+    """
+    at = 0
+    for character in shown:
+        while at < len(text) and text[at] != character and text[at] == "\n":
+            at += 1
+        if at == len(text) or text[at] != character:
+            return None
+        at += 1
+    return text[at:]
+
+
+def succeeded(end: InputEnded) -> bool:
+    """Whether the input led to what it asked for."""
+    if end.turn is None:
+        return end.outcome is InboxOutcome.EXECUTED
+    return end.turn.outcome is Outcome.ANSWERED
