@@ -45,6 +45,11 @@ class OpenAIClient(AsyncOpenAI):
     def responses(self) -> AsyncResponses:
         return _Responses(self)
 
+    @property
+    def user_agent(self) -> str:
+        # The official client tells the name of its class.
+        return super().user_agent.replace(type(self).__name__, AsyncOpenAI.__name__)
+
     async def _prepare_options(self, options: FinalRequestOptions) -> FinalRequestOptions:
         # Runs once per attempt, on a copy of the options, after the transform.
         if isinstance(options.json_data, dict):
