@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
+from clew.agent.compactor import HarnessCompactor
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model
+from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.core.ids import Ids
+from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.hub import Hub
 from clew.engine.turns import Means
@@ -76,14 +79,36 @@ def make_means(settings: Settings, store: Store) -> Means:
         object_path=settings.agent.object,
         tool_modules=settings.tools.modules,
     )
+    ids = Ids(lambda: time.time_ns() // 1_000_000)
+    models = make_models(settings)
     return Means(
         store=store,
         hub=Hub(),
-        ids=Ids(lambda: time.time_ns() // 1_000_000),
-        loop=Loop(agent, max_steps=settings.agent.max_steps),
-        models=Models(make_models(settings), Patience(), time.monotonic),
+        ids=ids,
+        loop=Loop(agent, max_steps=settings.agent.max_steps, silence=settings.model.timeout),
+        models=Models(models, Patience(), time.monotonic),
+        compactions=Compactions(
+            store,
+            ids,
+            SystemClock(),
+            compactor=HarnessCompactor(),
+            model=make_summariser(settings) or models[0],
+            policy=Policy(
+                enabled=settings.compaction.enabled,
+                threshold=settings.compaction.threshold,
+                keep_recent=settings.compaction.keep_recent,
+                window=settings.model.context_window,
+            ),
+        ),
         lease=settings.lease.duration,
     )
+
+
+def make_summariser(settings: Settings) -> Model | None:
+    """The model that writes summaries, if it is another one."""
+    if settings.compaction.model is None:
+        return None
+    return build_model(ModelSpec(name=settings.compaction.model))
 
 
 def make_models(settings: Settings) -> list[Model]:

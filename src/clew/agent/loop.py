@@ -34,6 +34,8 @@ from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pydantic_ai.agent import AbstractAgent
     from pydantic_ai.messages import ModelMessage
     from pydantic_ai.models import Model
@@ -163,12 +165,23 @@ class _Steps:
             await self._log.store_request(node.request)
         for steered in await self._log.steered():
             node.request.parts = [*node.request.parts, *steered.parts]
+        if (smaller := await self._log.fit()) is not None:
+            self._replace(node, smaller.messages)
         following = await self._heard(node)
         self._left -= 1
         self._used += 1
         self._stored = False
         self._instructions = node.request.instructions
         return following
+
+    def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:
+        """Go on with a compacted context; what is to be sent is its last request."""
+        history = list(messages)
+        pending: list[Any] = []
+        while history and isinstance(history[-1], ModelRequest):
+            pending = [*history.pop().parts, *pending]
+        self._run.ctx.state.message_history[:] = history
+        node.request.parts = pending
 
     async def _heard(self, node: Any) -> Any:
         """Send the request and take in the response, unless the provider falls silent."""

@@ -73,6 +73,10 @@ class TurnLog(Protocol):
         """Let waiting messages join the turn here, and return them; they are appended."""
         ...
 
+    async def fit(self) -> LoopContext | None:
+        """Make the context smaller if the next request needs it; ``None`` if it stays."""
+        ...
+
     async def store_attempt(self, text: str) -> None:
         """Append, outside the context, that a request failed and is made again."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING
 
@@ -14,21 +15,41 @@ from clew.store.transactions import inbox, leases, resets, rewinds
 if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.store.contract import Store, Tx
+    from clew.engine.turns import Means
+    from clew.store.contract import Tx
 
 log = structlog.get_logger(__name__)
 
 REWIND = "rewind"
+COMPRESS = "compress"
 
 
-async def execute(store: Store, lease: Lease, item: InboxItem) -> None:
-    """Carry out one item and record its outcome, in one commit; let the lease go."""
-    await store.write(_carry_out, lease, item)
+async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
+    """Carry out one item, record its outcome and let the lease go."""
+    note: str | None = None
+    if item.text == COMPRESS:
+        note = await _compress(means, lease, item)
+    await means.store.write(_carry_out, lease, item, note=note)
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
 
 
-def _carry_out(t: Tx, lease: Lease, item: InboxItem) -> None:
+async def _compress(means: Means, lease: Lease, item: InboxItem) -> str:
+    done = await means.compactions.compact(
+        lease.conversation_id,
+        owner=lease.owner,
+        lease=lease,
+        focus=json.loads(item.payload).get("focus"),
+        on_demand=True,
+        # Carried out again after a crash, it finds that it was done.
+        operation=item.id,
+    )
+    return json.dumps(dataclasses.asdict(done))
+
+
+def _carry_out(t: Tx, lease: Lease, item: InboxItem, *, note: str | None) -> None:
     match item.text:
+        case _ if note is not None:
+            inbox.executed(t, item.id, note=note)
         case resets.END:
             resets.carry_out_end(t, lease, item)
         case _ if item.text == REWIND:

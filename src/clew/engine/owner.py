@@ -87,7 +87,7 @@ class Owner:
         self._actors.kick(conversation)
 
     async def _execute(self, lease: Lease, item: InboxItem) -> None:
-        await execute(self._store, lease, item)
+        await execute(self._means, lease, item)
 
     async def _watch(self) -> None:
         """See what changes in the store, whoever changed it, and start actors on work."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.agent import messages
+from clew.agent.compactor import reported_tokens, sized
 from clew.agent.ports import LoopContext
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
@@ -38,6 +39,25 @@ def compose(item: InboxItem) -> Draft:
     return messages.user_draft(entry_id, item.text, said_at=item.received_at)
 
 
+async def _never(_: int) -> bool:
+    return False
+
+
+def _context_tokens(found: context.Context, loaded: Sequence[ModelMessage]) -> int:
+    """
+    What the provider counted for the newest response of this session, and an estimate of the rest.
+
+    A response from before the session opened was counted with a context that is no more.
+    """
+    tokens = 0
+    for stored, message in zip(reversed(found.messages), reversed(loaded), strict=True):
+        own = stored.seq is not None and stored.seq > found.session.opened_seq
+        if own and (reported := reported_tokens(message)):
+            return tokens + reported
+        tokens += sized(message).tokens
+    return tokens
+
+
 class TurnLog:
     """The port ``TurnLog`` over the store; tells the hub what is committed."""
 
@@ -52,6 +72,9 @@ class TurnLog:
         self.messages = 0
         #: Told when a step is counted, before its calls run.
         self.on_step: Callable[[int], None] = lambda _: None
+        #: Makes the context smaller if a request of so many tokens needs it; whether it did.
+        self.make_fit: Callable[[int], Awaitable[bool]] = _never
+        self._tokens = 0
 
     @property
     def steps(self) -> int:
@@ -72,14 +95,22 @@ class TurnLog:
         self._session = found.session.id
         self._instructions = found.session.instructions
         self.messages = len(found.messages)
+        loaded = [messages.load(message.message) for message in found.messages]
+        self._tokens = _context_tokens(found, loaded)
         return LoopContext(
-            messages=[messages.load(message.message) for message in found.messages],
+            messages=loaded,
             instructions=found.session.instructions,
             steps=self._steps,
         )
 
+    async def fit(self) -> LoopContext | None:
+        if await self.make_fit(self._tokens):
+            return await self.context()
+        return None
+
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
         draft = messages.to_draft(self._ids.entry(), response)
+        self._tokens = reported_tokens(response) or self._tokens + sized(response).tokens
         step = self.step(response, instructions)
         await self._append(
             lambda session: self._store.write(
@@ -90,6 +121,7 @@ class TurnLog:
         self.on_step(self._steps)
 
     async def store_request(self, request: ModelRequest) -> None:
+        self._tokens += sized(request).tokens
         await self._store_drafts([messages.to_draft(self._ids.entry(), request)])
 
     async def store_attempt(self, text: str) -> None:
@@ -106,7 +138,9 @@ class TurnLog:
                 compose=compose,
             )
         )
-        return [messages.load(entry.message) for entry in joined]
+        steered = [messages.load(entry.message) for entry in joined]
+        self._tokens += sum(sized(message).tokens for message in steered)
+        return steered
 
     def say(self, kind: DeltaKind, text: str) -> None:
         if kind is DeltaKind.TEXT:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.core.ids import Ids
     from clew.core.turn import Turn
+    from clew.engine.compaction import Compactions
     from clew.engine.hub import Hub
     from clew.store.contract import Store
     from clew.store.transactions.turns import Begun
@@ -50,6 +51,7 @@ class Means:
     ids: Ids
     loop: Loop
     models: Models
+    compactions: Compactions
     lease: timedelta = leases.DURATION
 
 
@@ -161,6 +163,8 @@ class TurnWork:
                 return result
             await self._log.store_attempt(result.text)
             self._log.retract(result.text)
+            if await self._made_room(result):
+                continue
             wait = self._means.models.patience.wait(attempt, result)
             if wait is None:
                 return result
@@ -177,6 +181,7 @@ class TurnWork:
             route=None,
         )
         self._log.on_step = journal.enter_step
+        self._log.make_fit = lambda tokens: self._fit(tokens, model)
         journal.enter_step(self._log.steps)
         stream = self._means.hub.followed(self._turn.conversation_id)
         try:
@@ -188,6 +193,28 @@ class TurnWork:
             level = log.error if failure.kind is FailureKind.INTERNAL else log.warning
             level("model_request_failed", turn=self._turn.id, failure=failure.text, exc_info=True)
             return failure
+
+    async def _fit(self, tokens: int, model: Model) -> bool:
+        session = self._log.session
+        assert session is not None
+        compactions = self._means.compactions
+        if not await compactions.needed(tokens, model, session, self._turn.first_seq):
+            return False
+        return await self._compact()
+
+    async def _compact(self) -> bool:
+        done = await self._means.compactions.compact(
+            self._turn.conversation_id, owner=self._begun.lease.owner, lease=self._begun.lease
+        )
+        return done.moved
+
+    async def _made_room(self, failure: Failure) -> bool:
+        """Whether an overflow was answered by a compaction, so that the step can be repeated."""
+        session = self._log.session
+        if failure.kind is not FailureKind.OVERFLOW or session is None:
+            return False
+        allowed = await self._means.compactions.allowed(session, self._turn.first_seq)
+        return allowed and await self._compact()
 
     async def _answer(self, answer: Answer) -> None:
         drafts = [

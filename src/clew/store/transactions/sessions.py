@@ -26,6 +26,12 @@ def get_session(t: Tx, session: SessionId) -> Session:
     return rows.session(row)
 
 
+def opened_by_operation(t: Tx, operation: str) -> Session | None:
+    """The session that an operation opened, if it was carried out."""
+    row = t.one(f"{rows.SESSION} WHERE operation = $1", operation)
+    return None if row is None else rows.session(row)
+
+
 def get_head(t: Tx, conversation: ConversationId) -> Session:
     """
     The current session of a conversation; it may have ended, then the conversation is closed.
@@ -138,8 +144,8 @@ def rotate(  # noqa: PLR0913  (each is a column of its own)
     :raises LeaseLost: if the lease is not held any more
     :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
     """
-    if row := t.one(f"{rows.SESSION} WHERE operation = $1", operation):
-        return rows.session(row)
+    if (before := opened_by_operation(t, operation)) is not None:
+        return before
     last_seq = hold(t, lease)
     head = get_head(t, lease.conversation_id)
     found = Head(session=head.id, last_seq=last_seq)

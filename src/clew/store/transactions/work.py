@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from clew.clock import to_millis
+from clew.core.double_text import steering
 from clew.core.turn import TurnState
+from clew.store.transactions.inbox import line
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.store.contract import Tx
 
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+# The front of each line: what stands behind it waits for it, due or not.
 _OPEN = """
-    SELECT i.conversation_id, min(i.due_at), l.owner, l.expires_at
+    SELECT i.conversation_id, i.due_at, l.owner, l.expires_at
     FROM inbox i JOIN lease l ON l.conversation_id = i.conversation_id
-    WHERE i.outcome IS NULL GROUP BY i.conversation_id, l.owner, l.expires_at
+    WHERE i.outcome IS NULL AND NOT EXISTS (
+        SELECT 1 FROM inbox b
+        WHERE b.conversation_id = i.conversation_id AND b.outcome IS NULL AND b.n < i.n
+    )
 """
 _UNFINISHED = """
     SELECT t.conversation_id, t.state, t.stop, l.owner, l.expires_at,
@@ -27,34 +36,37 @@ def due_work(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
     """
     Conversations that ``me`` could begin on, each with the time (ms) when.
 
-    Left out is what another living owner holds, and turns that only wait for approvals.
+    Left out is what another living owner holds, and turns that only wait for approvals: what stands
+    in their line waits with them, unless it joins the turn.
     """
     due: dict[ConversationId, int] = {}
-    waiting: set[ConversationId] = set()
+    unfinished: set[ConversationId] = set()
     for conversation, state, stop, owner, expires_at, questions in t.all(_UNFINISHED):
-        if state == TurnState.WAITING.value and stop is None and questions:
-            waiting.add(conversation)
-        elif _free(t, owner, expires_at, me):
-            due[conversation] = 0
+        unfinished.add(conversation)
+        waits = state == TurnState.WAITING.value and stop is None and questions > 0
+        due_at = _joins_at(t, conversation) if waits else 0
+        if due_at is not None and _free(t, owner, expires_at, me):
+            due[conversation] = due_at
     for conversation, due_at, owner, expires_at in t.all(_OPEN):
-        known = conversation in due or conversation in waiting
-        if not known and _free(t, owner, expires_at, me):
+        if conversation not in unfinished and _free(t, owner, expires_at, me):
             due[conversation] = due_at
     return due
 
 
+def _joins_at(t: Tx, conversation: ConversationId) -> int | None:
+    """When the first message that steers is due."""
+    joining = steering(line(t, conversation), _END_OF_TIME)
+    return min((to_millis(item.due_at) for item in joining), default=None)
+
+
 def is_due(t: Tx, conversation: ConversationId) -> int | None:
     """When there is something to do in one conversation (ms); ``None`` if there is nothing."""
-    row = t.one(
-        "SELECT min(due_at) FROM inbox WHERE conversation_id = $1 AND outcome IS NULL", conversation
-    )
-    assert row is not None
-    if row[0] is not None:
-        return row[0]
-    unfinished = t.one(
-        "SELECT id FROM turn WHERE conversation_id = $1 AND state <> 'done'", conversation
-    )
-    return None if unfinished is None else 0
+    row = t.one(f"{_UNFINISHED} AND t.conversation_id = $1", conversation)
+    if row is not None:
+        waits = row[1] == TurnState.WAITING.value and row[2] is None and row[5] > 0
+        return _joins_at(t, conversation) if waits else 0
+    front = t.one(f"{_OPEN} AND i.conversation_id = $1", conversation)
+    return None if front is None else front[1]
 
 
 def _free(t: Tx, owner: str | None, expires_at: int | None, me: OwnerId) -> bool:

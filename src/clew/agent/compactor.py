@@ -1,0 +1,262 @@
+"""
+Compactors: how a context is made smaller.
+
+The default drives two tiers of the Pydantic AI Harness: old tool results are cleared, and if that
+is not enough what is old is summarised. What must not be touched, and when it runs, is decided by
+``clew.core.compaction``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
+
+from pydantic_ai.messages import (
+    BinaryContent,
+    CompactionPart,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    UserPromptPart,
+)
+from pydantic_ai.usage import RunUsage
+from pydantic_ai_harness.compaction import ClearToolResults, SummarizingCompaction, compact_now
+
+from clew.agent.messages import answered_ids, call_ids, text_of
+from clew.core.compaction import Sized, tokens_of
+
+__all__ = [
+    "HEADINGS",
+    "Compactor",
+    "HarnessCompactor",
+    "RunUsage",
+    "cleared",
+    "context_window",
+    "original_seq",
+    "reported_tokens",
+    "sized",
+    "summary_message",
+]
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import ModelMessage
+
+    from clew.agent.models import Model
+
+HEADINGS = (
+    "## Intent",
+    "## Key decisions",
+    "## Artifacts",
+    "## Done",
+    "## Planned",
+    "## Tried and failed",
+    "## Open questions",
+)
+#: How long one summary may take.
+DEADLINE = timedelta(seconds=90)
+#: Characters of one tool result that the summariser reads.
+_RESULT = 8_000
+#: What an image counts, whatever its bytes.
+_IMAGE_BYTES = 4_500
+
+_PROMPT = """\
+You keep the memory of a conversation between a person and an assistant. The messages below will \
+be replaced by what you write, so it must hold all that is needed to go on.
+
+Write it under these headings, leaving out those that would be empty:
+
+## Intent
+What the person wants, with every constraint and preference; the newest open request in full.
+
+## Key decisions
+What was decided, and why.
+
+## Artifacts
+Exact names, copied to the letter: files, paths, identifiers, commands, numbers, dates, addresses.
+
+## Done
+Only what a result in the messages shows to be done.
+
+## Planned
+What was announced or agreed and is not shown to be done.
+
+## Tried and failed
+What was tried without success, and the reason, so that it is not tried again.
+
+## Open questions
+What is unknown, unanswered or blocked.
+
+Write only the summary.
+
+<messages>
+{messages}
+</messages>\
+"""
+
+
+class Compactor(Protocol):
+    """What makes contexts smaller; must not change the messages that it is given."""
+
+    async def clear(
+        self, messages: Sequence[ModelMessage], *, keep_from: int
+    ) -> list[ModelMessage]:
+        """The same messages, those before ``keep_from`` with their tool results cleared."""
+        ...
+
+    async def summarise(
+        self,
+        messages: Sequence[ModelMessage],
+        model: Model,
+        *,
+        window: int,
+        focus: str | None,
+        usage: RunUsage,
+    ) -> str:
+        """
+        A summary that can stand in for the messages; ``window`` is the model's, in tokens.
+
+        Whatever goes wrong with the model is raised; within ``DEADLINE`` per request.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HarnessCompactor:
+    """The default."""
+
+    async def clear(
+        self, messages: Sequence[ModelMessage], *, keep_from: int
+    ) -> list[ModelMessage]:
+        kept = sum(len(answered_ids(message)) for message in messages[keep_from:])
+        strategy = ClearToolResults[None](
+            max_tokens=1, keep_pairs=kept, placeholder="[result cleared: call the tool again]"
+        )
+        return await compact_now(strategy, list(messages), model=_no_model())
+
+    async def summarise(
+        self,
+        messages: Sequence[ModelMessage],
+        model: Model,
+        *,
+        window: int,
+        focus: str | None,
+        usage: RunUsage,
+    ) -> str:
+        summary = ""
+        for chunk in chunks(messages, most=window // 2):
+            before = [summary_message(summary)] if summary else []
+            summary = await self._one([*before, *chunk], model, focus=focus, usage=usage)
+        return summary
+
+    async def _one(
+        self,
+        messages: list[ModelMessage],
+        model: Model,
+        *,
+        focus: str | None,
+        usage: RunUsage,
+    ) -> str:
+        strategy = SummarizingCompaction[None](
+            max_messages=1,
+            keep_messages=1,
+            preserve_first_user_message=False,
+            tool_return_max_chars=_RESULT,
+            summary_prompt=_PROMPT,
+        )
+        # The newest message is always kept, so one is added that need not be.
+        asked = [*messages, ModelRequest.user_text_prompt("…")]
+        async with asyncio.timeout(DEADLINE.total_seconds()):
+            result = await compact_now(strategy, asked, model=model, focus=focus, usage=usage)
+        return next(
+            (
+                part.content or ""
+                for message in result
+                for part in message.parts
+                if isinstance(part, CompactionPart)
+            ),
+            "",
+        )
+
+
+def _no_model() -> Model:
+    from clew.agent.offline import offline_model  # noqa: PLC0415  (only a place holder)
+
+    return offline_model()
+
+
+def summary_message(summary: str) -> ModelRequest:
+    """A summary as a message of a context."""
+    return ModelRequest(
+        parts=[
+            CompactionPart(
+                content=summary,
+                metadata={"pydantic-ai-harness.compaction.summary.v1": True},
+            )
+        ]
+    )
+
+
+def cleared(message: ModelMessage, seq: int) -> ModelMessage:
+    """A message whose results were cleared, marked with the entry that has them."""
+    return replace(message, metadata={**(message.metadata or {}), _SEQ: seq})
+
+
+def original_seq(message: ModelMessage) -> int | None:
+    """The entry that has what was cleared from a message; ``None`` if nothing was."""
+    return (message.metadata or {}).get(_SEQ)
+
+
+_SEQ = "clew_seq"
+
+
+def chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMessage]]:
+    """The messages in parts of at most ``most`` tokens, where one message alone is not more."""
+    parts: list[list[ModelMessage]] = [[]]
+    size = 0
+    for message in messages:
+        tokens = min(sized(message).tokens, tokens_of(_RESULT))
+        if parts[-1] and size + tokens > most:
+            parts.append([])
+            size = 0
+        parts[-1].append(message)
+        size += tokens
+    return parts
+
+
+def sized(message: ModelMessage) -> Sized:
+    """What the rules of compaction need to know of a message."""
+    return Sized(
+        tokens=tokens_of(_bytes(message)) + 4,
+        calls=frozenset(call_ids(message)),
+        answers=frozenset(answered_ids(message)),
+        from_user=isinstance(message, ModelRequest)
+        and any(isinstance(part, UserPromptPart) for part in message.parts),
+    )
+
+
+def _bytes(message: ModelMessage) -> int:
+    size = len(text_of(message).encode())
+    for part in message.parts:
+        if isinstance(part, ToolCallPart):
+            size += len(part.tool_name) + len(part.args_as_json_str())
+        elif isinstance(part, CompactionPart):
+            size += len((part.content or "").encode())
+        elif isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            size += _IMAGE_BYTES * sum(isinstance(item, BinaryContent) for item in part.content)
+    return size
+
+
+def reported_tokens(message: ModelMessage) -> int:
+    """What the provider counted for the request and this response; 0 where it did not say."""
+    if not isinstance(message, ModelResponse) or not message.usage.input_tokens:
+        return 0
+    return message.usage.input_tokens + message.usage.output_tokens
+
+
+def context_window(model: Model) -> int | None:
+    """The model's context window in tokens, where it is known."""
+    return model.profile.get("context_window")

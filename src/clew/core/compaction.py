@@ -1,0 +1,140 @@
+"""
+Compaction rules: when a session is compacted, where it is cut, and what a summary must be.
+
+Sizes are tokens. What the provider reported is exact; what came since is estimated from bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: Bytes per token where nothing better is known.
+BYTES_PER_TOKEN = 3.0
+#: A summary this short is refused where it replaces more than ``MUCH`` tokens.
+SHORTEST_SUMMARY = 200
+MUCH = 2000
+#: Compactions of one turn.
+MOST_PER_TURN = 2
+#: Compactions without progress after which they stop by themselves.
+MOST_STALLS = 2
+#: Less than this share saved is no progress.
+PROGRESS = 0.1
+#: Seconds after a failure before compaction is tried again by itself.
+COOLDOWN = 300.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sized:
+    """What the rules need to know of one message of a context."""
+
+    tokens: int
+    calls: frozenset[str] = frozenset()
+    answers: frozenset[str] = frozenset()
+    from_user: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class State:
+    """What is remembered of a session's compactions; handed on to its successor."""
+
+    #: Milliseconds; automatic compaction waits until then.
+    cooldown_until: int = 0
+    failures: int = 0
+    #: Compactions in a row that made no progress.
+    stalls: int = 0
+    #: The last seq at each compaction of late.
+    fired: tuple[int, ...] = ()
+    #: The person was told that compaction fails.
+    told: bool = False
+
+
+def tokens_of(size: int, *, bytes_per_token: float = BYTES_PER_TOKEN) -> int:
+    """An estimate for ``size`` bytes of text, rounded up."""
+    return -int(-size // bytes_per_token)
+
+
+def over_budget(tokens: int, *, window: int, threshold: float) -> bool:
+    """Whether the next request would fill more than its share of the context window."""
+    return tokens > window * threshold
+
+
+def may_compact(state: State, *, now: int, turn_from: int) -> bool:
+    """
+    Whether compaction may run by itself: not in a cool-down, not broken, not too often in one turn.
+
+    ``turn_from`` is the first seq of the running turn. A person who asks is not held up by this.
+    """
+    this_turn = sum(seq >= turn_from for seq in state.fired)
+    return now >= state.cooldown_until and state.stalls < MOST_STALLS and this_turn < MOST_PER_TURN
+
+
+def after_success(state: State, *, last_seq: int, before: int, after: int) -> State:
+    """What is remembered once a compaction has replaced ``before`` tokens by ``after``."""
+    progress = after <= before * (1 - PROGRESS)
+    return State(stalls=0 if progress else state.stalls + 1, fired=(*state.fired[-9:], last_seq))
+
+
+def after_failure(state: State, *, now: int) -> State:
+    """What is remembered once a compaction failed; the person is told the first time."""
+    return State(
+        cooldown_until=now + int(COOLDOWN * 1000),
+        failures=state.failures + 1,
+        stalls=state.stalls,
+        fired=state.fired,
+        told=True,
+    )
+
+
+def cut(messages: Sequence[Sized], *, keep: int) -> int:
+    """
+    The index where the recent tail begins: at most ``keep`` tokens, but one message at least.
+
+    Never between a call and its result. 0 means that there is nothing before the tail.
+    """
+    boundaries = _boundaries(messages)
+    tail, best = 0, len(messages)
+    for index in range(len(messages) - 1, -1, -1):
+        tail += messages[index].tokens
+        if index in boundaries:
+            if tail > keep and best < len(messages):
+                break
+            best = index
+    return best if best < len(messages) else 0
+
+
+def _boundaries(messages: Sequence[Sized]) -> set[int]:
+    """Indexes before which no call is unanswered."""
+    found: set[int] = set()
+    open_calls: set[str] = set()
+    for index, message in enumerate(messages):
+        if not open_calls:
+            found.add(index)
+        open_calls |= message.calls
+        open_calls -= message.answers
+    return found
+
+
+def last_user(messages: Sequence[Sized]) -> int | None:
+    """The index of the last message that a person wrote."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].from_user:
+            return index
+    return None
+
+
+def refusal(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:
+    """Why a summary is no good for what it replaces (tokens); ``None`` if it is good."""
+    size = tokens_of(len(summary.encode()))
+    if not summary.strip():
+        return "the summary is empty"
+    if size >= replaces:
+        return f"the summary is no shorter ({size} tokens) than what it replaces ({replaces})"
+    if not any(heading.lower() in summary.lower() for heading in headings):
+        return "the summary has none of the headings that were asked for"
+    if replaces > MUCH and len(summary.strip()) < SHORTEST_SUMMARY:
+        return f"the summary has only {len(summary.strip())} characters"
+    return None

@@ -1,0 +1,84 @@
+"""What is remembered of a session's compactions, over restarts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clew.core.compaction import State
+from clew.store.transactions.sessions import rotate
+
+if TYPE_CHECKING:
+    from clew.core.base import Base
+    from clew.core.ids import SessionId, SessionIds
+    from clew.core.lease import Lease
+    from clew.core.session import Head, Session
+    from clew.store.contract import Tx
+
+
+def compaction_state(t: Tx, session: SessionId) -> State:
+    """What is remembered; a fresh state if nothing is."""
+    row = t.one(
+        """
+        SELECT cooldown_until, failures, stalls, fired, told FROM compaction WHERE session_id = $1
+        """,
+        session,
+    )
+    if row is None:
+        return State()
+    return State(
+        cooldown_until=row[0] or 0,
+        failures=row[1],
+        stalls=row[2],
+        fired=tuple(json.loads(row[3])),
+        told=bool(row[4]),
+    )
+
+
+def remember_compaction(t: Tx, session: SessionId, state: State) -> None:
+    """Store it, in place of what was remembered."""
+    t.run(
+        """
+        INSERT INTO compaction (session_id, cooldown_until, failures, stalls, fired, told)
+        VALUES ($1, $2, $3, $4, $5, $6)
+        ON CONFLICT (session_id) DO UPDATE
+        SET cooldown_until = excluded.cooldown_until, failures = excluded.failures,
+            stalls = excluded.stalls, fired = excluded.fired, told = excluded.told
+        """,
+        session,
+        state.cooldown_until,
+        state.failures,
+        state.stalls,
+        json.dumps(state.fired),
+        int(state.told),
+    )
+
+
+def compress(  # noqa: PLR0913  (each is a column of its own)
+    t: Tx,
+    lease: Lease,
+    *,
+    operation: str,
+    expected: Head,
+    base: Base,
+    reason: str,
+    state: State,
+    session_ids: SessionIds,
+) -> Session:
+    """
+    Rotate into a compacted base, and hand on what is remembered, in one commit.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    """
+    session = rotate(
+        t,
+        lease,
+        operation=operation,
+        expected=expected,
+        base=base,
+        reason=reason,
+        session_ids=session_ids,
+    )
+    remember_compaction(t, session.id, state)
+    return session
