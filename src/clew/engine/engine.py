@@ -8,11 +8,9 @@ owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.st
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from clew.clock import SystemClock
-from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
@@ -25,19 +23,13 @@ from clew.engine.commands import REWIND
 from clew.engine.follow import follow, follow_input, input_end
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
-from clew.errors import NotFound, UsageError
-from clew.store import search as searching
+from clew.engine.records import Records
+from clew.errors import UsageError
 from clew.store.transactions import (
     approvals,
-    conversations,
-    deletion,
-    entries,
     inbox,
-    listing,
     resets,
-    sessions,
     stops,
-    usage,
 )
 
 if TYPE_CHECKING:
@@ -46,37 +38,17 @@ if TYPE_CHECKING:
 
     from clew.clock import Clock
     from clew.core.approval import Approval
-    from clew.core.conversation import Conversation
-    from clew.core.entry import Entry
     from clew.core.events import Event, InputEnded
-    from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId
+    from clew.core.ids import ApprovalId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
-    from clew.core.route import RouteKey
-    from clew.core.scope import Scope
-    from clew.core.session import Session
     from clew.core.turn import Turn
     from clew.engine.turns import Means
-    from clew.store.search import SearchPage
-    from clew.store.transactions.listing import Page
-    from clew.store.transactions.usage import Used
 
 #: Characters of one message.
 LONGEST_MESSAGE = 2_000_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationView:
-    """A conversation with what belongs to it."""
-
-    conversation: Conversation
-    routes: tuple[RouteKey, ...]
-    sessions: tuple[Session, ...]
-    #: Entries of each session.
-    counts: dict[SessionId, int]
-    usage: Used
-
-
-class Engine:
+class Engine(Records):
     """
     One process's engine over a store.
 
@@ -95,7 +67,8 @@ class Engine:
         clock: Clock | None = None,
         own_only: bool = False,
     ) -> None:
-        self._store, self._hub, self._ids = means.store, means.hub, means.ids
+        super().__init__(means.store)
+        self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(
             means, role=role, version=version, clock=clock or SystemClock(), own_only=own_only
         )
@@ -265,110 +238,6 @@ class Engine:
         """Take a waiting input back; ``False`` if it was consumed already."""
         return await self._store.write(inbox.cancel, inbox_id, note="taken back")
 
-    async def resolve(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
-        """
-        The conversation that a name means: its id, any of its session ids, a route or a NAME.
-
-        :raises NotFound: if it means nothing that ``viewer`` may see
-        """
-        conversation = await self._store.read(conversations.resolve, name)
-        await self._visible(conversation, name, viewer)
-        return conversation
-
-    async def _visible(
-        self, conversation: ConversationId, name: str, viewer: Scope
-    ) -> Conversation:
-        found = await self._store.read(conversations.get_conversation, conversation)
-        if not scopes.sees(viewer, found.scope):
-            # To somebody else it does not exist.
-            raise NotFound("conversation", name)
-        return found
-
-    async def show(
-        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
-    ) -> ConversationView:
-        """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
-        found = await self._visible(conversation, conversation, viewer)
-        return ConversationView(
-            conversation=found,
-            routes=tuple(await self._store.read(conversations.routes_of, conversation)),
-            sessions=tuple(await self._store.read(sessions.lineage, conversation)),
-            counts=await self._store.read(listing.message_counts, conversation),
-            usage=await self._store.read(usage.usage_of, conversation),
-        )
-
-    async def list(
-        self,
-        *,
-        viewer: Scope = scopes.LOCAL,
-        title: str = "",
-        cursor: str | None = None,
-        limit: int = 50,
-        adhoc: bool = False,
-    ) -> Page:
-        """Conversations that ``viewer`` may see, the last used first."""
-        return await self._store.read(
-            listing.list_conversations,
-            viewer=viewer,
-            title=title,
-            cursor=cursor,
-            limit=limit,
-            adhoc=adhoc,
-        )
-
-    async def entries(
-        self, conversation: ConversationId, *, after: int = 0, limit: int = 200
-    ) -> Sequence[Entry]:
-        """At most ``limit`` entries above ``after``, in order."""
-        return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
-
-    async def search(
-        self,
-        query: str,
-        *,
-        viewer: Scope = scopes.LOCAL,
-        cursor: str | None = None,
-        limit: int = 20,
-    ) -> SearchPage:
-        """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
-        return await self._store.read(
-            searching.search, query, viewer=viewer, cursor=cursor, limit=limit
-        )
-
-    async def rename(
-        self,
-        conversation: ConversationId,
-        title: str | None,
-        *,
-        viewer: Scope = scopes.LOCAL,
-    ) -> Conversation:
-        """
-        Give a conversation a title, or take it away.
-
-        :raises UsageError: if the title is empty or too long
-        :raises TitleTaken: if another conversation of the same scope has it
-        """
-        await self._visible(conversation, conversation, viewer)
-        cleaned = None if title is None else _title(title)
-        await self._store.write(conversations.rename, conversation, cleaned)
-        return await self._store.read(conversations.get_conversation, conversation)
-
-    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
-        """
-        Delete a conversation for good: it is gone at once, its rows go in slices.
-
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
-        """
-        await self._visible(conversation, conversation, viewer)
-        await self._store.write(deletion.mark_deleted, conversation)
-        while await self._store.write(deletion.delete_slice, conversation):
-            pass
-        await self._store.write(deletion.delete_orphan_blobs)
-
-    async def check(self) -> None:
-        """:raises StoreError: if the store cannot be read and written now"""
-        await self._store.check()
-
 
 def _checked(text: str) -> str:
     text = storable(text)
@@ -380,12 +249,3 @@ def _checked(text: str) -> str:
             "may have: send it in parts, or as a file"
         )
     return text
-
-
-def _title(title: str) -> str:
-    cleaned = " ".join(storable(title).split())
-    if not cleaned:
-        raise UsageError("a title has at least one character that is no space")
-    if len(cleaned) > 200:
-        raise UsageError(f"a title has at most 200 characters, not {len(cleaned)}")
-    return cleaned

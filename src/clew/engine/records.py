@@ -1,0 +1,169 @@
+"""
+Records: what is stored about conversations, to be read, named and deleted.
+
+Needs no agent and no owner, and imports neither, so that looking something up is quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core import scope as scopes
+from clew.core.text import storable
+from clew.errors import NotFound, UsageError
+from clew.store import search as searching
+from clew.store.transactions import (
+    conversations,
+    deletion,
+    entries,
+    listing,
+    sessions,
+    usage,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.conversation import Conversation
+    from clew.core.entry import Entry
+    from clew.core.ids import ConversationId, SessionId
+    from clew.core.route import RouteKey
+    from clew.core.scope import Scope
+    from clew.core.session import Session
+    from clew.store.contract import Store
+    from clew.store.search import SearchPage
+    from clew.store.transactions.listing import Page
+    from clew.store.transactions.usage import Used
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationView:
+    """A conversation with what belongs to it."""
+
+    conversation: Conversation
+    routes: tuple[RouteKey, ...]
+    sessions: tuple[Session, ...]
+    #: Entries of each session.
+    counts: dict[SessionId, int]
+    usage: Used
+
+
+class Records:
+    """What a front may ask of a store that is only looked at."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def resolve(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
+        """
+        The conversation that a name means: its id, any of its session ids, a route or a NAME.
+
+        :raises NotFound: if it means nothing that ``viewer`` may see
+        """
+        conversation = await self._store.read(conversations.resolve, name)
+        await self._visible(conversation, name, viewer)
+        return conversation
+
+    async def _visible(
+        self, conversation: ConversationId, name: str, viewer: Scope
+    ) -> Conversation:
+        found = await self._store.read(conversations.get_conversation, conversation)
+        if not scopes.sees(viewer, found.scope):
+            # To somebody else it does not exist.
+            raise NotFound("conversation", name)
+        return found
+
+    async def show(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> ConversationView:
+        """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
+        found = await self._visible(conversation, conversation, viewer)
+        return ConversationView(
+            conversation=found,
+            routes=tuple(await self._store.read(conversations.routes_of, conversation)),
+            sessions=tuple(await self._store.read(sessions.lineage, conversation)),
+            counts=await self._store.read(listing.message_counts, conversation),
+            usage=await self._store.read(usage.usage_of, conversation),
+        )
+
+    async def list(
+        self,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        title: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        adhoc: bool = False,
+    ) -> Page:
+        """Conversations that ``viewer`` may see, the last used first."""
+        return await self._store.read(
+            listing.list_conversations,
+            viewer=viewer,
+            title=title,
+            cursor=cursor,
+            limit=limit,
+            adhoc=adhoc,
+        )
+
+    async def entries(
+        self, conversation: ConversationId, *, after: int = 0, limit: int = 200
+    ) -> Sequence[Entry]:
+        """At most ``limit`` entries above ``after``, in order."""
+        return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
+
+    async def search(
+        self,
+        query: str,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> SearchPage:
+        """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
+        return await self._store.read(
+            searching.search, query, viewer=viewer, cursor=cursor, limit=limit
+        )
+
+    async def rename(
+        self,
+        conversation: ConversationId,
+        title: str | None,
+        *,
+        viewer: Scope = scopes.LOCAL,
+    ) -> Conversation:
+        """
+        Give a conversation a title, or take it away.
+
+        :raises UsageError: if the title is empty or too long
+        :raises TitleTaken: if another conversation of the same scope has it
+        """
+        await self._visible(conversation, conversation, viewer)
+        cleaned = None if title is None else _title(title)
+        await self._store.write(conversations.rename, conversation, cleaned)
+        return await self._store.read(conversations.get_conversation, conversation)
+
+    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
+        """
+        Delete a conversation for good: it is gone at once, its rows go in slices.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        await self._visible(conversation, conversation, viewer)
+        await self._store.write(deletion.mark_deleted, conversation)
+        while await self._store.write(deletion.delete_slice, conversation):
+            pass
+        await self._store.write(deletion.delete_orphan_blobs)
+
+    async def check(self) -> None:
+        """:raises StoreError: if the store cannot be read and written now"""
+        await self._store.check()
+
+
+def _title(title: str) -> str:
+    cleaned = " ".join(storable(title).split())
+    if not cleaned:
+        raise UsageError("a title has at least one character that is no space")
+    if len(cleaned) > 200:
+        raise UsageError(f"a title has at most 200 characters, not {len(cleaned)}")
+    return cleaned
