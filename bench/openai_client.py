@@ -1,4 +1,4 @@
-"""What an agent's run costs at a length of context, with the official OpenAI client and with ours."""
+"""An agent's run as its context grows, with the official OpenAI client and with ours."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack, contextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from openai import AsyncOpenAI
 from pydantic_ai import Agent
@@ -25,42 +26,46 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from clew.agent.openai_client import OpenAIClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 #: Messages of context, and the milliseconds of a run to reach with our client.
 TARGETS = {2: 3.3, 200: 4.8, 400: 7.1, 800: 11.5}
 KINDS = {"chat": OpenAIChatModel, "responses": OpenAIResponsesModel}
 WARM_UP = 5
 
-#: Milliseconds of a run with the official client and with ours, by API and messages.
-Figures: TypeAlias = dict[tuple[str, int], tuple[float, float]]
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Medians of a run in milliseconds."""
+
+    api: str
+    messages: int
+    official: float
+    ours: float
+    #: CPU time of this process, which a busy machine disturbs less.
+    official_cpu: float
+    our_cpu: float
 
 
-def run(rounds: int = 30) -> Figures:
+def run(rounds: int = 30) -> list[Figures]:
     """Measure and print; the provider is a process of its own, the clients take turns."""
     with provider() as url:
-        figures = asyncio.run(measure(url, rounds))
-    print(
-        f"{'':10}{'messages':>9}{'official':>10}{'ours':>8}{'ratio':>7}{'target':>8}   (ms a run)"
-    )
-    for (api, length), (official, ours) in figures.items():
+        found = asyncio.run(measure(url, rounds))
+    print("ms a run   messages  official   ours  ratio  target |  CPU official   ours  ratio")
+    for f in found:
         print(
-            f"{api:10}{length:>9}{official:>10.1f}{ours:>8.1f}{official / ours:>7.1f}"
-            f"{TARGETS[length]:>8.1f}"
+            f"{f.api:10}{f.messages:>9}{f.official:>10.1f}{f.ours:>7.1f}{f.official / f.ours:>7.1f}"
+            f"{TARGETS[f.messages]:>8.1f} | {f.official_cpu:>13.1f}{f.our_cpu:>7.1f}"
+            f"{f.official_cpu / f.our_cpu:>7.1f}"
         )
-    return figures
+    return found
 
 
-async def measure(url: str, rounds: int) -> Figures:
-    return {
-        (api, length): await compare(url, api, length, rounds)
-        for api in KINDS
-        for length in TARGETS
-    }
+async def measure(url: str, rounds: int) -> list[Figures]:
+    return [await compare(url, api, length, rounds) for api in KINDS for length in TARGETS]
 
 
-async def compare(url: str, api: str, length: int, rounds: int) -> tuple[float, float]:
-    """The medians for both clients."""
+async def compare(url: str, api: str, length: int, rounds: int) -> Figures:
     history = conversation(length)
     async with AsyncExitStack() as stack:
         agents = list[Agent]()
@@ -68,14 +73,28 @@ async def compare(url: str, api: str, length: int, rounds: int) -> tuple[float, 
             client = client_class(base_url=url, api_key="none", max_retries=0)
             await stack.enter_async_context(client)
             agents.append(Agent(KINDS[api]("m", provider=OpenAIProvider(openai_client=client))))
-        times: tuple[list[float], list[float]] = ([], [])
-        for _ in range(WARM_UP + rounds):
-            for agent, taken in zip(agents, times, strict=True):
-                start = time.perf_counter()
-                await agent.run("go on", message_history=history)
-                taken.append((time.perf_counter() - start) * 1000)
-    official, ours = (statistics.median(taken[WARM_UP:]) for taken in times)
-    return official, ours
+        taken = [
+            (*await timed(agents[0], history), *await timed(agents[1], history))
+            for _ in range(WARM_UP + rounds)
+        ]
+    official, official_cpu, ours, our_cpu = map(
+        statistics.median, zip(*taken[WARM_UP:], strict=True)
+    )
+    return Figures(
+        api=api,
+        messages=length,
+        official=official,
+        ours=ours,
+        official_cpu=official_cpu,
+        our_cpu=our_cpu,
+    )
+
+
+async def timed(agent: Agent, history: list[ModelMessage]) -> tuple[float, float]:
+    """Milliseconds of a run, and of them on the CPU."""
+    start, cpu = time.perf_counter(), time.process_time()
+    await agent.run("go on", message_history=history)
+    return (time.perf_counter() - start) * 1000, (time.process_time() - cpu) * 1000
 
 
 def conversation(length: int) -> list[ModelMessage]:
@@ -89,7 +108,7 @@ def conversation(length: int) -> list[ModelMessage]:
 
 
 @contextmanager
-def provider() -> Iterator[str]:
+def provider() -> Generator[str]:
     """The URL of a fake provider that takes no time from the process that is measured."""
     command = [sys.executable, "-m", "clew.testing.provider"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
