@@ -48,9 +48,8 @@ class Figures:
 
 
 def run(rounds: int = 30) -> list[Figures]:
-    """Measure and print; the provider is a process of its own, the clients take turns."""
-    with provider() as url:
-        found = asyncio.run(measure(url, rounds))
+    """Measure and print; the clients take turns."""
+    found = [asyncio.run(compare(api, length, rounds)) for api in KINDS for length in TARGETS]
     print("ms a run   messages  official   ours  ratio  target |  CPU official   ours  ratio")
     for f in found:
         print(
@@ -61,13 +60,11 @@ def run(rounds: int = 30) -> list[Figures]:
     return found
 
 
-async def measure(url: str, rounds: int) -> list[Figures]:
-    return [await compare(url, api, length, rounds) for api in KINDS for length in TARGETS]
-
-
-async def compare(url: str, api: str, length: int, rounds: int) -> Figures:
+async def compare(api: str, length: int, rounds: int) -> Figures:
     history = conversation(length)
     async with AsyncExitStack() as stack:
+        # One for each comparison: it keeps what it saw, and slows down as that grows.
+        url = stack.enter_context(provider())
         agents = list[Agent]()
         for client_class in (AsyncOpenAI, OpenAIClient):
             client = client_class(base_url=url, api_key="none", max_retries=0)
