@@ -38,6 +38,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[HOME] = str(stack.enter_context(postgres.home()).folder)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what tests counted and recorded as ``summary``, from all workers."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties:
+            if name == "summary":
+                terminalreporter.write_line(str(value))
+
+
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"

@@ -47,9 +47,8 @@ def due_work(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
         due_at = _joins_at(t, conversation) if waits else 0
         if due_at is not None and _free(t, owner, expires_at, me):
             due[conversation] = due_at
-    for conversation, due_at, owner, expires_at in t.all(_OPEN):
-        if conversation not in unfinished and _free(t, owner, expires_at, me):
-            due[conversation] = due_at
+    fronts = [row for row in t.all(_OPEN) if row[0] not in unfinished]
+    due |= {row[0]: row[1] for row in fronts if _free(t, row[2], row[3], me)}
     return due
 
 

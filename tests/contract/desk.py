@@ -1,0 +1,205 @@
+"""
+Transactions run one by one, by hand: simulated owners in simulated time on a real database.
+
+What a store adds (threads, group commit, retries) is left out, so that a test decides between which
+two commits an owner dies, and how old a lease is.
+"""
+
+from __future__ import annotations
+
+import abc
+import shutil
+from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
+
+from clew.clock import SystemClock
+from clew.store.migrate import migrate
+from clew.store.postgres.address import Address
+from clew.store.postgres.link import Link
+from clew.store.postgres.tx import WRITE, PgTx
+from clew.store.sqlite.driver import cursor_of, rows_of
+from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.sqlite.opening import open_writer, prepare
+from clew.store.sqlite.owners import Owners
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from clew.store.contract import Row, Tx, Value
+    from clew.store.index import SearchIndex
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Every table with rows of conversations, in an order in which all rows can be removed.
+TABLES: tuple[LiteralString, ...] = (
+    "delivery_chunk", "delivery", "approval", "journal", "attachment", "blob", "usage", "inbox",
+    "entry", "turn", "base_item", "compaction", "head", "route", "lease", "client", "session",
+    "pending_title", "dedupe", "tombstone", "lock", "conversation",
+)  # fmt: skip
+
+BEGINNING = 1_800_000_000_000
+
+
+class World:
+    """What the simulation decides: the time, and who lives."""
+
+    def __init__(self) -> None:
+        self.now = BEGINNING
+        self.alive: set[str] = set()
+
+
+class SimTx:
+    """A real transaction with the time and the living of a simulated world."""
+
+    def __init__(self, real: Tx, world: World) -> None:
+        self._real, self._world = real, world
+
+    @property
+    def now(self) -> int:
+        return self._world.now
+
+    @property
+    def index(self) -> SearchIndex:
+        return self._real.index
+
+    def run(self, sql: LiteralString, *args: Value) -> int:
+        return self._real.run(sql, *args)
+
+    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+        return self._real.one(sql, *args)
+
+    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        return self._real.all(sql, *args)
+
+    def alive(self, owner: str) -> bool:
+        return owner in self._world.alive
+
+    def wake(self, topic: str) -> None:
+        """Nobody listens."""
+
+
+class Desk(abc.ABC):
+    """One connection to a migrated database."""
+
+    def __init__(self) -> None:
+        self.world = World()
+
+    @abc.abstractmethod
+    def _begin(self) -> Tx: ...
+
+    @abc.abstractmethod
+    def _commit(self) -> None: ...
+
+    @abc.abstractmethod
+    def _roll_back(self) -> None: ...
+
+    @abc.abstractmethod
+    def fresh(self) -> None:
+        """Make the database empty and begin a new world."""
+
+    @abc.abstractmethod
+    def close(self) -> None: ...
+
+    def do(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a job and commit it; what it raises is raised, and nothing of it stays."""
+        tx = SimTx(self._begin(), self.world)
+        try:
+            result = job(tx, *args, **kwargs)
+            self._commit()
+        except BaseException:
+            self._roll_back()
+            raise
+        return result
+
+    def snapshot(self) -> dict[str, list[Row]]:
+        """Every row of every table."""
+
+        def job(t: Tx) -> dict[str, list[Row]]:
+            return {table: sorted(t.all(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+
+        return self.do(job)
+
+
+class SqliteDesk(Desk):
+    """A file; an empty one is a copy of a migrated template."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._template, self._path = folder / "template.db", folder / "desk.db"
+        self._owners = Owners(folder / "run")
+        prepare(self._template, run_dir=folder / "run")
+        self._open(self._template)
+        self.do(migrate, "sqlite")
+        rows_of(self._connection, "PRAGMA journal_mode = DELETE")
+        self.fresh()
+
+    def _open(self, path: Path) -> None:
+        self._connection = open_writer(path)
+        # Nobody pulls the plug on this one; the tests of the driver are others.
+        rows_of(self._connection, "PRAGMA synchronous = OFF")
+        self._cursor = cursor_of(self._connection)
+
+    def _begin(self) -> Tx:
+        self._cursor.execute("BEGIN IMMEDIATE")
+        return SqliteTx(self._connection, self._cursor, Surroundings(SystemClock(), self._owners))
+
+    def _commit(self) -> None:
+        self._cursor.execute("COMMIT")
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._cursor.execute("ROLLBACK")
+
+    def fresh(self) -> None:
+        self.world = World()
+        self._connection.close()
+        shutil.copyfile(self._template, self._path)
+        self._open(self._path)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class PostgresDesk(Desk):
+    """A database; it is emptied with the constraints out of the way."""
+
+    #: Rows that were removed are in the way of scans until they are vacuumed.
+    _VACUUM_EVERY = 20
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._link = Link(Address(url), set(), pause=60.0)
+        self._examples = 0
+        self.do(migrate, "postgres")
+
+    def _begin(self) -> Tx:
+        self._tx = PgTx(self._link, WRITE, SystemClock())
+        return self._tx
+
+    def _commit(self) -> None:
+        self._tx.commit()
+
+    def _roll_back(self) -> None:
+        self._link.tidy()
+
+    def fresh(self) -> None:
+        self.world = World()
+        self.do(_empty)
+        self._examples += 1
+        if self._examples % self._VACUUM_EVERY == 0:
+            self._link.connection.execute("VACUUM ANALYZE")
+
+    def close(self) -> None:
+        self._link.drop()
+
+
+def _empty(t: Tx) -> None:
+    tables = (*TABLES, "search_todo", "search_index")
+    deletes: LiteralString = ";".join([f"DELETE FROM {table}" for table in tables])
+    t.run(f"SET LOCAL session_replication_role = replica; {deletes}")
+
+
+def desk_at(url: str, folder: Path) -> Desk:
+    """A desk at the store that a test's URL names."""
+    return SqliteDesk(folder) if url.startswith("sqlite") else PostgresDesk(url)

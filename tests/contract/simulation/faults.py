@@ -1,0 +1,122 @@
+"""Moves of fate: time, deaths, stale owners, repeated calls, and deletion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core import session as reasons
+from clew.core.double_text import DoubleText
+from clew.core.entry import Role
+from clew.core.ids import ConversationId, InboxId, OwnerId
+from clew.core.inbox import Input
+from clew.core.session import Head
+from clew.errors import LeaseLost, NotFound
+from clew.store.transactions import (
+    context,
+    deletion,
+    entries,
+    inbox,
+    leases,
+    sessions,
+    turns,
+)
+from tests.contract.simulation.sim import Call, Sim, compose
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
+    from tests.contract.simulation.model import Run, Thread
+
+
+def new_owner(sim: Sim) -> OwnerId:
+    owner = OwnerId(sim.new("own"))
+    sim.owners.append(owner)
+    sim.world.alive.add(owner)
+    return owner
+
+
+def kill(sim: Sim, owner: OwnerId) -> None:
+    """The process is gone, with all that it had in memory."""
+    sim.world.alive.discard(owner)
+    sim.owners.remove(owner)
+    for run in [run for run in sim.runs if run.owner == owner]:
+        sim.drop(run)
+
+
+def lose_touch(sim: Sim, owner: OwnerId) -> None:
+    """The proof of life is gone, the process is not: it goes on until it notices."""
+    sim.world.alive.discard(owner)
+
+
+def use_ghost(sim: Sim, run: Run, index: int) -> None:
+    """Whatever an owner whose lease is gone tries to write is refused, and changes nothing."""
+    if sim.holds(run) or run.thread.id in sim.deleted:
+        return
+    before = sim.desk.snapshot()
+    drafts = [sim.draft(Role.ASSISTANT)]
+    expected = Head(session=run.session, last_seq=len(run.thread.log))
+    writes = (
+        lambda: sim.refused(LeaseLost, entries.append, run.lease, run.session, drafts),
+        lambda: sim.refused(LeaseLost, leases.renew, run.lease),
+        lambda: sim.refused(LeaseLost, sessions.end_head, run.lease, reasons.IDLE),
+        lambda: sim.refused(
+            LeaseLost, sessions.rotate, run.lease, operation=sim.new("op"), expected=expected,
+            base=(), reason=reasons.REWIND, session_ids=sim.session_ids,
+        ),
+        lambda: sim.desk.do(leases.release, run.lease),
+        lambda: run.turn and sim.refused(
+            LeaseLost, turns.store_step, run.lease, run.session, run.turn, drafts
+        ),
+        lambda: run.turn and sim.refused(
+            LeaseLost, turns.steer, run.lease, run.session, run.turn, step=1, compose=compose
+        ),
+    )  # fmt: skip
+    writes[index % len(writes)]()
+    assert sim.desk.snapshot() == before
+
+
+def repeat(sim: Sim, index: int) -> None:
+    sim.repeat(sim.history[index % len(sim.history)], strict=False)
+
+
+def delete(sim: Sim, thread: Thread) -> None:
+    """A conversation is gone at once, whatever was going on in it."""
+    assert sim.call(bool, deletion.mark_deleted, thread.id)
+    del sim.threads[thread.id]
+    sim.deleted.append(thread.id)
+    sim.routes = {key: to for key, to in sim.routes.items() if to != thread.id}
+    for run in [run for run in sim.runs if run.thread is thread]:
+        sim.drop(run)
+    gone = sim.desk.do(_deliveries_of, thread.id)
+    sim.deliveries = {key: state for key, state in sim.deliveries.items() if key not in gone}
+    # What is not known by an event is new when it comes again.
+    sim.history = [call for call in sim.history if not _would_come_back(call, thread.id)]
+    _nothing_lands(sim, thread)
+
+
+def _deliveries_of(t: Tx, conversation: ConversationId) -> set[str]:
+    found = t.all("SELECT id FROM delivery WHERE conversation_id = $1", conversation)
+    return {row[0] for row in found}
+
+
+def _would_come_back(call: Call, conversation: ConversationId) -> bool:
+    if call.job is inbox.accept:
+        item: Input = call.args[0]
+        return item.event is None and conversation in str(call.answer)
+    return conversation in call.args
+
+
+def _nothing_lands(sim: Sim, thread: Thread) -> None:
+    item = Input(id=InboxId(sim.new("inb")), text="late", double_text=DoubleText.QUEUE)
+    new = ConversationId(sim.new("cnv"))
+    sim.refused(
+        NotFound, inbox.accept, item, target=thread.id, new_conversation=new,
+        session_ids=sim.session_ids,
+    )  # fmt: skip
+    sim.refused(NotFound, context.head_context, thread.id)
+    sim.refused(NotFound, leases.acquire, thread.id, owner=OwnerId("own_late"))
+
+
+def delete_slice(sim: Sim, index: int) -> None:
+    conversation = sim.deleted[index % len(sim.deleted)]
+    if not sim.desk.do(deletion.delete_slice, conversation, rows=3):
+        assert conversation not in sim.desk.do(deletion.half_deleted)
