@@ -44,7 +44,7 @@ _UNTYPED = re.compile(f"[{_INVISIBLE}{''.join(_QUOTES)}]")
 # In a flat text a separator stands around every unit; folding leaves no control character.
 _BORDER = "\x1f"
 #: Punctuation that says nothing about what is looked for where it stands around a word.
-_EDGES = frozenset(".,;:!?\"'()[]{}<>…。、「」『』《》¿¡")
+_EDGES = frozenset(" .,;:!?\"'()[]{}<>…。、「」『』《》¿¡")
 
 _ASCII_UNITS = re.compile(r"[a-z0-9]+|[\x00-\x20]+|[!-~]")
 # On the classes of characters, not on the characters; \u0100 and up are scripts.
@@ -97,7 +97,7 @@ def fold(text: str) -> str:
 def units(folded: str) -> list[str]:
     """The units of a folded text, in order; white space as one space."""
     if folded.isascii():
-        return [max(" ", unit) for unit in _ASCII_UNITS.findall(folded)]
+        return [unit if unit[0] > " " else " " for unit in _ASCII_UNITS.findall(folded)]
     classes = folded.translate(_classes)
     spans = (run.span() for run in _UNITS.finditer(classes))
     return [folded[start:end] if classes[start] != _SPACE else " " for start, end in spans]
@@ -195,8 +195,9 @@ def parse(query: str) -> Query:
 
 
 def _trimmed(some: list[str], *, term: bool) -> tuple[str, ...]:
+    worded = any(_class(unit) not in (_SYMBOL, _SPACE) for unit in some)
+    edges = _EDGES if term and worded else {" "}
     start, end = 0, len(some)
-    edges = _EDGES if term and any(_class(unit) != _SYMBOL for unit in some) else {" "}
     while start < end and some[start] in edges:
         start += 1
     while start < end and some[end - 1] in edges:

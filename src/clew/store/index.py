@@ -73,5 +73,13 @@ class SearchIndex(Protocol):
         ...
 
     def clear(self) -> None:
-        """Empty the index, in whatever state it is; all messages count as not indexed."""
+        """Begin with an empty index, whatever state it is in; no message counts as indexed."""
+        ...
+
+    def remains(self) -> list[LiteralString]:
+        """What is left of earlier indexes."""
+        ...
+
+    def discard(self, remains: LiteralString) -> None:
+        """Free the space of what is left; fails, and has to be left, where it is damaged."""
         ...

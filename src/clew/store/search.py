@@ -3,14 +3,14 @@ Search over everything that was said: newest first, within a scope.
 
 A search reads the index and the messages that are not in it yet, and never writes. Whoever looks
 after the store keeps the index up to date with ``index_slice``; a damaged index is made anew with
-``rebuild``. What the index proposes is compared with the text, so it can only miss, never invent.
+``begin_anew``. What the index proposes is compared with the text: it can miss, but never invent.
 """
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, LiteralString
 
 from clew.clock import from_millis
 from clew.core.entry import Role
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.core.scope import Scope
-    from clew.store.contract import Row, Store, Tx
+    from clew.store.contract import Row, Tx
 
 #: A search that has compared so many proposals of the index returns with what it has found.
 EXAMINED = 4000
@@ -127,18 +127,19 @@ def _hit(row: Row, wanted: Query) -> Hit:
     )
 
 
+def is_behind(t: Tx) -> bool:
+    """Whether ``index_slice`` has something to do."""
+    return _broken(t) or t.index.behind(1) > 0
+
+
 def index_slice(t: Tx, *, limit: int = 500) -> int:
     """
     Put at most ``limit`` messages that are not in the index into it; how many, 0 when none is left.
 
-    Clears a broken index first. A transaction on its own: nothing but the index is written.
-
-    :raises SearchNotReady: if the index turns out to be damaged; nothing was changed
+    :raises SearchNotReady: if the index is damaged; nothing was changed
     """
     if _broken(t):
-        t.index.clear()
-        t.run("UPDATE search_state SET is_broken = 0")
-        return 1
+        raise SearchNotReady(damaged=True)
     messages = t.index.take(limit)
     t.index.add([(n, _held(scope, text)) for n, scope, text in messages])
     return len(messages)
@@ -148,9 +149,30 @@ def _held(scope: Scope, text: str) -> set[str]:
     return {*tokens(text), scope_token(scope)}
 
 
-def rebuild(t: Tx) -> None:
-    """Have the index made anew by the next slices; searches wait for it, nothing else does."""
+def condemn(t: Tx) -> None:
+    """Have the index made anew by whoever looks after it; until then search refuses."""
     t.run("UPDATE search_state SET is_broken = 1 WHERE is_broken = 0")
+
+
+def begin_anew(t: Tx) -> None:
+    """Begin with an empty index in place of a damaged one; ``index_slice`` fills it."""
+    if _broken(t):
+        t.index.clear()
+        t.run("UPDATE search_state SET is_broken = 0")
+
+
+def remains(t: Tx) -> list[LiteralString]:
+    """What is left of damaged indexes."""
+    return t.index.remains()
+
+
+def discard(t: Tx, name: LiteralString) -> None:
+    """
+    Free the space of something that is left of a damaged index.
+
+    :raises StoreDamaged: if its pages cannot be walked through; it stays
+    """
+    t.index.discard(name)
 
 
 def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]:
@@ -159,7 +181,7 @@ def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]
 
     Their rows have to be deleted in the same transaction.
 
-    :raises SearchNotReady: if the index turns out to be damaged; repeat it after ``rebuild``
+    :raises SearchNotReady: if the index turns out to be damaged; repeat it after ``condemn``
     """
     found = t.all(
         """
@@ -172,14 +194,3 @@ def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]
     if not _broken(t):
         t.index.remove([(n, _held(scope, text)) for n, scope, text in found])
     return [row[0] for row in found]
-
-
-async def catch_up(store: Store, *, limit: int = 500) -> None:
-    """Put everything into the index, in slices; a damaged one is made anew, once."""
-    try:
-        while await store.write(index_slice, limit=limit):
-            pass
-    except SearchNotReady:
-        await store.write(rebuild)
-        while await store.write(index_slice, limit=limit):
-            pass

@@ -163,6 +163,12 @@ class PostgresIndex:
             """
         )
 
+    def remains(self) -> list[LiteralString]:
+        return []
+
+    def discard(self, remains: LiteralString) -> None:
+        """There never are any."""
+
 
 def _array(some: Iterable[object]) -> str:
     return "{" + ",".join(map(str, some)) + "}"

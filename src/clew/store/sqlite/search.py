@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from clew.errors import SearchNotReady, StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from clew.errors import SearchNotReady, StoreError, StoreFull, StoreUnavailable
 from clew.store.index import COLUMNS, VISIBLE, within_budget
 
 if TYPE_CHECKING:
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 #: As in ``0001_first.sqlite.sql``.
 _CREATE: tuple[LiteralString, ...] = (
-    """
-    CREATE VIRTUAL TABLE search_index
-        USING fts5(tokens, content = '', columnsize = 0, detail = none, tokenize = 'ascii')
-    """,
+    """\
+CREATE VIRTUAL TABLE search_index
+    USING fts5(tokens, content = '', columnsize = 0, detail = none, tokenize = 'ascii')""",
     "INSERT INTO search_index (search_index, rank) VALUES ('secure-delete', 1)",
 )
 _PARTS: tuple[LiteralString, ...] = (
@@ -26,6 +25,8 @@ _PARTS: tuple[LiteralString, ...] = (
     "search_index_idx",
     "search_index_config",
 )
+#: What the tables of a damaged index are called afterwards.
+_SPARE: LiteralString = "search_damaged_"
 #: A token of every row: an index that has it nowhere has lost its content.
 _EVERY = "\ue000\ue000"
 #: The tokenizer splits at ASCII punctuation, so that is stored full-width. Folded text has no
@@ -135,34 +136,39 @@ class SqliteIndex:
         try:
             for n, tokens in messages:
                 self._t.run(sql, n, _row(tokens))
-            # Has the changes written to the tables now: a damaged one shows here, not in COMMIT.
-            self._t.one("SELECT 1 FROM search_index WHERE search_index MATCH $1", _match([_EVERY]))
+            # Writes the changes to the tables now: a damaged one shows here, not in COMMIT.
+            self._t.run("INSERT INTO search_index (search_index) VALUES ('flush')")
         except StoreError as error:
             raise _damaged(error) from error
 
     def clear(self) -> None:
-        self._drop()
-        for sql in _CREATE:
-            self._t.run(sql)
-        self._t.run("UPDATE search_state SET indexed = 0")
-
-    def _drop(self) -> None:
-        # DROP TABLE asks the module first, and that fails where a table of the module is missing.
+        # DROP TABLE asks the module first, which fails where one of its tables is missing. And a
+        # statement that meets a damaged page spoils the transaction: the tables are only renamed.
         self._t.run("PRAGMA writable_schema = ON")
         try:
             self._t.run("DELETE FROM sqlite_schema WHERE name = 'search_index'")
         finally:
             self._t.run("PRAGMA writable_schema = RESET")
         for part in _PARTS:
-            try:
-                self._t.run(f"DROP TABLE IF EXISTS {part}")
-            except StoreDamaged:
-                # Its pages cannot be walked through to free them: out of the way, for good.
+            if self._t.one("SELECT 1 FROM sqlite_schema WHERE name = $1", part):
                 self._t.run(f"ALTER TABLE {part} RENAME TO {self._spare_name()}")
+        for sql in _CREATE:
+            self._t.run(sql)
+        self._t.run("UPDATE search_state SET indexed = 0")
 
     def _spare_name(self) -> LiteralString:
-        row = self._t.one("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'search_damaged_%'")
-        return cast("LiteralString", f"search_damaged_{0 if row is None else row[0]}")
+        taken = self.remains()
+        names = (f"{_SPARE}{number}" for number in range(len(taken) + 1))
+        return cast("LiteralString", next(name for name in names if name not in taken))
+
+    def remains(self) -> list[LiteralString]:
+        found = self._t.all(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE $1", f"{_SPARE}%"
+        )
+        return [row[0] for row in found]
+
+    def discard(self, remains: LiteralString) -> None:
+        self._t.run(f"DROP TABLE {remains}")
 
 
 def _row(tokens: set[str]) -> str:

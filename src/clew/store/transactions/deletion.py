@@ -169,7 +169,7 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
     Remove at most ``rows`` rows of a conversation that was marked; ``False`` when nothing is left.
 
     :raises ConstraintViolated: if it was not marked
-    :raises SearchNotReady: if the search index turns out to be damaged; repeat it after ``rebuild``
+    :raises SearchNotReady: if the search index turns out to be damaged; repeat it after ``condemn``
     """
     return (
         any(t.run(sql, conversation, rows) for sql in _BEFORE_ENTRIES)

@@ -1,0 +1,65 @@
+"""What whoever looks after a store calls: work in slices, so that no write waits for it long."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from clew.errors import SearchNotReady, StoreDamaged
+from clew.store import search
+from clew.store.transactions.deletion import delete_slice
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId
+    from clew.core.scope import Scope
+    from clew.store.contract import Store
+    from clew.store.search import SearchPage
+
+
+async def find(
+    store: Store, query: str, *, viewer: Scope, limit: int = 20, cursor: str | None = None
+) -> SearchPage:
+    """
+    Search; an index that turns out to be damaged will be made anew by the next ``catch_up``.
+
+    :raises UsageError: if there is nothing in the query to look for, or the cursor is none of ours
+    :raises SearchNotReady: if the index cannot answer now
+    """
+    try:
+        return await store.read(search.search, query, viewer=viewer, limit=limit, cursor=cursor)
+    except SearchNotReady as error:
+        if error.damaged:
+            await store.write(search.condemn)
+        raise
+
+
+async def catch_up(store: Store) -> None:
+    """Put every message into the search index; a damaged one is made anew, once."""
+    try:
+        await _index(store)
+    except SearchNotReady:
+        await store.write(search.condemn)
+        await store.write(search.begin_anew)
+        for name in await store.read(search.remains):
+            with suppress(StoreDamaged):
+                await store.write(search.discard, name)
+        await _index(store)
+
+
+async def _index(store: Store) -> None:
+    while await store.write(search.index_slice):
+        pass
+
+
+async def erase(store: Store, conversation: ConversationId) -> None:
+    """Remove the rows of a conversation that was marked as deleted, however the index is."""
+    try:
+        await _delete(store, conversation)
+    except SearchNotReady:
+        await store.write(search.condemn)
+        await _delete(store, conversation)
+
+
+async def _delete(store: Store, conversation: ConversationId) -> None:
+    while await store.write(delete_slice, conversation):
+        pass
