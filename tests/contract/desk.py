@@ -8,6 +8,7 @@ two commits an owner dies, and how old a lease is.
 from __future__ import annotations
 
 import abc
+import copy
 import shutil
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
@@ -99,6 +100,10 @@ class Desk(abc.ABC):
         """Make the database empty and begin a new world."""
 
     @abc.abstractmethod
+    def another(self) -> Desk:
+        """A second connection to the same database, in the same world."""
+
+    @abc.abstractmethod
     def close(self) -> None: ...
 
     def do(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -133,6 +138,11 @@ class SqliteDesk(Desk):
         self.do(migrate, "sqlite")
         rows_of(self._connection, "PRAGMA journal_mode = DELETE")
         self.fresh()
+
+    def another(self) -> Desk:
+        other = copy.copy(self)
+        other._open(self._path)
+        return other
 
     def _open(self, path: Path) -> None:
         self._connection = open_writer(path)
@@ -169,6 +179,7 @@ class PostgresDesk(Desk):
 
     def __init__(self, url: str) -> None:
         super().__init__()
+        self._url = url
         self._link = Link(Address(url), set(), pause=60.0)
         self._examples = 0
         self.do(migrate, "postgres")
@@ -189,6 +200,11 @@ class PostgresDesk(Desk):
         self._examples += 1
         if self._examples % self._VACUUM_EVERY == 0:
             self._link.connection.execute("VACUUM ANALYZE")
+
+    def another(self) -> Desk:
+        other = PostgresDesk(self._url)
+        other.world = self.world
+        return other
 
     def close(self) -> None:
         self._link.drop()

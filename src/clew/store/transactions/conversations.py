@@ -9,7 +9,7 @@ from clew.core import session as reasons
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.ids import ConversationId, SessionId
 from clew.core.route import RouteKey, local_route
-from clew.errors import NotFound, TitleTaken, UsageError
+from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
 
@@ -178,12 +178,18 @@ def rename(
         return False
     if title is not None and _taken(t, found, title):
         raise TitleTaken(title)
-    t.run(
-        "UPDATE conversation SET title = $2, titled_by = $3 WHERE id = $1",
-        conversation,
-        title,
-        None if title is None else titled_by.value,
-    )
+    try:
+        t.run(
+            "UPDATE conversation SET title = $2, titled_by = $3 WHERE id = $1",
+            conversation,
+            title,
+            None if title is None else titled_by.value,
+        )
+    except ConstraintViolated as error:
+        if title is not None and error.constraint == "conversation_title":
+            # Given to another one since we looked.
+            raise TitleTaken(title) from error
+        raise
     t.wake(conversation)
     return True
 

@@ -55,7 +55,11 @@ def accept(
     ahead = _open_items(t, conversation)
     turn = unfinished_turn(t, conversation)
     outcome = _outcome(item, busy=turn is not None or ahead > 0)
-    _insert(t, item, conversation, target, outcome)
+    if not _insert(t, item, conversation, target, outcome):
+        # The same call, on another connection, was faster.
+        first = _accepted(t, item.id, duplicate=False)
+        assert first is not None
+        return first
     if turn is not None and outcome is None and item.double_text in _STOPS:
         request_stop(t, turn.id, _STOPS[item.double_text])
     t.wake(conversation)
@@ -114,7 +118,7 @@ def _known_event(t: Tx, item: Input) -> Accepted | None:
     )
     if row is None:
         return None
-    known = _accepted(t, InboxId(row[0]), duplicate=True)
+    known = _accepted(t, InboxId(row[0]), duplicate=row[0] != item.id)
     return known or Accepted(
         inbox_id=InboxId(row[0]),
         conversation_id=ConversationId(row[1]),
@@ -164,14 +168,14 @@ def _insert(
     conversation: ConversationId,
     target: Route | ConversationId,
     outcome: InboxOutcome | None,
-) -> None:
+) -> bool:
     route = target.key if isinstance(target, Route) else None
-    t.run(
+    inserted = t.run(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                            received_at, due_at,
                            outcome, resolved_at, note)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING
         """,
         item.id,
         conversation,
@@ -181,17 +185,17 @@ def _insert(
         item.payload,
         item.double_text.value,
         t.now,
-        _due(t, item, conversation, route),
         None if outcome is None else outcome.value,
         None if outcome is None else t.now,
         None if outcome is None else "another turn is unfinished",
     )
+    if inserted and item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
+        _collect(t, item, conversation, route)
+    return bool(inserted)
 
 
-def _due(t: Tx, item: Input, conversation: ConversationId, route: str | None) -> int:
-    """When the item is due; a message that joins a burst moves the whole burst to the same time."""
-    if item.double_text is not DoubleText.COLLECT or item.kind is not InboxKind.MESSAGE:
-        return t.now
+def _collect(t: Tx, item: Input, conversation: ConversationId, route: str | None) -> None:
+    """Open a window, or join one: the whole burst moves to the same time."""
     burst = t.all(
         """
         SELECT received_at FROM inbox
@@ -208,21 +212,30 @@ def _due(t: Tx, item: Input, conversation: ConversationId, route: str | None) ->
     t.run(
         """
         UPDATE inbox SET due_at = $4
-        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND double_text = 'collect'
-              AND due_at > $3
+        WHERE id = $5 OR (conversation_id = $1 AND route = $2 AND outcome IS NULL
+                          AND double_text = 'collect' AND due_at > $3)
         """,
         conversation,
         route,
         t.now,
         due,
+        item.id,
     )
-    return due
 
 
 def line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
     """The open items of a conversation, in order of acceptance."""
     found = t.all(
         f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n", conversation
+    )
+    return [rows.inbox_item(row) for row in found]
+
+
+def locked_line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
+    """As ``line``, and what is found can be neither edited nor cancelled before the commit."""
+    found = t.all(
+        f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n @LOCK",
+        conversation,
     )
     return [rows.inbox_item(row) for row in found]
 

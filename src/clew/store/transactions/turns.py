@@ -20,7 +20,7 @@ from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
 from clew.store.transactions.deliveries import add_deliveries
 from clew.store.transactions.entries import append
-from clew.store.transactions.inbox import line
+from clew.store.transactions.inbox import line, locked_line
 from clew.store.transactions.sessions import get_head, rotate
 from clew.store.transactions.stops import get_turn, unfinished_turn
 from clew.store.transactions.usage import Request, record_usage
@@ -124,7 +124,7 @@ def _next(
     compose: Compose,
     session_ids: SessionIds,
 ) -> Begun | None:
-    match next_work(line(t, lease.conversation_id), from_millis(t.now)):
+    match next_work(locked_line(t, lease.conversation_id), from_millis(t.now)):
         case OwnTurn(items=items):
             session = _open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
@@ -201,7 +201,7 @@ def steer(
     :raises SessionEnded: if the session takes no more entries
     """
     leases.hold(t, lease)
-    items = steering(line(t, lease.conversation_id), from_millis(t.now))
+    items = steering(locked_line(t, lease.conversation_id), from_millis(t.now))
     entries = append(t, lease, session, [compose(item) for item in items], turn=turn)
     for item in items:
         consume(t, item, InboxOutcome.STEERED, turn, step=step)
