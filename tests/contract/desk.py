@@ -12,12 +12,16 @@ import copy
 import shutil
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
+import apsw
+
 from clew.clock import SystemClock
 from clew.store.migrate import migrate
 from clew.store.postgres.address import Address
+from clew.store.postgres.errors import translate
 from clew.store.postgres.link import Link
-from clew.store.postgres.tx import WRITE, PgTx
+from clew.store.postgres.tx import WRITE, PgTx, Voided
 from clew.store.sqlite.driver import cursor_of, rows_of
+from clew.store.sqlite.failures import translated
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 from clew.store.sqlite.opening import open_writer, prepare
 from clew.store.sqlite.owners import Owners
@@ -155,7 +159,10 @@ class SqliteDesk(Desk):
         return SqliteTx(self._connection, self._cursor, Surroundings(SystemClock(), self._owners))
 
     def _commit(self) -> None:
-        self._cursor.execute("COMMIT")
+        try:
+            self._cursor.execute("COMMIT")
+        except apsw.Error as error:
+            raise translated(error) from error
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -189,7 +196,10 @@ class PostgresDesk(Desk):
         return self._tx
 
     def _commit(self) -> None:
-        self._tx.commit()
+        try:
+            self._tx.commit()
+        except Voided as void:
+            raise translate(void.error) from void
 
     def _roll_back(self) -> None:
         self._link.tidy()

@@ -171,9 +171,9 @@ CREATE TABLE inbox (
     resolved_at     BIGINT,
     FOREIGN KEY (conversation_id, turn_id) REFERENCES turn (conversation_id, id),
     CHECK ((outcome IS NULL) = (resolved_at IS NULL)),
-    CHECK (turn_id IS NULL OR outcome IN ('turn', 'merged', 'steered')),
-    CHECK (turn_id IS NOT NULL OR outcome IS NULL OR outcome IN ('executed', 'cancelled', 'rejected')),
-    CHECK ((step IS NULL) OR outcome = 'steered')
+    -- COALESCE: a check whose value is NULL would pass.
+    CHECK ((turn_id IS NOT NULL) = (COALESCE(outcome, '') IN ('turn', 'merged', 'steered'))),
+    CHECK ((step IS NOT NULL) = (COALESCE(outcome, '') = 'steered'))
 );
 CREATE INDEX inbox_open ON inbox (conversation_id, n) WHERE outcome IS NULL;
 CREATE INDEX inbox_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;

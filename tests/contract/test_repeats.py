@@ -1,0 +1,195 @@
+"""3.12: a call that is made again, since its answer was lost, returns the first answer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.core.approval import ApprovalState
+from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
+from clew.core.effect import Effect
+from clew.core.ids import ApprovalId, ConversationId, DeliveryId, TurnId
+from clew.core.inbox import InboxOutcome
+from clew.core.journal import CallKey, CallStatus
+from clew.core.turn import Outcome
+from clew.errors import LeaseLost, StoreError, WrongMove
+from clew.store.transactions import approvals, deletion, deliveries, journal, leases, turns
+from tests.contract import acting
+from tests.contract.acting import MAIN, ME, OTHER, message, started
+
+if TYPE_CHECKING:
+    from tests.contract.desk import Desk
+
+C1, T1 = ConversationId("cnv_1"), TurnId("trn_1")
+CALL = CallKey(turn_id=T1, step=1, call_id="call_1")
+EVENT = ("telegram", "bot", "17")
+
+
+def test_accept(desk: Desk) -> None:
+    first = desk.do(acting.accept, message("inb_1"))
+    before = desk.snapshot()
+    assert desk.do(acting.accept, message("inb_1"), new="cnv_2") == first
+    assert desk.snapshot() == before
+
+
+def test_accept_of_an_event_over_two_connections(desk: Desk, rival: Desk) -> None:
+    """3.7"""
+    desk.do(acting.accept, message("inb_1", event=EVENT))
+    again = rival.do(acting.accept, message("inb_2", event=EVENT), new="cnv_2")
+    assert (again.inbox_id, again.duplicate) == ("inb_1", True)
+    assert len(desk.snapshot()["inbox"]) == 1
+
+
+def test_accept_of_an_event_whose_conversation_was_deleted(desk: Desk) -> None:
+    """3.7: the key outlives the conversation by 30 days, and no longer."""
+    desk.do(acting.accept, message("inb_1", event=EVENT))
+    desk.do(deletion.mark_deleted, C1)
+    while desk.do(deletion.delete_slice, C1):
+        pass
+    desk.world.now += 30 * 24 * 3600 * 1000 - 1
+    assert desk.do(deletion.forget_events) == 0
+    again = desk.do(acting.accept, message("inb_2", event=EVENT), new="cnv_2")
+    assert (again.duplicate, again.outcome) == (True, InboxOutcome.CANCELLED)
+    desk.world.now += 1
+    assert desk.do(deletion.forget_events) == 1
+
+
+def test_begin(desk: Desk) -> None:
+    begun = started(desk)
+    desk.do(acting.accept, message("inb_2"))
+    again = desk.do(acting.begin)
+    assert (again.turn, again.lease) == (begun.turn, begun.lease)
+    assert len(desk.snapshot()["entry"]) == 1
+
+
+def test_append(desk: Desk, rival: Desk) -> None:
+    lease = started(desk).lease
+    first = desk.do(acting.append, lease, "ent_1", "ent_2")
+    assert rival.do(acting.append, lease, "ent_1", "ent_2") == first
+    assert [entry.seq for entry in first] == [2, 3]
+
+
+def test_append_by_an_owner_that_has_lost_its_lease_since(desk: Desk) -> None:
+    lease = started(desk).lease
+    first = desk.do(acting.append, lease, "ent_1")
+    desk.world.alive.discard(ME)
+    desk.do(leases.acquire, C1, owner=OTHER)
+    assert desk.do(acting.append, lease, "ent_1") == first
+    with pytest.raises(LeaseLost):
+        desk.do(acting.append, lease, "ent_2")
+
+
+def test_append_with_more_than_the_first_time_is_refused(desk: Desk) -> None:
+    """Nothing that the caller believes to be stored is missing."""
+    lease = started(desk).lease
+    desk.do(acting.append, lease, "ent_1")
+    desk.do(acting.append, lease, "ent_3")
+    with pytest.raises(StoreError):
+        desk.do(acting.append, lease, "ent_1", "ent_2")
+
+
+def test_store_step(desk: Desk) -> None:
+    begun = started(desk)
+    session = desk.do(acting.head).id
+    drafts = [acting.draft("ent_1")]
+    first = desk.do(turns.store_step, begun.lease, session, T1, drafts)
+    before = desk.snapshot()
+    assert desk.do(turns.store_step, begun.lease, session, T1, drafts) == first
+    assert desk.snapshot() == before
+
+
+def test_rotate(desk: Desk, rival: Desk) -> None:
+    lease = started(desk).lease
+    found = desk.do(acting.expected)
+    first = desk.do(acting.rotate, lease, found)
+    assert rival.do(acting.rotate, lease, found) == first
+    assert len(desk.snapshot()["session"]) == 2
+
+
+def test_journal(desk: Desk) -> None:
+    lease = started(desk).lease
+    session = desk.do(acting.head).id
+    drafts = [acting.draft("ent_1", calls=("call_1",))]
+    desk.do(turns.store_step, lease, session, T1, drafts)
+    for first in (True, False):
+        call, new = desk.do(
+            journal.intend, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
+        )
+        assert (new, call.status) == (first, None)
+    for result in ("first", "second"):
+        done = desk.do(journal.settle, lease, CALL, CallStatus.OK, format="t/1", result=result)
+        assert done.result == "first"
+    call, new = desk.do(
+        journal.intend, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
+    )
+    assert (new, call.result) == (False, "first")
+
+
+def test_ask_and_answer(desk: Desk) -> None:
+    lease = started(desk).lease
+    for name in ("apr_1", "apr_2"):
+        asked = desk.do(
+            approvals.ask, lease, CALL, approval=ApprovalId(name), tool="t", args="{}",
+            route=None, expires_in=timedelta(minutes=1),
+        )  # fmt: skip
+        assert asked.id == "apr_1"
+    yes = ApprovalState.APPROVED
+    first = desk.do(approvals.answer, asked.id, yes, answered_by="p")
+    assert desk.do(approvals.answer, asked.id, yes, answered_by="p") == first
+    with pytest.raises(WrongMove):
+        desk.do(approvals.answer, asked.id, ApprovalState.DENIED, answered_by="p")
+
+
+def test_wait(desk: Desk) -> None:
+    lease = started(desk).lease
+    first = desk.do(turns.wait, lease, T1)
+    before = desk.snapshot()
+    assert desk.do(turns.wait, lease, T1) == first
+    assert desk.snapshot() == before
+
+
+def test_finish_and_its_deliveries(desk: Desk) -> None:
+    """3.8"""
+    lease = started(desk).lease
+    new = NewDelivery(id=DeliveryId("dlv_1"), route=MAIN.key, kind=DeliveryKind.ANSWER, body="{}")
+    session = desk.do(acting.head).id
+    drafts = [acting.draft("ent_1")]
+    first = desk.do(
+        turns.finish, lease, session, T1, Outcome.ANSWERED, drafts=drafts, deliveries=[new]
+    )
+    before = desk.snapshot()
+    for outcome in (Outcome.ANSWERED, Outcome.CANCELLED):
+        again = desk.do(turns.finish, lease, session, T1, outcome, drafts=drafts, deliveries=[new])
+        assert again == first
+    assert desk.snapshot() == before
+    _deliver_twice(desk, new.id)
+
+
+def _deliver_twice(desk: Desk, delivery: DeliveryId) -> None:
+    desk.do(deliveries.next_delivery, MAIN.key, owner=ME)
+    desk.do(deliveries.set_chunks, delivery, ["one"])
+    assert len(desk.do(deliveries.set_chunks, delivery, ["other", "two"])[:1]) == 1
+    for _ in range(2):
+        desk.do(deliveries.move_chunk, delivery, 0, DeliveryState.SENDING)
+    for _ in range(2):
+        chunk = desk.do(
+            deliveries.move_chunk, delivery, 0, DeliveryState.DELIVERED, platform_id="9"
+        )
+        assert (chunk.body, chunk.platform_id) == ("one", "9")
+    for _ in range(2):
+        moved = desk.do(deliveries.move_delivery, delivery, DeliveryState.DELIVERED)
+        assert (moved.state, moved.attempts) == (DeliveryState.DELIVERED, 1)
+
+
+def test_delete(desk: Desk) -> None:
+    started(desk)
+    assert desk.do(deletion.mark_deleted, C1)
+    before = desk.snapshot()
+    assert desk.do(deletion.mark_deleted, C1)
+    assert desk.snapshot() == before
+    while desk.do(deletion.delete_slice, C1, rows=1):
+        pass
+    assert not desk.do(deletion.delete_slice, C1)
+    assert not desk.do(deletion.mark_deleted, ConversationId("cnv_never"))
