@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -44,6 +46,19 @@ SELECT set_config('idle_in_transaction_session_timeout', $1, false),
 # An administrator may end idle sessions; ours hold a lock or listen.
 _STAY = b"SELECT set_config('idle_session_timeout', '0', false)"
 _HAS_IDLE_SESSION_TIMEOUT = 140000
+
+_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    # A forked child that outlives us would keep our owner's lock: the server sees an open socket.
+    for connection in _open:
+        if not connection.closed:
+            os.close(connection.fileno())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 class _TruthDumper(Int8BinaryDumper):
@@ -126,6 +141,7 @@ class Address:
         except BaseException:
             connection.close()
             raise
+        _open.add(connection)
         return connection
 
 
@@ -133,5 +149,6 @@ def _unreadable() -> StoreUnusable:
     return StoreUnusable(
         "the address of the store is not a PostgreSQL URL:"
         " it must look like postgresql://user:password@host:5432/database,"
-        " and special characters in the password must be written as %XX"
+        " special characters in the password must be written as %XX,"
+        " and only options of libpq may follow the question mark"
     )

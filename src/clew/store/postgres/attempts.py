@@ -61,7 +61,7 @@ class Attempts:
         elif what is Fate.LOST:
             self._loss(void.error, broken=broken)
         else:
-            raise translate(void.error) from void.error
+            _raise(void)
         log.info("store_job_repeated", reason=what.value, error=str(void.error))
 
     def _conflict(self, error: psycopg.Error) -> None:
@@ -86,6 +86,13 @@ class Attempts:
     def _give_up(self, error: psycopg.Error) -> NoReturn:
         known = "it may have been stored" if self.uncertain else "nothing was stored"
         raise StoreUnavailable(f"{translate(error)}; {known}, try again later") from error
+
+
+def _raise(void: Voided) -> NoReturn:
+    if void.raised is not None:
+        # The job may have made an error of its own out of a constraint's.
+        raise void.raised from void.raised.__cause__
+    raise translate(void.error) from void.error
 
 
 def _pause(longest: float) -> None:
@@ -127,11 +134,10 @@ def read(link: Link, job: Callable[[Tx], T], clock: Clock | None, attempts: Atte
 def _call(tx: PgTx, job: Callable[[Tx], T]) -> T:
     try:
         result = job(tx)
-    except BaseException:
-        if tx.failure is not None and fate(tx.failure) is not Fate.FINAL:
-            raise Voided(tx.failure) from tx.failure
-        # Also where the job made an error of its own out of a constraint's.
-        raise
+    except BaseException as error:
+        if tx.failure is None:
+            raise
+        raise Voided(tx.failure, raised=error) from error
     if tx.failure is not None:
         raise Voided(tx.failure) from tx.failure
     return result

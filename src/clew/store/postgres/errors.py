@@ -67,7 +67,7 @@ def translate(error: psycopg.Error) -> StoreError:
 
 def _text(error: psycopg.Error) -> str:
     # The detail of the server's message is left out: it repeats the values of rows.
-    return error.diag.message_primary or str(error).strip() or type(error).__name__
+    return error.diag.message_primary or " ".join(str(error).split()) or type(error).__name__
 
 
 def _constraint(error: psycopg.Error) -> str:
@@ -81,5 +81,6 @@ def _stale_plan(error: psycopg.Error) -> bool:
 
 
 def _stand_by(error: psycopg.Error) -> bool:
+    # "cannot set transaction read-write mode during recovery", which BEGIN of a write meets.
     # After a fail-over the address may still lead to the old primary: another try may find the new.
-    return error.diag.source_function == "check_XactReadOnly"
+    return error.sqlstate == "0A000" and error.diag.source_file == "guc.c"

@@ -32,9 +32,16 @@ class Line:
     """
 
     def __init__(
-        self, name: str, address: Address, serve: Callable[[Connection, bool], float]
+        self,
+        name: str,
+        address: Address,
+        serve: Callable[[Connection, bool], float],
+        *,
+        farewell: bytes | None = None,
     ) -> None:
+        """``farewell`` is the last statement when the line is closed."""
         self._address, self._serve, self._name = address, serve, name
+        self._farewell = farewell
         self._mouth, self._ear = socket.socketpair()
         self._mouth.setblocking(False)
         self._closing = threading.Event()
@@ -87,3 +94,5 @@ class Line:
                 if not ready:
                     connection.execute(b"SELECT 1")
                 wait = self._serve(connection, False)
+        if self._farewell is not None:
+            connection.execute(self._farewell)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from clew.errors import StoreUnusable
+from clew.store.postgres.errors import Fate, fate
 from clew.store.postgres.tx import WRITE, Voided
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.link import Link
 
 _OLDEST = 130000
-_FACTS = b"""
-SELECT pg_backend_pid(), current_setting('server_encoding')
-"""
+_ENCODING = b"SELECT current_setting('server_encoding')"
 _PID = b"SELECT pg_backend_pid()"
 _ROUNDS = 8
 
@@ -52,13 +51,15 @@ def probe(link: Link, address: Address) -> None:
     """
     try:
         connection = link.connection
-        _inspect(connection, address)
+        inspect(connection, address)
     except psycopg.Error as error:
-        advice = _advice(str(error))
-        if advice is not None:
-            text = str(error).strip()
-            raise StoreUnusable(f"PostgreSQL at {address.name}: {text}. To do: {advice}") from error
-        raise Voided(error) from error
+        text = " ".join(str(error).split())
+        advice = _advice(text)
+        if advice is None and fate(error) is Fate.FINAL:
+            advice = "check the options in the URL of the store"
+        if advice is None:
+            raise Voided(error) from error
+        raise StoreUnusable(f"PostgreSQL at {address.name}: {text}. To do: {advice}") from error
 
 
 def _advice(text: str) -> str | None:
@@ -67,27 +68,28 @@ def _advice(text: str) -> str | None:
     return next((advice for words, advice in _HOPELESS.items() if re.search(words, text)), None)
 
 
-def _inspect(connection: Connection, address: Address) -> None:
+def inspect(connection: Connection, address: Address) -> None:
+    """Raise ``StoreUnusable`` if this server will never do."""
     version = connection.info.server_version
     if version < _OLDEST:
         raise StoreUnusable(
             f"PostgreSQL at {address.name} is version {version // 10000}; Clew needs 13 or newer"
         )
-    # Fails on a stand-by: after a fail-over the next try may find the new primary.
-    connection.execute(WRITE)
-    connection.rollback()
-    row = connection.execute(_FACTS).fetchone()
-    pid, encoding = (row[0], row[1]) if row is not None else (0, "")
+    # First of all, since a pooler in transaction mode falsifies every other answer.
+    if _backend(connection) != connection.info.backend_pid and _shared(connection, address):
+        raise StoreUnusable(
+            f"{address.name} is a connection pooler in transaction mode, which loses locks and"
+            " notifications: use the address of the server itself, or session mode"
+        )
+    encoding = connection.execute(_ENCODING, prepare=False).fetchall()[0][0]
     if encoding != "UTF8":
         raise StoreUnusable(
             f"database {address.name} has the encoding {encoding}; Clew needs UTF8:"
             " create the database with createdb -E UTF8 -T template0"
         )
-    if pid != connection.info.backend_pid and _shared(connection, address):
-        raise StoreUnusable(
-            f"{address.name} is a connection pooler in transaction mode, which loses locks and"
-            " notifications: use the address of the server itself, or session mode"
-        )
+    # Fails on a stand-by: after a fail-over the next try may find the new primary.
+    connection.execute(WRITE, prepare=False)
+    connection.execute(b"ROLLBACK", prepare=False)
 
 
 def _shared(first: Connection, address: Address) -> bool:
@@ -104,5 +106,4 @@ def _shared(first: Connection, address: Address) -> bool:
 
 
 def _backend(connection: Connection) -> int:
-    row = connection.execute(_PID).fetchone()
-    return 0 if row is None else int(row[0])
+    return int(connection.execute(_PID, prepare=False).fetchall()[0][0])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _TAKE = b"SELECT pg_try_advisory_lock($1)"
 _RELEASE = b"SELECT pg_advisory_unlock($1)"
+_RELEASE_ALL = b"SELECT pg_advisory_unlock_all()"
 _RETRY = 0.2
 
 
@@ -32,7 +33,9 @@ class Presence:
         self._owners: dict[str, asyncio.Event] = {}
         self._held: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._line = Line("clew-postgres-owner", address, self._serve)
+        # The server notices a closed connection a little later; whoever saw us close must not
+        # find us alive.
+        self._line = Line("clew-postgres-owner", address, self._serve, farewell=_RELEASE_ALL)
 
     async def register(self, owner: str) -> None:
         """

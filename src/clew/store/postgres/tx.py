@@ -42,9 +42,16 @@ _NOTIFY = b"SELECT pg_notify($1, topic) FROM unnest(CAST($2 AS text[])) AS topic
 class Voided(Exception):
     """The transaction failed below the job: nothing of it stays, unless it failed in COMMIT."""
 
-    def __init__(self, error: psycopg.Error, *, committing: bool = False) -> None:
+    def __init__(
+        self,
+        error: psycopg.Error,
+        *,
+        committing: bool = False,
+        raised: BaseException | None = None,
+    ) -> None:
+        """``raised`` is what the job made of it."""
         super().__init__(str(error))
-        self.error, self.committing = error, committing
+        self.error, self.committing, self.raised = error, committing, raised
 
 
 def lock_key(owner: str) -> int:
@@ -122,7 +129,7 @@ class PgTx:
             raise StoreError(f"the database answered {tag} to COMMIT: nothing was stored")
 
     def _commit(self) -> str | None:
-        return self._link.cursor.execute(b"COMMIT").statusmessage
+        return self._link.cursor.execute(b"COMMIT", prepare=False).statusmessage
 
     def _commit_and_notify(self) -> str | None:
         connection, cursor = self._link.connection, self._link.cursor
@@ -131,7 +138,7 @@ class PgTx:
                 connection.execute(self._begin)
             # NOTIFY takes a lock over the whole server at COMMIT: only where something was woken.
             cursor.execute(_NOTIFY, (CHANNEL, list(self._topics)))
-            done = connection.execute(b"COMMIT")
+            done = connection.execute(b"COMMIT", prepare=False)
         return done.statusmessage
 
     def _rows(self, statement: Statement, args: Sequence[object]) -> list[Row]:
