@@ -1,0 +1,170 @@
+"""Stands between a store and its PostgreSQL, and fails as networks and poolers do."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import struct
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+#: In a request and in its answer; the end tells it from READ COMMITTED.
+_COMMIT = b"COMMIT\0"
+
+
+@contextlib.asynccontextmanager
+async def listening(handler: Handler, url: str) -> AsyncGenerator[str]:
+    """Serve ``handler``; the URL that leads through it."""
+    clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        clients[task] = writer
+        await handler(reader, writer)
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    try:
+        yield urlunsplit(urlsplit(url)._replace(netloc=f"postgres@127.0.0.1:{port}"))
+    finally:
+        server.close()
+        for writer in clients.values():
+            writer.close()
+        if clients:
+            await asyncio.wait(clients)
+
+
+async def _connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    parts = urlsplit(url)
+    return await asyncio.open_connection(parts.hostname, parts.port)
+
+
+class CuttingProxy:
+    """Passes everything on, and cuts the connection at the next COMMITs as it was told."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        #: What to do at the next COMMITs: "lose" the request, or "swallow" the answer.
+        self.plan: list[str] = []
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await _connect(self._url)
+        swallow = asyncio.Event()
+        answers = asyncio.create_task(_answer(server_reader, writer, swallow))
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65536):
+                how = self.plan.pop(0) if self.plan and _COMMIT in data else None
+                if how == "lose":
+                    break
+                if how == "swallow":
+                    swallow.set()
+                server_writer.write(data)
+        for end in (writer, server_writer):
+            end.close()
+        await answers
+
+
+async def _answer(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, swallow: asyncio.Event
+) -> None:
+    with contextlib.suppress(ConnectionError):
+        while data := await reader.read(65536):
+            if swallow.is_set() and _COMMIT in data:
+                break
+            writer.write(data)
+    writer.close()
+
+
+class Pooler:
+    """A connection pooler with one backend, which clients share transaction by transaction."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._turn = asyncio.Lock()
+        self._clients = 0
+        self._backend: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._clients += 1
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            greeting = await _greeting(reader, writer)
+            async with self._turn:
+                if self._backend is None:
+                    self._backend = await _connect(self._url)
+                    self._backend[1].write(greeting)
+                    await _until_ready(self._backend[0])
+            writer.write(_WELCOME + struct.pack("!ciii", b"K", 12, _invented(), 0) + _READY)
+            while True:
+                message = await _message(reader)
+                async with self._turn:
+                    await self._transaction(message, reader, writer)
+        self._clients -= 1
+        if self._backend is not None and not self._clients:
+            self._backend[1].close()
+            self._backend = None
+
+    async def _transaction(
+        self, message: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        assert self._backend is not None
+        state = b"T"
+        while state != b"I":
+            if message[:1] == b"X":
+                raise ConnectionResetError
+            self._backend[1].write(message)
+            if message[:1] in b"QS":
+                answer, state = await _until_ready(self._backend[0])
+                writer.write(answer)
+                if state == b"I":
+                    return
+            message = await _message(reader)
+
+
+#: What clients ask before they greet: SSL, GSSAPI.
+_ENCRYPTION = (80877103, 80877104)
+_READY = struct.pack("!cic", b"Z", 5, b"I")
+_WELCOME = struct.pack("!cii", b"R", 8, 0) + b"".join(
+    struct.pack("!ci", b"S", 4 + len(name) + len(value) + 2) + name + b"\0" + value + b"\0"
+    for name, value in (
+        (b"server_version", b"15.0"),
+        (b"client_encoding", b"UTF8"),
+        (b"standard_conforming_strings", b"on"),
+    )
+)
+
+
+def _invented() -> int:
+    # A pooler tells each client a number of its own, since the client may cancel by it.
+    return int.from_bytes(os.urandom(3), "big")
+
+
+async def _greeting(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+    while True:
+        head = await reader.readexactly(8)
+        length, code = struct.unpack("!ii", head)
+        if code not in _ENCRYPTION:
+            return head + await reader.readexactly(length - 8)
+        writer.write(b"N")
+
+
+async def _message(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readexactly(5)
+    (length,) = struct.unpack("!i", head[1:])
+    return head + await reader.readexactly(length - 4)
+
+
+async def _until_ready(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    seen = b""
+    while True:
+        message = await _message(reader)
+        seen += message
+        if message[:1] == b"Z":
+            return seen, message[5:6]
