@@ -20,6 +20,7 @@ from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.hub import Hub
 from clew.engine.turns import Means
+from clew.engine.warm import Warm
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def make_means(settings: Settings, store: Store) -> Means:
                 window=settings.model.context_window,
             ),
         ),
+        warm=Warm(store),
         lease=settings.lease.duration,
     )
 

@@ -10,8 +10,9 @@ from clew.agent.ports import LoopContext
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.ids import EntryId, SessionId
+from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
-from clew.store.transactions import context, entries, turns
+from clew.store.transactions import entries, turns
 from clew.store.transactions.usage import Request, Used
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.engine.hub import Hub
+    from clew.engine.warm import Warm
     from clew.store.contract import Store
 
 T = TypeVar("T")
@@ -43,26 +45,13 @@ async def _never(_: int) -> bool:
     return False
 
 
-def _context_tokens(found: context.Context, loaded: Sequence[ModelMessage]) -> int:
-    """
-    What the provider counted for the newest response of this session, and an estimate of the rest.
-
-    A response from before the session opened was counted with a context that is no more.
-    """
-    tokens = 0
-    for stored, message in zip(reversed(found.messages), reversed(loaded), strict=True):
-        own = stored.seq is not None and stored.seq > found.session.opened_seq
-        if own and (reported := reported_tokens(message)):
-            return tokens + reported
-        tokens += sized(message).tokens
-    return tokens
-
-
 class TurnLog:
     """The port ``TurnLog`` over the store; tells the hub what is committed."""
 
-    def __init__(self, store: Store, hub: Hub, ids: Ids, *, lease: Lease, turn: Turn) -> None:
-        self._store, self._hub, self._ids = store, hub, ids
+    def __init__(
+        self, store: Store, hub: Hub, ids: Ids, warm: Warm, *, lease: Lease, turn: Turn
+    ) -> None:
+        self._store, self._hub, self._ids, self._warm = store, hub, ids, warm
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
         self._instructions: str | None = None
@@ -91,15 +80,14 @@ class TurnLog:
         return self._session
 
     async def context(self) -> LoopContext:
-        found = await self._store.read(context.head_context, self._turn.conversation_id)
-        self._session = found.session.id
-        self._instructions = found.session.instructions
-        self.messages = len(found.messages)
-        loaded = [messages.load(message.message) for message in found.messages]
-        self._tokens = _context_tokens(found, loaded)
+        state = await self._warm.refresh(self._turn.conversation_id)
+        self._session = state.session.id
+        self._instructions = state.session.instructions
+        self.messages = len(state.kept)
+        self._tokens = context_tokens(state)
         return LoopContext(
-            messages=loaded,
-            instructions=found.session.instructions,
+            messages=[kept.message for kept in state.kept],
+            instructions=state.session.instructions,
             steps=self._steps,
         )
 

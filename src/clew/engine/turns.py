@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.engine.compaction import Compactions
     from clew.engine.hub import Hub
+    from clew.engine.warm import Warm
     from clew.store.contract import Store
     from clew.store.transactions.turns import Begun
 
@@ -52,6 +53,7 @@ class Means:
     loop: Loop
     models: Models
     compactions: Compactions
+    warm: Warm
     lease: timedelta = leases.DURATION
 
 
@@ -62,7 +64,9 @@ class TurnWork:
         assert begun.turn is not None
         self._means, self._begun, self._poked = means, begun, poked
         self._turn: Turn = begun.turn
-        self._log = TurnLog(means.store, means.hub, means.ids, lease=begun.lease, turn=self._turn)
+        self._log = TurnLog(
+            means.store, means.hub, means.ids, means.warm, lease=begun.lease, turn=self._turn
+        )
 
     async def run(self) -> None:
         """
@@ -72,7 +76,7 @@ class TurnWork:
         """
         try:
             async with renewing(self._means.store, self._begun.lease, duration=self._means.lease):
-                await self._carry_out()
+                await self._carry_out_or_fail()
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
         except asyncio.CancelledError:
@@ -81,6 +85,16 @@ class TurnWork:
 
     async def _let_go(self) -> None:
         await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
+
+    async def _carry_out_or_fail(self) -> None:
+        try:
+            await self._carry_out()
+        except ClewError:
+            raise
+        except Exception:
+            # A fault of ours: said and stored, not tried for ever.
+            log.exception("turn_failed", turn=self._turn.id)
+            await self._fail("an internal error, which the log describes", "internal")
 
     async def _carry_out(self) -> None:
         await self._announce()

@@ -36,6 +36,55 @@ class Context:
     messages: tuple[ContextMessage, ...]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Position:
+    """Up to where somebody knows a session's context."""
+
+    session_id: SessionId
+    seq: int
+    #: The id of entry ``seq``: proof that it is the same log. ``None`` for seq 0.
+    entry_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class News:
+    """What a reader lacks: everything, or only the messages since its position."""
+
+    context: Context
+    position: Position
+    #: The context has only the messages after the reader's position.
+    partial: bool
+
+
+def newer_context(t: Tx, conversation: ConversationId, known: Position | None) -> News:
+    """
+    The context of the current session, without what a reader has that is still true.
+
+    :raises NotFound: if there is no such conversation
+    """
+    session = get_head(t, conversation)
+    last_seq = _last_seq(t, conversation)
+    position = Position(
+        session_id=session.id, seq=last_seq, entry_id=_entry_id(t, conversation, last_seq)
+    )
+    if known is None or not _still_true(t, conversation, session, known):
+        return News(context=head_context(t, conversation), position=position, partial=False)
+    messages = messages_between(t, conversation, first=known.seq + 1, last=last_seq)
+    context = Context(session=session, last_seq=last_seq, messages=tuple(messages))
+    return News(context=context, position=position, partial=True)
+
+
+def _still_true(t: Tx, conversation: ConversationId, session: Session, known: Position) -> bool:
+    return known.session_id == session.id and known.entry_id == _entry_id(
+        t, conversation, known.seq
+    )
+
+
+def _entry_id(t: Tx, conversation: ConversationId, seq: int) -> str | None:
+    row = t.one("SELECT id FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
+    return None if row is None else row[0]
+
+
 def head_context(t: Tx, conversation: ConversationId) -> Context:
     """
     The context of the current session.

@@ -1,0 +1,118 @@
+"""
+Warm state: the contexts that this process read last, so that a turn reads only what is newer.
+
+Each is checked against the store in the read that fetches what is newer. Dropping one is safe.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.agent import messages
+from clew.agent.compactor import reported_tokens, sized
+from clew.store.transactions import context
+
+if TYPE_CHECKING:
+    from clew.agent.messages import ModelMessage
+    from clew.core.ids import ConversationId
+    from clew.core.session import Session
+    from clew.store.contract import Store
+    from clew.store.transactions.context import ContextMessage, News, Position
+
+#: Conversations, and bytes of their messages as JSON, that are kept.
+MOST = 256
+MOST_BYTES = 32_000_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kept:
+    """One message of a context, ready to be sent."""
+
+    seq: int | None
+    message: ModelMessage
+    #: Bytes as JSON.
+    size: int
+
+
+class State:
+    """
+    One conversation's context as it was last read.
+
+    The same object serves the conversation for as long as its session is the same.
+    """
+
+    def __init__(self, news: News) -> None:
+        self.session: Session = news.context.session
+        self.position: Position = news.position
+        self.kept: list[Kept] = [_kept(message) for message in news.context.messages]
+        self.size = sum(kept.size for kept in self.kept)
+
+    def extend(self, news: News) -> None:
+        """Add what is newer."""
+        newer = [_kept(message) for message in news.context.messages]
+        self.session, self.position = news.context.session, news.position
+        self.kept += newer
+        self.size += sum(kept.size for kept in newer)
+
+
+def _kept(stored: ContextMessage) -> Kept:
+    return Kept(seq=stored.seq, message=messages.load(stored.message), size=len(stored.message))
+
+
+class Warm:
+    """The states of a process, the least recently used dropped first."""
+
+    def __init__(self, store: Store, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+        self._store, self._most, self._most_bytes = store, most, most_bytes
+        self._states: OrderedDict[ConversationId, State] = OrderedDict()
+
+    def __contains__(self, conversation: ConversationId) -> bool:
+        return conversation in self._states
+
+    async def refresh(self, conversation: ConversationId) -> State:
+        """
+        The conversation's state, true at the moment of the read.
+
+        :raises NotFound: if there is no such conversation
+        """
+        state = self._states.get(conversation)
+        known = None if state is None else state.position
+        news = await self._store.read(context.newer_context, conversation, known)
+        if state is None or not news.partial:
+            state = self._states[conversation] = State(news)
+        elif state.position == known:
+            state.extend(news)
+        else:
+            # Somebody else refreshed it while we read: what we have is known there already.
+            return await self.refresh(conversation)
+        self._states.move_to_end(conversation)
+        self._shrink()
+        return state
+
+    def drop(self, conversation: ConversationId) -> None:
+        """Forget a state; the next refresh reads everything."""
+        self._states.pop(conversation, None)
+
+    def _shrink(self) -> None:
+        while len(self._states) > 1 and (
+            len(self._states) > self._most
+            or sum(state.size for state in self._states.values()) > self._most_bytes
+        ):
+            self._states.popitem(last=False)
+
+
+def context_tokens(state: State) -> int:
+    """
+    What the provider counted for the newest response of this session, and an estimate of the rest.
+
+    A response from before the session opened was counted with a context that is no more.
+    """
+    tokens = 0
+    for kept in reversed(state.kept):
+        own = kept.seq is not None and kept.seq > state.session.opened_seq
+        if own and (reported := reported_tokens(kept.message)):
+            return tokens + reported
+        tokens += sized(kept.message).tokens
+    return tokens
