@@ -19,7 +19,7 @@ from clew.engine.hub import Changed
 from clew.store.transactions import conversations, entries, inbox, stops
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator
 
     from clew.core.entry import Entry
     from clew.core.events import Event
@@ -33,7 +33,7 @@ _SLICE = 200
 
 async def follow(
     store: Store, hub: Hub, conversation: ConversationId, *, after: int
-) -> AsyncIterator[Event]:
+) -> AsyncGenerator[Event]:
     """
     Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
 
@@ -92,7 +92,7 @@ async def _entries(store: Store, conversation: ConversationId, after: int) -> As
 
 async def follow_input(
     store: Store, hub: Hub, conversation: ConversationId, inbox_id: InboxId
-) -> AsyncIterator[Event | InputEnded]:
+) -> AsyncGenerator[Event | InputEnded]:
     """
     What happens to one input: the live events of the turn that answers it, and last its end.
 
