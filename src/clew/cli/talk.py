@@ -6,9 +6,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.cli.reading import no_such
 from clew.core.ids import InboxId
 from clew.core.inbox import Accepted
-from clew.errors import NotFound, UsageError
+from clew.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -129,8 +130,3 @@ def _earlier(inbox_id: InboxId, conversation: ConversationId, text: str) -> Earl
         inbox_id=inbox_id, conversation_id=conversation, duplicate=False, position=0
     )
     return Earlier(accepted=accepted, text=text)
-
-
-def no_such(error: NotFound) -> UsageError:
-    """The same, with what to do next."""
-    return UsageError(f"{error}: `clew sessions list` shows what there is")

@@ -1,0 +1,165 @@
+"""Records as people read them."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+from clew.cli.terminal import one_line, table
+from clew.config import ensure_home
+from clew.core.entry import EntryKind, Role
+from clew.core.route import LOCAL, Route
+from clew.engine.records import Records
+from clew.errors import NotFound, UsageError
+from clew.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from datetime import datetime
+
+    from clew.cli.terminal import Output
+    from clew.config import Settings
+    from clew.core.entry import Entry
+    from clew.core.ids import ConversationId
+    from clew.core.session import Session
+    from clew.engine.records import ConversationView
+    from clew.store.search import Hit
+    from clew.store.transactions.usage import Used
+
+WHO: Final = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
+#: What a tool answered may be a whole file.
+_TOOL_WIDTH: Final = 300
+
+
+@asynccontextmanager
+async def open_records(settings: Settings) -> AsyncGenerator[Records]:
+    """The records of the settings' store, without an engine that works on it."""
+    ensure_home(settings)
+    async with await open_store(settings.store.url, home=settings.home) as store:
+        yield Records(store)
+
+
+async def find(records: Records, name: str) -> ConversationId:
+    """:raises UsageError: if nothing has this name or id, with what to do next"""
+    try:
+        return await records.resolve(name)
+    except NotFound as error:
+        raise no_such(error) from error
+
+
+def no_such(error: NotFound) -> UsageError:
+    """The same, with what to do next."""
+    return UsageError(f"{error}: `clew sessions list` shows what there is")
+
+
+class Reader:
+    """Prints records for people."""
+
+    def __init__(self, out: Output, notes: Output) -> None:
+        self._out, self._notes = out, notes
+
+    def conversations(self, views: Sequence[ConversationView]) -> None:
+        if not views:
+            self._notes.dim("no conversations yet: `clew chat` begins one")
+            return
+        rows = [
+            (
+                names(view) or "-",
+                view.conversation.title or "-",
+                str(view.conversation.last_seq),
+                when(view.conversation.updated_at),
+                view.conversation.id,
+            )
+            for view in views
+        ]
+        self._table(("NAME", "TITLE", "ENTRIES", "LAST USED", "ID"), rows)
+
+    def hits(self, hits: Sequence[Hit], names_of: dict[ConversationId, str]) -> None:
+        rows = [
+            (
+                when(hit.created_at),
+                names_of[hit.conversation_id] or hit.title or hit.conversation_id,
+                str(hit.seq),
+                WHO[hit.role],
+                hit.snippet,
+            )
+            for hit in hits
+        ]
+        if rows:
+            self._table(("WHEN", "CONVERSATION", "SEQ", "WHO", "TEXT"), rows)
+        else:
+            self._notes.dim("nothing found")
+
+    def more(self, cursor: str | None) -> None:
+        """Say how to get the next page."""
+        if cursor is not None:
+            self._notes.dim(f"there are more: --cursor {cursor}")
+
+    def conversation(self, view: ConversationView) -> None:
+        """The head of what ``show`` prints."""
+        found = view.conversation
+        title = found.title or names(view) or found.id
+        self._out.write(self._out.bold(one_line(title)) + "\n")
+        self._field("id", found.id)
+        self._field("routes", ", ".join(view.routes) or "none")
+        self._field("began", f"{when(found.created_at)}, last used {when(found.updated_at)}")
+        if found.origin is not None:
+            self._field("from", f"{found.origin}, entry {found.origin_seq}")
+        self._field("usage", spent(view.usage))
+        for session in view.sessions:
+            self._field("session", lineage(session, view.counts.get(session.id, 0)))
+
+    def _field(self, name: str, value: str) -> None:
+        self._out.write(f"{self._out.dimmed(f'{name:<8}')} {value}\n")
+
+    def entry(self, entry: Entry) -> None:
+        stamp = f"{when(entry.created_at)}  #{entry.seq}"
+        if entry.kind is not EntryKind.MESSAGE or entry.role is None:
+            self._out.write("\n" + self._out.dimmed(f"{stamp}  {entry.kind.value}: "))
+            self._out.write(self._out.dimmed(one_line(entry.text, _TOOL_WIDTH)) + "\n")
+            return
+        who = WHO[entry.role]
+        self._out.write(f"\n{self._out.bold(who)}  {self._out.dimmed(stamp)}\n")
+        text = one_line(entry.text, _TOOL_WIDTH) if entry.role is Role.TOOL else entry.text
+        if text.strip():
+            self._out.write(text.rstrip("\n") + "\n")
+        if entry.calls:
+            calls = "a tool" if len(entry.calls) == 1 else f"{len(entry.calls)} tools"
+            self._out.write(self._out.dimmed(f"(calls {calls})") + "\n")
+
+    def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        first, *lines = table(heads, rows)
+        self._out.write(self._out.dimmed(first) + "\n")
+        for line in lines:
+            self._out.write(line + "\n")
+
+
+def names(view: ConversationView) -> str:
+    """The NAMEs by which a conversation is reached here; routes of other fronts as they are."""
+    return ", ".join(_short(key) for key in view.routes)
+
+
+def _short(key: str) -> str:
+    route = Route.parse(key)
+    plain = route.platform == LOCAL and route.agent == "main"
+    return route.chat if plain else key
+
+
+def when(moment: datetime) -> str:
+    """A moment in local time."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def spent(used: Used) -> str:
+    cached = f" ({used.cached_tokens:,} cached)" if used.cached_tokens else ""
+    cost = f", {used.cost_micros / 1e6:.4f} USD" if used.cost_micros is not None else ""
+    return f"{used.input_tokens:,} tokens in{cached}, {used.output_tokens:,} out{cost}"
+
+
+def lineage(session: Session, entries: int) -> str:
+    """One session: how it began and ended."""
+    end = "open"
+    if session.ended_at is not None:
+        end = f"ended {when(session.ended_at)} by {session.end_reason}"
+    after = f" after {session.predecessor}" if session.predecessor else ""
+    return f"{session.id}  {session.opened_by}{after}, {entries} entries, {end}"

@@ -1,0 +1,245 @@
+"""``clew sessions``: conversations, to be looked at, named and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.reading import Reader, find, names, open_records
+from clew.cli.terminal import one_line, outputs
+from clew.errors import NotFound, UsageError
+from clew.wire import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from clew.core.entry import Entry
+    from clew.core.ids import ConversationId
+    from clew.engine.records import ConversationView, Records
+    from clew.store.search import Hit
+
+NAME: Final = click.argument("name", metavar="NAME|ID")
+CURSOR: Final = click.option("--cursor", help="Go on where this says, which a page before printed.")
+
+
+def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, 1000),
+        default=default,
+        show_default=True,
+        help="How many at most.",
+    )
+
+
+def _run(program: Globals, job: Callable[[Records], Awaitable[None]]) -> None:
+    async def run() -> None:
+        async with open_records(program.settings()) as records:
+            await job(records)
+
+    asyncio.run(run())
+
+
+@click.group(epilog=example("clew sessions list", "clew sessions show main"))
+def sessions() -> None:
+    """List, search and change conversations."""
+
+
+@sessions.command("list", epilog=example("clew sessions list", "clew sessions list --title trip"))
+@click.option("--title", default="", metavar="TEXT", help="Only those with this in their title.")
+@click.option("--all", "adhoc", is_flag=True, help="Also those that clients opened in passing.")
+@limit_option(50)
+@CURSOR
+@json_option
+@pass_globals
+def list_(
+    program: Globals, *, title: str, adhoc: bool, limit: int, cursor: str | None, as_json: bool
+) -> None:
+    """List conversations, the last used first."""
+
+    async def job(records: Records) -> None:
+        page = await records.list(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
+        views = [await records.show(each.id) for each in page.items]
+        if as_json:
+            print_json(shapes.page([_shape(view) for view in views], page.next))
+            return
+        reader = Reader(*outputs())
+        reader.conversations(views)
+        reader.more(page.next)
+
+    _run(program, job)
+
+
+@sessions.command(
+    epilog=example("clew sessions show main", "clew sessions show main --cursor 0 --json")
+)
+@NAME
+@limit_option(50)
+@click.option("--cursor", type=click.IntRange(min=0), help="From after this entry, in order.")
+@json_option
+@pass_globals
+def show(program: Globals, name: str, limit: int, cursor: int | None, as_json: bool) -> None:
+    """
+    Print a conversation: its sessions, what it used, and its newest entries.
+
+    With --cursor 0 it begins with the first entry.
+    """
+
+    async def job(records: Records) -> None:
+        view = await records.show(await find(records, name))
+        last = view.conversation.last_seq
+        after = max(0, last - limit) if cursor is None else cursor
+        entries = await records.entries(view.conversation.id, after=after, limit=limit)
+        more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
+        if as_json:
+            page = shapes.page([shapes.entry(entry) for entry in entries], more)
+            print_json({"conversation": _shape(view), **page})
+            return
+        _print(view, entries, before=after if cursor is None else 0, more=more)
+
+    _run(program, job)
+
+
+def _print(
+    view: ConversationView, entries: Sequence[Entry], *, before: int, more: str | None
+) -> None:
+    out, notes = outputs()
+    reader = Reader(out, notes)
+    reader.conversation(view)
+    if before:
+        notes.dim(f"\n{before} entries before these: --cursor 0 begins with the first")
+    for entry in entries:
+        reader.entry(entry)
+    reader.more(more)
+
+
+@sessions.command(epilog=example("clew sessions search invoice", 'clew sessions search "to do"'))
+@click.argument("query", nargs=-1, required=True)
+@limit_option(20)
+@CURSOR
+@json_option
+@pass_globals
+def search(
+    program: Globals, query: Sequence[str], limit: int, cursor: str | None, as_json: bool
+) -> None:
+    """Find messages that have all words of QUERY, newest first; quote words to keep them side by
+    side."""
+
+    async def job(records: Records) -> None:
+        found = await records.search(_joined(query), cursor=cursor, limit=limit)
+        if as_json:
+            print_json(shapes.page([_hit(hit) for hit in found.items], found.next))
+            return
+        named: dict[ConversationId, str] = {}
+        for hit in found.items:
+            if hit.conversation_id not in named:
+                named[hit.conversation_id] = await _names(records, hit.conversation_id)
+        reader = Reader(*outputs())
+        reader.hits(found.items, named)
+        reader.more(found.next)
+
+    _run(program, job)
+
+
+def _joined(words: Sequence[str]) -> str:
+    """The words as one query; what the shell was given in quotes stays side by side."""
+    return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
+
+
+async def _names(records: Records, conversation: ConversationId) -> str:
+    try:
+        return names(await records.show(conversation))
+    except NotFound:  # it was deleted since
+        return ""
+
+
+def _hit(hit: Hit) -> dict[str, object]:
+    return {
+        "conversation": hit.conversation_id,
+        "seq": hit.seq,
+        "role": hit.role.value,
+        "title": hit.title,
+        "snippet": hit.snippet,
+        "created_at": shapes.moment(hit.created_at),
+    }
+
+
+@sessions.command(epilog=example("clew sessions new", 'clew sessions new work --title "Plans"'))
+@click.argument("name", default="main")
+@click.option("--title", metavar="TEXT", help="The new conversation's title.")
+@json_option
+@pass_globals
+def new(program: Globals, name: str, title: str | None, as_json: bool) -> None:
+    """
+    Begin a new conversation under NAME (default: main).
+
+    The one that NAME meant until now stays, and is reached by its id.
+    """
+    from clew.cli.afresh import begin  # noqa: PLC0415  (needs an engine; the other commands do not)
+
+    view = asyncio.run(begin(program.settings(), name, title))
+    if as_json:
+        print_json(_shape(view))
+    else:
+        click.echo(view.conversation.id)
+
+
+@sessions.command(epilog=example('clew sessions rename main "Holiday plans"'))
+@NAME
+@click.argument("title")
+@json_option
+@pass_globals
+def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
+    """Give a conversation a TITLE; an empty one takes it away."""
+
+    async def job(records: Records) -> None:
+        conversation = await find(records, name)
+        await records.rename(conversation, title or None)
+        view = await records.show(conversation)
+        if as_json:
+            print_json(_shape(view))
+        else:
+            click.echo(f"{view.conversation.id}  {one_line(view.conversation.title or '-', 200)}")
+
+    _run(program, job)
+
+
+@sessions.command(epilog=example("clew sessions delete work", "clew sessions delete work --yes"))
+@NAME
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@pass_globals
+def delete(program: Globals, name: str, yes: bool, as_json: bool) -> None:
+    """Delete a conversation for good, with everything that was said in it."""
+
+    async def job(records: Records) -> None:
+        view = await records.show(await find(records, name))
+        if not yes:
+            _confirm(view)
+        await records.delete(view.conversation.id)
+        if as_json:
+            print_json({"deleted": view.conversation.id})
+        else:
+            click.echo(f"deleted {view.conversation.id}")
+
+    _run(program, job)
+
+
+def _confirm(view: ConversationView) -> None:
+    """:raises click.Abort: if the person says no"""
+    if not sys.stdin.isatty():
+        raise UsageError("deleting asks first, and there is nobody to ask: add --yes")
+    found = view.conversation
+    name = found.title or names(view) or found.id
+    question = f"Delete {one_line(name)!r} with its {found.last_seq} entries, for good?"
+    click.confirm(question, abort=True, err=True)
+
+
+def _shape(view: ConversationView) -> dict[str, object]:
+    return shapes.conversation(
+        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+    )
