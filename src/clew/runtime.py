@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
@@ -16,6 +17,7 @@ from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.core.ids import Ids
+from clew.core.reset import ResetPolicy
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.hub import Hub
@@ -102,7 +104,18 @@ def make_means(settings: Settings, store: Store) -> Means:
             ),
         ),
         warm=Warm(store),
+        reset=make_reset_policy(settings),
         lease=settings.lease.duration,
+    )
+
+
+def make_reset_policy(settings: Settings) -> ResetPolicy:
+    """What ends a conversation by itself, by the settings."""
+    session = settings.session
+    return ResetPolicy(
+        idle=session.idle if session.reset in ("idle", "both") else None,
+        daily_at=session.at if session.reset in ("daily", "both") else None,
+        timezone=ZoneInfo(session.timezone),
     )
 
 

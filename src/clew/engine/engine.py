@@ -27,6 +27,7 @@ from clew.engine.records import Records
 from clew.errors import UsageError
 from clew.store.transactions import (
     approvals,
+    expiry,
     inbox,
     resets,
     stops,
@@ -68,6 +69,7 @@ class Engine(Records):
         own_only: bool = False,
     ) -> None:
         super().__init__(means.store)
+        self._means = means
         self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(
             means, role=role, version=version, clock=clock or SystemClock(), own_only=own_only
@@ -138,11 +140,12 @@ class Engine(Records):
 
     async def _accept(self, item: Input, target: Route | ConversationId) -> Accepted:
         accepted = await self._store.write(
-            inbox.accept,
+            expiry.accept_in_time,
             item,
             target=target,
             new_conversation=self._ids.conversation(),
             session_ids=session_id,
+            policy=self._means.reset,
         )
         if accepted.outcome is None:
             self._owner.kick(accepted.conversation_id)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 import structlog
@@ -14,9 +15,10 @@ from clew.core.ids import ConversationId
 from clew.engine.actors import Actors
 from clew.engine.commands import execute
 from clew.engine.hub import CHANGED
+from clew.engine.maintenance import maintain
 from clew.errors import StoreError
 from clew.store import search
-from clew.store.transactions import approvals, owners, work
+from clew.store.transactions import approvals, locks, owners, work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -32,6 +34,7 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between looks for work that nobody announced: turns of dead owners, overdue questions.
 BEAT = 1.0
+MAINTENANCE = timedelta(minutes=1)
 #: Slices of the search index that one beat may write.
 _SLICES = 4
 
@@ -63,7 +66,7 @@ class Owner:
             role=self._role,
             version=self._version,
         )
-        for loop in (self._watch, self._beat):
+        for loop in (self._watch, self._beat, self._maintain):
             self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
         return self
 
@@ -112,6 +115,16 @@ class Owner:
                 if not await self._store.read(search.is_behind):
                     break
                 await self._store.write(search.index_slice)
+
+    async def _maintain(self) -> None:
+        """Once a minute, one process at a time: end what is over, remove what was deleted."""
+        while self._own is None:
+            if await self._store.write(
+                locks.try_lock, "maintenance", self.id, duration=2 * MAINTENANCE
+            ):
+                await maintain(self._store, self._means.reset)
+            await asyncio.sleep(MAINTENANCE.total_seconds())
+        await asyncio.Event().wait()
 
     async def _scan(self) -> None:
         due = await self._store.read(work.due_work, me=self.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import structlog
@@ -16,6 +16,7 @@ from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
 from clew.core.ids import session_id
 from clew.core.journal import CallStatus
+from clew.core.reset import ResetPolicy
 from clew.core.turn import MAX_RESUMES, Outcome, Stop
 from clew.engine.answers import answer_text
 from clew.engine.journal import Journal, batch_results
@@ -54,6 +55,7 @@ class Means:
     models: Models
     compactions: Compactions
     warm: Warm
+    reset: ResetPolicy = field(default_factory=ResetPolicy)
     lease: timedelta = leases.DURATION
 
 

@@ -97,7 +97,7 @@ def head_context(t: Tx, conversation: ConversationId) -> Context:
     return Context(
         session=session,
         last_seq=last_seq,
-        messages=_messages(
+        messages=materialised(
             t, conversation, extended(base, opened_seq=session.opened_seq, last_seq=last_seq)
         ),
     )
@@ -110,7 +110,8 @@ def _last_seq(t: Tx, conversation: ConversationId) -> int:
     return row[0]
 
 
-def _messages(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
+def materialised(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
+    """The messages that a base stands for, in order."""
     messages: list[ContextMessage] = []
     for item in base:
         if isinstance(item, Range):

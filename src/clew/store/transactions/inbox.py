@@ -72,6 +72,11 @@ def accept(
     )
 
 
+def is_known(t: Tx, item: Input) -> bool:
+    """Whether this input, or its event, was accepted before."""
+    return (_accepted(t, item.id, duplicate=False) or _known_event(t, item)) is not None
+
+
 def _accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
     row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
     if row is None:

@@ -57,18 +57,21 @@ def start_afresh(
     )
     if turn := unfinished_turn(t, old):
         request_stop(t, turn.id, Stop.INTERRUPT)
-    _file(t, old, route.key, item, reason)
+    file_end(t, old, route.key, item, reason)
     t.wake(old)
     return old
 
 
-def _file(t: Tx, conversation: ConversationId, route: str, item: InboxId, reason: str) -> None:
+def file_end(
+    t: Tx, conversation: ConversationId, route: str | None, item: InboxId, reason: str
+) -> None:
+    """File that the head is to be ended, once; whoever holds the lease next does it."""
     t.run(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                            received_at,
                            due_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8) ON CONFLICT (id) DO NOTHING
         """,
         item,
         conversation,

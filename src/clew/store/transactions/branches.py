@@ -1,0 +1,104 @@
+"""Other ways on: a branch with a context, an undone compaction, an undone exchange."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core import session as reasons
+from clew.core.base import Literal, extended
+from clew.core.session import Head
+from clew.errors import UsageError
+from clew.store.transactions import leases
+from clew.store.transactions.context import base_at, head_context, materialised
+from clew.store.transactions.conversations import get_conversation, open_conversation
+from clew.store.transactions.rewinds import boundary_before
+from clew.store.transactions.sessions import get_base, get_head, get_session, rotate
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId, SessionId, SessionIds
+    from clew.core.lease import Lease
+    from clew.core.session import Session
+    from clew.store.contract import Tx
+
+
+def branch(
+    t: Tx,
+    source: ConversationId,
+    *,
+    new_conversation: ConversationId,
+    session_ids: SessionIds,
+    at: int | None = None,
+) -> SessionId:
+    """
+    Open a conversation that begins with the context of another, as literals; its first session.
+
+    ``at`` is an entry of the source after which it branches off, moved back to the last boundary.
+    Repeating it with the same ``new_conversation`` changes nothing.
+
+    :raises NotFound: if there is no such conversation
+    :raises UsageError: if it has no such entry
+    """
+    found = get_conversation(t, source)
+    if at is not None and not 0 <= at <= found.last_seq:
+        raise UsageError(
+            f"there is no entry {at}: the conversation has entries 1 to {found.last_seq}"
+        )
+    seq = boundary_before(t, source, found.last_seq if at is None else at)
+    if at is None and seq == found.last_seq:
+        messages = head_context(t, source).messages
+    else:
+        messages = materialised(t, source, base_at(t, source, seq))
+    return open_conversation(
+        t,
+        new_conversation,
+        scope=found.scope,
+        session_ids=session_ids,
+        base=tuple(Literal(format=item.format, message=item.message) for item in messages),
+        opened_by=reasons.BRANCH,
+        origin=source,
+        origin_seq=seq,
+    )
+
+
+def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> Session:
+    """
+    Undo the compaction that opened the head: its predecessor's context and everything said since.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises UsageError: if the head was not opened by a compaction
+    """
+    last_seq = leases.hold(t, lease)
+    head = get_head(t, lease.conversation_id)
+    if head.opened_by != reasons.COMPRESSION or head.predecessor is None:
+        raise UsageError("there is no compaction to undo: this session was not opened by one")
+    before = get_session(t, head.predecessor)
+    return rotate(
+        t,
+        lease,
+        operation=operation,
+        expected=Head(session=head.id, last_seq=last_seq),
+        base=extended(get_base(t, before.id), opened_seq=before.opened_seq, last_seq=last_seq),
+        reason=reasons.RESTORE,
+        session_ids=session_ids,
+    )
+
+
+def exchange_start(t: Tx, conversation: ConversationId, *, back: int) -> int:
+    """
+    The seq before the ``back``-th last message of a person in the context: where an undo goes to.
+
+    :raises UsageError: if there are not so many
+    """
+    said = [
+        message.seq
+        for message in head_context(t, conversation).messages
+        if message.seq is not None and _from_user(t, conversation, message.seq)
+    ]
+    if not 1 <= back <= len(said):
+        raise UsageError(f"there are only {len(said)} messages of yours to go back over")
+    return said[-back] - 1
+
+
+def _from_user(t: Tx, conversation: ConversationId, seq: int) -> bool:
+    row = t.one("SELECT role FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
+    return row is not None and row[0] == "user"

@@ -1,0 +1,119 @@
+"""Expiry: a conversation that is over is left by the next message, or ended by the watcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis, to_millis
+from clew.core import session as reasons
+from clew.core.ids import ConversationId, InboxId
+from clew.core.reset import ResetPolicy, expired, used_before
+from clew.core.route import Route
+from clew.store.transactions.conversations import route_target, routes_of
+from clew.store.transactions.inbox import accept, is_known
+from clew.store.transactions.resets import file_end, start_afresh
+from clew.store.transactions.sessions import get_head
+
+if TYPE_CHECKING:
+    from clew.core.ids import SessionIds
+    from clew.core.inbox import Accepted, Input
+    from clew.store.contract import Tx
+
+#: A conversation that ended so is not gone back to by writing on its route.
+OVER = frozenset({reasons.RESET, reasons.IDLE, reasons.DAILY})
+
+
+def accept_in_time(
+    t: Tx,
+    item: Input,
+    *,
+    target: Route | ConversationId,
+    new_conversation: ConversationId,
+    session_ids: SessionIds,
+    policy: ResetPolicy,
+) -> Accepted:
+    """
+    Store an input; where its route leads to a conversation that is over, in a new one.
+
+    As ``accept`` otherwise. The conversation that is left is ended in its own line.
+
+    :raises NotFound: if the conversation given by id does not exist
+    """
+    if isinstance(target, Route) and not is_known(t, item):
+        current = route_target(t, target.key)
+        reason = None if current is None else over(t, current, policy)
+        if reason is not None:
+            start_afresh(
+                t,
+                target,
+                item=_end_of(item.id),
+                new_conversation=new_conversation,
+                session_ids=session_ids,
+                reason=reason,
+            )
+    return accept(
+        t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
+    )
+
+
+def _end_of(inbox_id: InboxId) -> InboxId:
+    return InboxId(f"{inbox_id}e")
+
+
+def over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> str | None:
+    """Why a conversation is over: it was ended so, or by the policy with nothing open in it."""
+    head = get_head(t, conversation)
+    if head.end_reason is not None:
+        return head.end_reason if head.end_reason in OVER else None
+    if _in_use(t, conversation):
+        return None
+    row = t.one("SELECT updated_at, last_seq FROM lease WHERE conversation_id = $1", conversation)
+    if row is None or row[1] == 0:
+        return None
+    return expired(policy, last_used=from_millis(row[0]), now=from_millis(t.now))
+
+
+def _in_use(t: Tx, conversation: ConversationId) -> bool:
+    row = t.one(
+        """
+        SELECT 1 WHERE EXISTS (
+            SELECT 1 FROM inbox WHERE conversation_id = $1 AND outcome IS NULL
+        ) OR EXISTS (SELECT 1 FROM turn WHERE conversation_id = $1 AND state <> 'done')
+        """,
+        conversation,
+    )
+    return row is not None
+
+
+def end_overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
+    """
+    File the end of at most ``limit`` conversations that are over by the policy; how many.
+
+    Their routes stay: the next message there starts a new conversation.
+    """
+    found = t.all(
+        """
+        SELECT l.conversation_id
+        FROM lease l JOIN head h ON h.conversation_id = l.conversation_id
+        JOIN session s ON s.id = h.session_id
+        WHERE l.updated_at < $1 AND l.last_seq > 0 AND s.ended_at IS NULL
+        ORDER BY l.updated_at LIMIT $2
+        """,
+        to_millis(used_before(policy, from_millis(t.now))),
+        limit,
+    )
+    return sum(_end_if_over(t, ConversationId(row[0]), policy) for row in found)
+
+
+def _end_if_over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:
+    # The route is held as an accept holds it: no message lands between the look and the filing.
+    for key in routes_of(t, conversation):
+        t.one("SELECT key FROM route WHERE key = $1 @LOCK", key)
+    reason = over(t, conversation, policy)
+    if reason is None:
+        return False
+    last = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+    assert last is not None
+    file_end(t, conversation, None, InboxId(f"inb_{conversation}_{last[0]}"), reason)
+    t.wake(conversation)
+    return True
