@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import resource
 import signal
@@ -12,6 +13,9 @@ from pathlib import Path
 from clew.errors import StoreFull, StoreUnusable
 from clew.store.sqlite import SqliteStore, open_sqlite
 from tests.integration.sqlite_jobs import append, items
+
+#: The bytes of a database file that stand for its shared lock.
+SHARED_FIRST, SHARED_SIZE = 0x40000002, 510
 
 
 def say(text: object) -> None:
@@ -63,6 +67,17 @@ async def open_and_close(folder: Path, times: str) -> None:
     say("done")
 
 
+async def take_the_file(folder: Path) -> None:
+    """Try to take the lock that nobody gets while SQLite has the file open."""
+    with (folder / "clew.db").open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, SHARED_SIZE, SHARED_FIRST)
+        except BlockingIOError:
+            say("refused")
+        else:
+            say("taken")
+
+
 async def fill_quota(folder: Path) -> None:
     """Run into a size limit of the operating system, then go on without it."""
     async with await open_in(folder) as store:
@@ -96,7 +111,15 @@ async def open_as_nobody(folder: Path) -> None:
 
 COMMANDS = {
     function.__name__: function
-    for function in (own, own_and_fork, write, open_and_close, fill_quota, open_as_nobody)
+    for function in (
+        own,
+        own_and_fork,
+        write,
+        open_and_close,
+        take_the_file,
+        fill_quota,
+        open_as_nobody,
+    )
 }
 
 if __name__ == "__main__":

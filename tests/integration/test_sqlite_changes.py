@@ -143,6 +143,33 @@ async def test_two_stores_of_one_process_notice_each_other(
         assert await anext(changes) is None
 
 
+async def test_a_store_that_only_listens_hears_of_others(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as other:
+        changes = other.changes()
+        assert await anext(changes) is None
+        seen: list[str] = []
+        await store.write(append, "x")
+        while not seen:
+            assert await anext(changes) is None
+            seen = await other.read(items)
+        assert seen == ["x"]
+
+
+async def test_a_listener_that_is_behind_hears_of_the_end() -> None:
+    """The end comes between a listener's waking and its taking of the news."""
+    changes = Changes(on_listen=lambda: None)
+    listening = changes.listen()
+    assert await anext(listening) is None
+    changes.publish(frozenset("a"))
+    taking = asyncio.ensure_future(anext(listening, "the end"))
+    await asyncio.sleep(0)
+    changes.close()
+    assert await taking in ({"a"}, "the end")
+    assert await anext(listening, "the end") == "the end"
+
+
 async def test_listeners_end_with_the_store(tmp_path: Path) -> None:
     store = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
 

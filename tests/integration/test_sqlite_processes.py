@@ -93,6 +93,19 @@ async def test_twenty_stores_at_once_while_another_writes(tmp_path: Path) -> Non
         assert await store.read(numbers) == list(range(1, 221))
 
 
+async def test_a_second_store_in_the_process_does_not_cost_the_first_its_locks(
+    tmp_path: Path,
+) -> None:
+    """POSIX locks: closing any other descriptor of the file would drop them for all connections."""
+    async with await open_in(tmp_path):
+        async with await open_in(tmp_path):
+            pass
+        with child("take_the_file", tmp_path) as process:
+            assert line_of(process) == "refused"
+    with child("take_the_file", tmp_path) as process:
+        assert line_of(process) == "taken"
+
+
 async def test_processes_that_create_the_store_at_once_all_succeed(tmp_path: Path) -> None:
     home = tmp_path / "home"
     stores = await asyncio.gather(*(open_in(home) for _ in range(10)))

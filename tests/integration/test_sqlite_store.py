@@ -15,6 +15,8 @@ from clew.errors import ConstraintViolated, StoreError, StoreFull, StoreUnavaila
 from clew.store.sqlite import SqliteStore, open_sqlite
 from clew.store.sqlite.batch import Batches
 from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.writer import Writer
 from tests.integration.sqlite_jobs import append, items, make_log, numbers
 
 if TYPE_CHECKING:
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
-    from clew.store.sqlite.jobs import Job
 
 
 @pytest.fixture
@@ -302,6 +303,30 @@ async def test_the_second_death_of_the_writer_is_final(
         with pytest.raises(StoreUnavailable, match="a bug"):
             await store.check()
     assert await store.read(items) == []
+
+
+async def test_who_comes_while_the_writer_ends_is_told(
+    tmp_path: Path, deaths: list[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Job(append, ("late",), {})
+    lives: list[int] = []
+    life = Writer._life  # pyright: ignore[reportPrivateUsage]
+
+    def watched(writer: Writer) -> Exception | None:
+        lives.append(1)
+        error = life(writer)
+        if len(lives) == 2:
+            writer.submit(late)
+        return error
+
+    monkeypatch.setattr(Writer, "_life", watched)
+    async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
+        for _ in range(2):
+            deaths.append(Fatal("a bug"))
+            with pytest.raises(StoreUnavailable):
+                await store.write(items)
+        with pytest.raises(StoreUnavailable):
+            await late.future
 
 
 async def test_a_writer_that_cannot_start_again_is_dead(

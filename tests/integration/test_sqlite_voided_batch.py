@@ -145,6 +145,34 @@ async def test_a_full_disk_that_spares_the_transaction_costs_only_that_job(
     check_outcomes(batches, jobs)
 
 
+async def test_a_refusal_falls_with_the_write_that_it_rests_on(
+    small: apsw.Connection, tmp_path: Path
+) -> None:
+    """The first job does not repeat what made the second fail: the second must not stay refused."""
+    runs: list[int] = []
+
+    def only_at_first(t: Tx, item: str) -> None:
+        runs.append(1)
+        if len(runs) > 1:
+            raise LeaseHeld("c", holder="o")
+        append(t, item)
+
+    def after_nobody(t: Tx, item: str) -> int:
+        if items(t):
+            raise LeaseHeld("c", holder=items(t)[0])
+        return append(t, item)
+
+    batches = batches_on(small, tmp_path)
+    jobs = [
+        Job(only_at_first, ("1",), {}),
+        Job(after_nobody, ("2",), {}),
+        Job(fill_the_disk, ("3",), {}),
+    ]
+    batches.run(jobs)
+    assert [type(job.error) for job in jobs] == [LeaseHeld, type(None), StoreFull]
+    check_outcomes(batches, jobs)
+
+
 class FailingCommits(apsw.VFS):
     """A disk on which the write-ahead log cannot be written during some commits."""
 

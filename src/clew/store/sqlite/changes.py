@@ -84,19 +84,16 @@ class Changes:
             listener.wake()
         self._on_listen()
         try:
-            await listener.wait()
-            while not self._closed:
-                yield self._news(listener)
-                await listener.wait()
+            while news := await self._next(listener):
+                yield news[0]
         finally:
             with self._lock:
                 self._listeners.discard(listener)
         if self._error is not None:
             raise self._error
 
-    def _news(self, listener: _Listener) -> frozenset[str] | None:
+    async def _next(self, listener: _Listener) -> tuple[frozenset[str] | None] | None:
+        """Wait for the next item; nothing when there is none any more."""
+        await listener.wait()
         with self._lock:
-            news = listener.reset()
-            if self._closed:  # closed since it was looked at: the listener must hear of it
-                listener.wake()
-            return news
+            return None if self._closed else (listener.reset(),)

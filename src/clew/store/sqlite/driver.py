@@ -13,11 +13,6 @@ if TYPE_CHECKING:
 class Cursor(Protocol):
     """What we use of ``apsw.Cursor``."""
 
-    @property
-    def is_readonly(self) -> bool:
-        """Whether the statement being executed changes nothing."""
-        ...
-
     def execute(self, statements: str, bindings: tuple[Value, ...] = (), /) -> Cursor:
         """Run the statements up to the first row; an iterator over the rows."""
         ...

@@ -66,14 +66,9 @@ class SqliteTx:
     def one(self, sql: LiteralString, *args: Value) -> Row | None:
         self._refuse_if_void()
         try:
-            cursor = self._cursor.execute(expand(sql), args)
-            row = cursor.fetchone()
-            if row is not None and not cursor.is_readonly:
-                # A foreign key is checked when RETURNING has given its last row, not before.
-                cursor.fetchall()
+            return self._cursor.execute(expand(sql), args).fetchone()
         except apsw.Error as error:
             raise self._noted(error) from error
-        return row
 
     def all(self, sql: LiteralString, *args: Value) -> list[Row]:
         return self._rows(sql, args)

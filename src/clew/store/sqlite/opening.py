@@ -128,14 +128,12 @@ def _pragmas(*, reader: bool) -> list[str]:
         "recursive_triggers = OFF",
         "temp_store = MEMORY",
         f"journal_size_limit = {JOURNAL_LIMIT}",
-        "cache_size = -8000",
         # The writer thread decides when: after the callers have their answers.
         "wal_autocheckpoint = 0",
     ]
     if sys.platform == "darwin":
         pragmas += ["fullfsync = ON", "checkpoint_fullfsync = ON"]
-    if reader:
-        pragmas += ["query_only = ON"]
+    pragmas += ["query_only = ON"] if reader else ["cache_size = -8000"]
     return pragmas
 
 
