@@ -57,11 +57,11 @@ def pid(t: Tx) -> int:
 
 
 def terminate(t: Tx, name: str) -> int:
-    """End the connections of this database whose last statement contains ``name``; how many."""
+    """End the connections of this database whose last statement contains ``name``; how many are gone."""
     return len(
         t.all(
             """
-            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE $1
             """,
             f"%{name}%",

@@ -108,7 +108,7 @@ async def test_a_lost_lock_is_taken_again(store: PostgresStore, postgres_url: st
         await other.register("a")
         await other.register("b")
         for _ in range(3):
-            assert await store.write(jobs.terminate, "pg_try_advisory_lock") == 1
+            await jobs.until(store, lambda t: jobs.terminate(t, "pg_try_advisory_lock") == 1)
             await jobs.until(store, lambda t: alive(t, "a") and alive(t, "b"))
 
 

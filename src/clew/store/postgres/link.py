@@ -42,6 +42,10 @@ class Link:
             self._cursor = self.connection.cursor()
         return self._cursor
 
+    def open(self) -> None:
+        """Open it now; raises what the driver raises."""
+        _ = self.connection
+
     @property
     def broken(self) -> bool:
         """Whether a connection was open and has died."""

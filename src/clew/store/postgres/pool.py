@@ -11,6 +11,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import psycopg
+
 from clew.errors import StoreUnavailable
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from clew.store.postgres.link import Link
 
 T = TypeVar("T")
+
+#: Seconds without new connections after the server refused one.
+_GROW_AGAIN = 5.0
 
 
 class Errand(Generic[T]):
@@ -40,15 +45,16 @@ class Errand(Generic[T]):
             # A future refuses to carry it.
             wrapped = RuntimeError("the job raised StopIteration")
             wrapped.__cause__ = error
-            return partial(self._post, self.fail, wrapped)
+            return partial(self.in_loop, partial(self.fail, wrapped))
         except BaseException as error:  # noqa: BLE001 - raised at the caller
-            return partial(self._post, self.fail, error)
-        return partial(self._post, self._succeed, result)
+            return partial(self.in_loop, partial(self.fail, error))
+        return partial(self.in_loop, partial(self._succeed, result))
 
-    def _post(self, settle: Callable[[Any], None], outcome: object) -> None:
+    def in_loop(self, call: Callable[[], None]) -> None:
+        """In a thread: have the loop of the caller do something."""
         with suppress(RuntimeError):
             # A closed loop: nobody waits any more.
-            self._loop.call_soon_threadsafe(settle, outcome)
+            self._loop.call_soon_threadsafe(call)
 
     def _succeed(self, result: T) -> None:
         self._settled()
@@ -81,6 +87,7 @@ class Pool:
         self._resting: list[_Worker] = []
         self._workers: set[_Worker] = set()
         self._closing = False
+        self._full_until = 0.0
 
     async def run(self, work: Callable[[Link, float], T]) -> T:
         """
@@ -96,12 +103,11 @@ class Pool:
                 raise StoreUnavailable("the store is closed")
             if self._resting:
                 self._resting.pop().inbox.put(errand)
-            elif len(self._workers) < self._size:
+            elif not self._workers or self._may_grow():
                 self._start(errand)
             else:
                 self._backlog.append(errand)
-                loop = asyncio.get_running_loop()
-                errand.timer = loop.call_later(self._limits.queue, self._expire, errand)
+                self._bound(errand)
         return await errand.future
 
     async def aclose(self) -> None:
@@ -131,6 +137,32 @@ class Pool:
         except Empty:
             return self._leave(worker)
 
+    def give_back(self, worker: _Worker, errand: Errand[Any]) -> bool:
+        """
+        In a new worker that gets no connection: leave the errand to the others, if there are any.
+
+        The server may have no more connections for us; one that works slowly beats one that fails.
+        """
+        with self._lock:
+            if len(self._workers) == 1:
+                return False
+            self._workers.discard(worker)
+            self._full_until = time.monotonic() + _GROW_AGAIN
+            if self._resting:
+                self._resting.pop().inbox.put(errand)
+            else:
+                self._backlog.appendleft(errand)
+        errand.in_loop(partial(self._bound, errand))
+        return True
+
+    def _may_grow(self) -> bool:
+        return len(self._workers) < self._size and time.monotonic() >= self._full_until
+
+    def _bound(self, errand: Errand[Any]) -> None:
+        # In the loop. Work that began in the meantime is not touched by it.
+        loop = asyncio.get_running_loop()
+        errand.timer = loop.call_later(self._limits.queue, self._expire, errand)
+
     def _leave(self, worker: _Worker) -> Errand[Any] | None:
         with self._lock:
             if worker in self._resting:
@@ -152,7 +184,7 @@ class Pool:
             self._backlog.remove(errand)
         errand.fail(
             StoreUnavailable(
-                f"all {self._size} connections were busy for {self._limits.queue:g} s;"
+                f"all {len(self._workers)} connections were busy for {self._limits.queue:g} s;"
                 " nothing was stored, try again later"
             )
         )
@@ -170,6 +202,8 @@ class _Worker(threading.Thread):
 
     def run(self) -> None:
         errand = self.inbox.get()
+        if errand is None or self._cannot_connect(errand):
+            return
         while errand is not None:
             settle = errand.run(self._link)
             # Free before the caller knows: one that calls again at once finds this worker and its
@@ -181,6 +215,13 @@ class _Worker(threading.Thread):
             self._link.tidy()
             errand = self._pool.next(self)
         self._link.drop()
+
+    def _cannot_connect(self, errand: Errand[Any]) -> bool:
+        try:
+            self._link.open()
+        except psycopg.Error:
+            return self._pool.give_back(self, errand)
+        return False
 
 
 def _join(workers: list[_Worker]) -> None:
