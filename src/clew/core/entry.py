@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: The ``prev_hash`` of a conversation's first entry.
 GENESIS = bytes(32)
 
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
 
 class EntryKind(enum.Enum):
     MESSAGE = "message"  #: part of the context
@@ -75,5 +77,4 @@ def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
     ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers
     (each as stored JSON), format, message, created_at in milliseconds.
     """
-    body = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(prev_hash + body.encode()).digest()
+    return hashlib.sha256(prev_hash + _as_json(fields).encode()).digest()

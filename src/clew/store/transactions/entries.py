@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from clew.clock import from_millis
 from clew.core.entry import GENESIS, Draft, Entry, chain_hash
 from clew.errors import SessionEnded, StoreError
 from clew.store.transactions import rows
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
-_COMPACT = (",", ":")
+_as_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def append(
@@ -40,11 +41,10 @@ def append(
     """
     if not drafts:
         return []
-    if done := _stored(t, drafts):
-        return done
-    seq = take_numbers(t, lease, len(drafts))
-    _check_open(t, lease.conversation_id, session)
-    prev_hash = last_hash(t, lease.conversation_id, seq)
+    seq = take_numbers(t, lease, len(drafts), unless=drafts[0].id)
+    if seq is None:
+        return _stored(t, drafts)
+    prev_hash = _check_open(t, lease.conversation_id, session, seq)
     entries: list[Entry] = []
     for draft in drafts:
         seq += 1
@@ -57,26 +57,30 @@ def append(
 
 def _stored(t: Tx, drafts: Sequence[Draft]) -> list[Entry]:
     first = t.one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
-    if first is None:
-        return []
+    assert first is not None
     found = entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
     if [entry.id for entry in found] != [draft.id for draft in drafts]:
         raise StoreError(f"entry {drafts[0].id} was stored together with others than now")
     return found
 
 
-def _check_open(t: Tx, conversation: ConversationId, session: SessionId) -> None:
+def _check_open(t: Tx, conversation: ConversationId, session: SessionId, seq: int) -> bytes:
+    """Refuse to append to another session than the head; the hash of the entry ``seq``."""
     # After the lease row is locked: whoever ends a session holds it too.
     row = t.one(
         """
-        SELECT h.session_id, s.ended_at
-        FROM head h JOIN session s ON s.id = h.session_id WHERE h.conversation_id = $1
+        SELECT session_id,
+               (SELECT ended_at FROM session WHERE id = h.session_id),
+               (SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2)
+        FROM head h WHERE conversation_id = $1
         """,
         conversation,
+        seq,
     )
     assert row is not None
     if row[0] != session or row[1] is not None:
         raise SessionEnded(session, head=row[0])
+    return GENESIS if row[2] is None else bytes(row[2])
 
 
 def last_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:
@@ -103,23 +107,40 @@ def _insert(
         draft.kind.value,
         None if draft.role is None else draft.role.value,
         draft.text,
-        json.dumps(draft.calls, separators=_COMPACT),
-        json.dumps(draft.answers, separators=_COMPACT),
+        _as_json(draft.calls) if draft.calls else "[]",
+        _as_json(draft.answers) if draft.answers else "[]",
         draft.format,
         draft.message,
         t.now,
     )
-    row = (*fields, prev_hash, chain_hash(prev_hash, fields))
+    hashed = chain_hash(prev_hash, fields)
     t.run(
         """
         INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls,
-                           answers,
-                           format, message, created_at, prev_hash, hash)
+                           answers, format, message, created_at, prev_hash, hash)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
         """,
-        *row,
+        *fields,
+        prev_hash,
+        hashed,
     )
-    return rows.entry(row)
+    return Entry(
+        conversation_id=conversation,
+        seq=seq,
+        id=draft.id,
+        session_id=session,
+        turn_id=turn,
+        kind=draft.kind,
+        role=draft.role,
+        text=draft.text,
+        calls=draft.calls,
+        answers=draft.answers,
+        format=draft.format,
+        message=draft.message,
+        created_at=from_millis(t.now),
+        prev_hash=prev_hash,
+        hash=hashed,
+    )
 
 
 def entries_between(t: Tx, conversation: ConversationId, *, first: int, last: int) -> list[Entry]:

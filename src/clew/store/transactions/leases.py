@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.ids import ConversationId, OwnerId
+from clew.core.ids import ConversationId, EntryId, OwnerId
 from clew.errors import LeaseHeld, LeaseLost, NotFound
 from clew.store.transactions import rows
 
@@ -113,11 +113,12 @@ def release(t: Tx, lease: Lease) -> None:
     t.wake(lease.conversation_id)
 
 
-def take_numbers(t: Tx, lease: Lease, count: int) -> int:
+def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> int | None:
     """
     Check the fence and take the next ``count`` numbers, in one statement; the last seq before them.
 
-    One statement, because between a check and a later write another owner could take over.
+    One statement, because between a check and a later write another owner could take over. Takes
+    none and returns ``None`` if the entry ``unless`` is stored, whoever holds the lease.
 
     :raises LeaseLost: if the lease is not held any more
     """
@@ -125,6 +126,7 @@ def take_numbers(t: Tx, lease: Lease, count: int) -> int:
         """
         UPDATE lease SET last_seq = last_seq + $4, updated_at = $5
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3
+          AND NOT EXISTS (SELECT 1 FROM entry WHERE id = $6)
         RETURNING last_seq
         """,
         lease.conversation_id,
@@ -132,10 +134,13 @@ def take_numbers(t: Tx, lease: Lease, count: int) -> int:
         lease.fence,
         count,
         t.now,
+        unless,
     )
-    if row is None:
-        raise _lost(lease)
-    return row[0] - count
+    if row is not None:
+        return row[0] - count
+    if t.one("SELECT 1 FROM entry WHERE id = $1", unless):
+        return None
+    raise _lost(lease)
 
 
 def hold(t: Tx, lease: Lease) -> int:
