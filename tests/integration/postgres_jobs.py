@@ -57,7 +57,7 @@ def pid(t: Tx) -> int:
 
 
 def terminate(t: Tx, name: str) -> int:
-    """End the connections of this database whose last statement contains ``name``; how many are gone."""
+    """End the connections whose last statement contains ``name``; how many are gone."""
     return len(
         t.all(
             """
