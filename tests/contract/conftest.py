@@ -6,22 +6,37 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests import postgres
 from tests.contract import invariants
 from tests.contract.acting import Overlap
-from tests.contract.desk import Desk, desk_at
+from tests.contract.desk import Desk, PostgresDesk, SqliteDesk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 
-@pytest.fixture
-def desk(store_url: str, tmp_path: Path) -> Iterator[Desk]:
-    """One connection to a fresh store; every invariant must hold when the test is over."""
-    found = desk_at(store_url, tmp_path)
+@pytest.fixture(scope="session")
+def sqlite_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    found = SqliteDesk(tmp_path_factory.mktemp("desk"))
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def postgres_desk(postgres_server: str) -> Iterator[Desk]:
+    with postgres.database(postgres_server) as url:
+        found = PostgresDesk(url)
+        yield found
+        found.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def desk(request: pytest.FixtureRequest) -> Iterator[Desk]:
+    """A connection to an empty store; every invariant must hold when the test is over."""
+    found: Desk = request.getfixturevalue(f"{request.param}_desk")
+    found.fresh()
     yield found
     assert found.do(invariants.check) == []
-    found.close()
 
 
 @pytest.fixture
