@@ -1,0 +1,105 @@
+"""The application: every path, its handler, and what stands before them."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.routing import Route
+
+from clew.api.chat import Chat
+from clew.api.chat_order import AGENT
+from clew.api.guard import Guard
+from clew.api.problems import INTERNAL, Problem, problem_of
+from clew.api.system import System
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from starlette.requests import Request
+
+    from clew.config import Settings
+    from clew.engine.engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How far the server's end has come."""
+
+    #: Streams without an end of their own end now.
+    soon: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Nobody waits for a turn any more.
+    now: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = None) -> Starlette:
+    """
+    The API over a running engine, as an ASGI application.
+
+    It opens and closes nothing, so that it can be mounted in another program. ``leaving`` tells it
+    that its server stops.
+    """
+    leaving = leaving or Leaving()
+    models = tuple(dict.fromkeys([AGENT, settings.model.name]))
+    chat = Chat(
+        engine=engine,
+        models=models,
+        double_text=settings.session.double_text,
+        leaving=leaving.now,
+    )
+    system = System(engine=engine, models=models)
+    app = Starlette(
+        routes=[
+            _route("POST", "/v1/chat/completions", chat.complete),
+            _route("GET", "/v1/models", system.list_models),
+            _route("GET", "/v1/models/{model}", system.show_model),
+            _route("GET", "/healthz", system.alive),
+            _route("GET", "/readyz", system.ready),
+        ],
+        middleware=[Middleware(Guard, settings.api.token)],
+        exception_handlers={
+            HTTPException: _http_error,
+            ClewError: _clew_error,
+            ClientDisconnect: _gone,
+            Exception: _unforeseen,
+        },
+    )
+    # A redirect would repeat whatever the client wrote as Host.
+    app.router.redirect_slashes = False
+    return app
+
+
+def _route(method: str, path: str, handler: Callable[[Request], Awaitable[Response]]) -> Route:
+    return Route(path, handler, methods=[method])
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = {
+        404: (f"there is nothing at {request.url.path}", "unknown_path"),
+        405: (f"{request.url.path} does not take {request.method}", "method_not_allowed"),
+    }
+    message, code = what.get(error.status_code, (str(error.detail), "http_error"))
+    return Problem(status=error.status_code, message=message, code=code).response(error.headers)
+
+
+async def _clew_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ClewError)
+    return problem_of(error).response()
+
+
+async def _gone(request: Request, error: Exception) -> Response:
+    """The client went away while it sent its request: nobody reads this."""
+    return Response(status_code=499)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    # The server logs the error with its traceback.
+    return INTERNAL.response()

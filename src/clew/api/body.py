@@ -1,0 +1,126 @@
+"""Bodies: read within a limit of size and time, parsed, and held against a model."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clew.api.problems import Declined, Problem, invalid
+from clew.core.text import storable
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+    from starlette.requests import Request
+
+#: Bytes of one request's body.
+LARGEST = 10 * 1024 * 1024
+#: Seconds in which a body must have arrived.
+PATIENCE = 60.0
+
+T = TypeVar("T")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Body(BaseModel):
+    """What a client sends: types are taken as they are, unknown fields are left alone."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+async def read_body(request: Request) -> bytes:
+    """
+    The whole body.
+
+    :raises Declined: if it is too large (without reading the rest) or takes too long
+    """
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > LARGEST:
+        raise _too_large()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await _read(request)
+    except TimeoutError:
+        message = f"the body did not arrive within {PATIENCE:.0f} seconds"
+        raise Declined(
+            Problem(status=408, message=message, code="request_timeout", again=True)
+        ) from None
+
+
+async def _read(request: Request) -> bytes:
+    received = bytearray()
+    async for piece in request.stream():
+        received += piece
+        if len(received) > LARGEST:
+            raise _too_large()
+    return bytes(received)
+
+
+def _too_large() -> Declined:
+    message = f"the body is larger than {LARGEST // 1024 // 1024} MB"
+    return Declined(Problem(status=413, message=message, code="request_too_large"))
+
+
+# Escapes of NUL and of surrogates, paired or not: only they can make text that cannot be stored.
+_SUSPICIOUS = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+
+
+def parse(raw: bytes) -> object:
+    """
+    The JSON in a body, with what no database can hold replaced.
+
+    :raises Declined: if it is no JSON
+    """
+    try:
+        found: object = json.loads(raw, parse_constant=_no_number)
+        return _storable(found) if _SUSPICIOUS.search(raw) else found
+    except RecursionError:
+        raise invalid("the body is nested too deeply", code="invalid_json") from None
+    except ValueError as error:
+        raise invalid(f"the body is no JSON: {error}", code="invalid_json") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
+
+
+def _storable(value: object) -> object:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+        return [_storable(item) for item in items]
+    if isinstance(value, dict):
+        fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
+        return {storable(name): _storable(field) for name, field in fields.items()}
+    return value
+
+
+def checked(value: object, model: type[Model]) -> Model:
+    """
+    The value as ``model``.
+
+    :raises Declined: naming the first field that is wrong
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        param = _param(first)
+        code = "missing_required_parameter" if first["type"] == "missing" else "invalid_type"
+        where = f"{param}: " if param else "the body: "
+        raise invalid(f"{where}{first['msg']}", param=param or None, code=code) from None
+
+
+def _param(error: ErrorDetails) -> str:
+    """``messages[0].content``; what names a branch of a union is left out."""
+    path = ""
+    for step in error["loc"]:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif step.isidentifier() and step not in {"str", "int", "bool"}:
+            path += f".{step}" if path else step
+    return path

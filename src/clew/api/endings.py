@@ -1,0 +1,75 @@
+"""How an input ended, as a client is told: the answer's text, or a problem."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.api.problems import INVALID, SERVER, Problem
+from clew.core.inbox import InboxOutcome
+from clew.core.turn import Outcome
+
+if TYPE_CHECKING:
+    from clew.core.events import InputEnded
+
+OVERFLOW = "context_length_exceeded"
+#: Failures that are not the provider's.
+_OURS = frozenset({"internal", "interrupted", "max_steps"})
+
+STOPPING = (
+    "the server is stopping; the message is stored and will be answered: "
+    "the conversation will hold the answer"
+)
+
+
+def answer_of(end: InputEnded) -> str | Problem:
+    """What the client gets for its input."""
+    match end.outcome:
+        case InboxOutcome.EXECUTED:
+            return end.note or ""
+        case InboxOutcome.REJECTED:
+            return _conflict(end.note or "another turn is unfinished", "rejected")
+        case InboxOutcome.CANCELLED:
+            return _conflict(f"the message was cancelled: {end.note or 'taken back'}", "cancelled")
+        case InboxOutcome.TURN | InboxOutcome.MERGED | InboxOutcome.STEERED:
+            return _answered(end)
+
+
+def _answered(end: InputEnded) -> str | Problem:
+    assert end.turn is not None
+    match end.turn.outcome:
+        case Outcome.FAILED:
+            return _failed(end.text, end.turn.error_code or "internal")
+        case Outcome.CANCELLED:
+            return _conflict("the turn was stopped before it had an answer", "cancelled")
+        case _:
+            return end.text
+
+
+def _failed(message: str, code: str) -> Problem:
+    if code == OVERFLOW:
+        return Problem(status=400, message=message, code=code, param="messages")
+    status = 500 if code in _OURS else 502
+    return Problem(status=status, message=message, code=code, type=SERVER)
+
+
+def _conflict(message: str, code: str) -> Problem:
+    return Problem(status=409, message=message, code=code, type=INVALID)
+
+
+def retracted(reason: str) -> Problem:
+    """A stream cannot take back what went out."""
+    message = f"the answer was begun anew: {reason}. The conversation will hold the whole answer"
+    return Problem(status=502, message=message, code="retracted", type=SERVER)
+
+
+#: Pieces got lost on the way to a client that reads too slowly.
+INCOMPLETE = Problem(
+    status=502,
+    message="pieces of the answer got lost on the way; the conversation holds the whole answer",
+    code="incomplete",
+    type=SERVER,
+)
+
+
+def stopping(*, again: bool) -> Problem:
+    return Problem(status=503, message=STOPPING, code="stopping", type=SERVER, again=again)

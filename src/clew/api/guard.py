@@ -1,0 +1,100 @@
+"""The guard: who may come in. Everything but health is behind it, unknown paths too."""
+
+from __future__ import annotations
+
+import hmac
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from clew.api.problems import Problem, problem_of
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from clew.config import Secret
+
+#: Paths that anybody may ask for.
+OPEN = frozenset({"/healthz", "/readyz"})
+
+_NO_TOKEN = Problem(
+    status=401,
+    message="this needs the API's token: send it as Authorization: Bearer TOKEN",
+    code="missing_api_key",
+)
+_WRONG_TOKEN = Problem(
+    status=401, message="the token is not the one in api.token", code="invalid_api_key"
+)
+_FOREIGN = (
+    "without api.token only programs and pages of this machine are served, and {name} is "
+    "{value!r}: use http://127.0.0.1 or http://localhost, or set api.token"
+)
+
+
+class Guard:
+    """
+    Lets a request through to the app, or answers it.
+
+    With a token it must be sent along. Without one the server listens on loopback only, and a web
+    page elsewhere could still reach it through the person's browser (DNS rebinding, or a plain
+    cross-site POST): so the host and the origin must be of this machine.
+
+    Behind the guard a path is as it was sent: a name in it may hold an escaped slash.
+    """
+
+    def __init__(self, app: ASGIApp, token: Secret | None) -> None:
+        self._app, self._token = app, token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] not in OPEN:
+            if problem := self._problem(HTTPConnection(scope)):
+                await problem.response()(scope, receive, send)
+                return
+            if raw := scope.get("raw_path"):
+                scope = {**scope, "path": raw.decode("ascii", "replace")}
+        await self._app(scope, receive, send)
+
+    def _problem(self, connection: HTTPConnection) -> Problem | None:
+        if self._token is None:
+            return _foreign(connection)
+        given = bearer(connection)
+        if given is None:
+            return _NO_TOKEN
+        try:
+            wanted = self._token.reveal()
+        except SettingsError as error:
+            return problem_of(error)
+        return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
+
+
+def bearer(connection: HTTPConnection) -> bytes | None:
+    """The token that a client sent."""
+    scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        return None
+    # Headers arrive as Latin-1, whatever the client meant: compared are the bytes.
+    return token.strip().encode("latin-1")
+
+
+def _foreign(connection: HTTPConnection) -> Problem | None:
+    host = connection.headers.get("host", "")
+    origin = connection.headers.get("origin")
+    for name, value, here in (
+        ("Host", host, _is_here(f"//{host}")),
+        ("Origin", origin, origin is None or _is_here(origin)),
+    ):
+        if not here:
+            message = _FOREIGN.format(name=name, value=value)
+            return Problem(status=403, message=message, code="foreign_origin")
+    return None
+
+
+def _is_here(url: str) -> bool:
+    try:
+        name = urlsplit(url).hostname or ""
+        return name == "localhost" or ip_address(name).is_loopback
+    except ValueError:
+        return False

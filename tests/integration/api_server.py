@@ -1,0 +1,145 @@
+"""A real server of the API in the test's own loop, over a real store, and its clients."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import httpx2
+import structlog
+from openai import AsyncOpenAI
+from pydantic_ai.models.openai import OpenAIChatModel
+
+from clew.agent.choice import Models, Patience
+from clew.api.serving import serve
+from clew.config.secret import Secret
+from clew.config.settings import ApiSettings, ModelSettings, Settings, StoreSettings
+from clew.engine.engine import Engine
+from clew.errors import NotFound
+from clew.runtime import make_means, make_models
+from clew.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from pathlib import Path
+
+    from clew.store.contract import Store
+    from clew.testing import FakeProvider
+
+TOKEN = "s3cret"
+
+# Pretty tracebacks take seconds each.
+structlog.configure(
+    processors=[structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """A server that is running."""
+
+    url: str
+    http: httpx2.AsyncClient
+    engine: Engine
+    store: Store
+    settings: Settings
+
+    def openai(self, *, max_retries: int = 0) -> AsyncOpenAI:
+        """The official client."""
+        return AsyncOpenAI(
+            base_url=f"{self.url}/v1", api_key=TOKEN, max_retries=max_retries, timeout=20
+        )
+
+    async def say(
+        self, text: str, conversation: str | None = "talk", **headers: str
+    ) -> httpx2.Response:
+        """One plain request with one message."""
+        named = {} if conversation is None else {"X-Clew-Conversation": conversation}
+        return await self.http.post(
+            "/v1/chat/completions",
+            json={"messages": [{"role": "user", "content": text}]},
+            headers={**named, **{name.replace("_", "-"): value for name, value in headers.items()}},
+        )
+
+    async def begun(self, name: str = "talk") -> None:
+        """Return once a turn of the conversation is under way."""
+        await until(lambda: self._running(name))
+
+    async def _running(self, name: str) -> bool:
+        try:
+            conversation = await self.engine.resolve(name)
+        except NotFound:
+            return False
+        return await self.engine.unfinished_turn(conversation) is not None
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(10):
+        while not await condition():  # noqa: ASYNC110  (nobody announces it)
+            await asyncio.sleep(0.005)
+
+
+def settings_for(
+    home: Path,
+    *,
+    provider: FakeProvider | None = None,
+    store_url: str = "sqlite:///clew.db",
+    token: str | None = TOKEN,
+    port: int = 0,
+) -> Settings:
+    model = (
+        ModelSettings()
+        if provider is None
+        else ModelSettings(name="openai-chat:fake-model", base_url=provider.openai_url)
+    )
+    return Settings(
+        home=home,
+        model=model,
+        store=StoreSettings(url=store_url),
+        api=ApiSettings(port=port, token=None if token is None else Secret.of(token)),
+    )
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncGenerator[Server]:
+    """Serve; failures of the model are met without waiting."""
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(
+            await open_store(settings.store.url, home=settings.home)
+        )
+        models = make_models(settings)
+        for model in models:
+            if isinstance(model, OpenAIChatModel):
+                stack.push_async_callback(model.client.close)
+        means = replace(
+            make_means(settings, store),
+            models=Models(models, Patience(first_wait=0.001), time.monotonic),
+        )
+        engine = await stack.enter_async_context(Engine(means, role="serve", version="test"))
+        url = await stack.enter_async_context(serving(engine, settings))
+        token = settings.api.token
+        headers = {} if token is None else {"Authorization": f"Bearer {token.reveal()}"}
+        http = await stack.enter_async_context(
+            httpx2.AsyncClient(base_url=url, headers=headers, timeout=20)
+        )
+        yield Server(url=url, http=http, engine=engine, store=store, settings=settings)
+
+
+@asynccontextmanager
+async def serving(engine: Engine, settings: Settings) -> AsyncGenerator[str]:
+    """The base URL of a server that stops at the end of the block."""
+    ready = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(serve(engine, settings, on_ready=ready.set_result))
+    await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
+    if task.done():
+        task.result()
+    try:
+        yield ready.result()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
