@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.errors import StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
 from clew.store.sqlite.owners import Owners
 from tests.integration.sqlite_jobs import child, kill, line_of
@@ -159,6 +160,21 @@ async def test_a_registering_owner_is_never_seen_dead(tmp_path: Path) -> None:
 
     await asyncio.gather(*(asyncio.to_thread(come_and_go, 1000 * n) for n in range(4)))
     assert list(folder.iterdir()) == []
+
+
+async def test_an_owner_that_cannot_be_registered_is_told(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    (tmp_path / "run").rmdir()
+    with pytest.raises(StoreUnavailable, match="own_1"):
+        await store.register("own_1")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "own_2.lock").mkdir()
+    with pytest.raises(StoreUnavailable, match="own_2"):
+        await store.register("own_2")
+    assert not await alive(store, "own_1")
+    await store.register("own_1")
+    assert await alive(store, "own_1")
 
 
 @pytest.mark.parametrize("owner", ["", "../x", "a/b", "a\n"])

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 from anyio import to_thread
+from structlog.testing import capture_logs
 
 from clew.errors import ConstraintViolated, StoreError, StoreFull, StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
 from clew.store.sqlite.batch import Batches
 from clew.store.sqlite.driver import rows_of
 from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.tending import Tending
 from clew.store.sqlite.writer import Writer
 from tests.integration.sqlite_jobs import append, items, make_log, numbers
 
@@ -354,6 +356,8 @@ async def test_a_check_does_not_grow_the_log(store: SqliteStore, tmp_path: Path)
 
 async def test_a_check_notices_that_the_file_is_gone(store: SqliteStore, tmp_path: Path) -> None:
     (tmp_path / "clew.db").rename(tmp_path / "elsewhere.db")
+    with pytest.raises(StoreUnavailable, match="unable to open"):
+        await store.read(items)  # by a reader that has just started
     with pytest.raises(StoreUnavailable, match="gone"):
         await store.check()
     (tmp_path / "clew.db").touch()
@@ -382,7 +386,7 @@ async def test_a_check_notices_that_nobody_can_write(
 
 
 async def test_a_long_log_is_written_back_and_cut(
-    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a reader has kept it from being used again."""
     limit = 2_000_000
@@ -395,17 +399,18 @@ async def test_a_long_log_is_written_back_and_cut(
         items(t)
         gate(t)
 
-    reading = asyncio.create_task(store.read(hold))
-    await gate.entered()
-    for n in range(20):
-        await store.write(append, f"{n}", size=200_000)
-    assert log.stat().st_size > limit
-    gate.open()
-    await reading
-    await until(lambda: log.stat().st_size < limit, store)
-    assert await store.read(numbers) == await store.read(
-        lambda t: list(range(1, len(items(t)) + 1))
-    )
+    async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
+        await store.write(make_log)
+        reading = asyncio.create_task(store.read(hold))
+        await gate.entered()
+        for n in range(20):
+            await store.write(append, f"{n}", size=200_000)
+        assert log.stat().st_size > limit
+        gate.open()
+        await reading
+        await until(lambda: log.stat().st_size < limit, store)
+        seqs = await store.read(numbers)
+        assert seqs == list(range(1, len(seqs) + 1))
 
 
 async def until(reached: Callable[[], bool], store: SqliteStore) -> None:
@@ -429,13 +434,40 @@ async def test_a_quiet_store_writes_its_log_back(store: SqliteStore, tmp_path: P
 
 
 async def test_a_log_that_cannot_be_written_back_is_no_reason_to_die(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clew.store.sqlite.tending.CHECKPOINT_AT", 1)
     monkeypatch.setattr("clew.store.sqlite.tending.apsw.SQLITE_CHECKPOINT_PASSIVE", 77)
-    for n in range(20):
-        await store.write(append, f"{n}", size=20_000)
-    assert len(await store.read(items)) == 20
+    with capture_logs() as logs:
+        async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as store:
+            await store.write(make_log)
+            for n in range(20):
+                await store.write(append, f"{n}", size=20_000)
+            assert len(await store.read(items)) == 20
+    assert {log["event"] for log in logs} == {"log_not_written_back"}
+
+
+async def test_a_writer_waits_for_another_process_and_listens_meanwhile(
+    store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = threading.Semaphore(0)
+    look = Tending.look
+
+    def counted(tending: Tending) -> None:
+        look(tending)
+        looks.release()
+
+    monkeypatch.setattr(Tending, "look", counted)
+    other = apsw.Connection(str(tmp_path / "clew.db"))
+    rows_of(other, "BEGIN IMMEDIATE")
+    waiting = asyncio.create_task(store.write(append, "ours"))
+    for _ in range(3):
+        await to_thread.run_sync(looks.acquire)
+    assert not waiting.done()
+    rows_of(other, "UPDATE counter SET last = 7")
+    rows_of(other, "COMMIT")
+    other.close()
+    assert await waiting == 8
 
 
 async def test_times_come_from_the_clock(tmp_path: Path) -> None:

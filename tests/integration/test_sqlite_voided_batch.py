@@ -12,7 +12,7 @@ import apsw
 import pytest
 
 from clew.clock import SystemClock
-from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull
+from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull, StoreUnavailable
 from clew.store.sqlite.batch import Batches
 from clew.store.sqlite.driver import Cursor, rows_of
 from clew.store.sqlite.handle import Surroundings
@@ -170,6 +170,25 @@ async def test_a_refusal_falls_with_the_write_that_it_rests_on(
     ]
     batches.run(jobs)
     assert [type(job.error) for job in jobs] == [LeaseHeld, type(None), StoreFull]
+    check_outcomes(batches, jobs)
+
+
+async def test_while_others_keep_the_lock_after_a_voided_batch_the_rest_is_told(
+    small: apsw.Connection, tmp_path: Path
+) -> None:
+    batches = batches_on(small, tmp_path)
+    grants = iter([True, True, False])
+
+    def begin_sometimes(cursor: Cursor) -> None:
+        if not next(grants, True):
+            raise apsw.BusyError("database is locked")
+        begin(cursor)
+
+    batches = Batches(small, Surroundings(SystemClock(), Owners(tmp_path)), begin_sometimes)
+    jobs = [Job(append if j != 2 else fill_the_disk, (f"{j}",), {}) for j in range(1, 6)]
+    batches.run(jobs)
+    unavailable = [StoreUnavailable] * 3
+    assert [type(job.error) for job in jobs] == [type(None), StoreFull, *unavailable]
     check_outcomes(batches, jobs)
 
 

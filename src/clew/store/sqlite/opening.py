@@ -170,9 +170,10 @@ def _refuse_read_only(place: Path) -> None:
 
 
 def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
-    # Before the first write: entering WAL mode changes the file.
-    ((signature,),) = rows_of(connection, "PRAGMA application_id")
+    # Before the first write: entering WAL mode changes the file. The tables first: another process
+    # that makes the store now signs it before it makes any.
     tables = rows_of(connection, "SELECT name FROM sqlite_schema LIMIT 1")
+    ((signature,),) = rows_of(connection, "PRAGMA application_id")
     if signature != SIGNATURE and (signature or tables):
         raise StoreUnusable(
             f"the database {path} belongs to another program: "

@@ -9,6 +9,8 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
+from clew.errors import StoreUnavailable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -54,14 +56,17 @@ class Owners:
         """
         Hold the lock of ``owner``, a name never used before; clear away what the dead left.
 
-        :raises OSError: if the file cannot be made
+        :raises StoreUnavailable: if the file cannot be made
         """
+        path = self._path(owner)
         with self._lock:
             if owner in self._mine:
                 return
-            path = self._path(owner)
-            self._sweep()
-            self._mine[owner] = _locked_file(path)
+            try:
+                self._sweep()
+                self._mine[owner] = _locked_file(path)
+            except OSError as error:
+                raise StoreUnavailable(f"{path} cannot be made: {error.strerror}") from error
 
     def release(self) -> None:
         """Let go of every lock held through this object."""
