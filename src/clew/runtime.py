@@ -20,9 +20,11 @@ from clew.core.ids import Ids
 from clew.core.reset import ResetPolicy
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
+from clew.engine.facts import Facts
 from clew.engine.hub import Hub
 from clew.engine.turns import Means
 from clew.engine.warm import Warm
+from clew.hooks.manager import Plugins, load_plugins
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -104,9 +106,17 @@ def make_means(settings: Settings, store: Store) -> Means:
             ),
         ),
         warm=Warm(store),
+        facts=Facts(store, make_plugins(settings)),
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
     )
+
+
+def make_plugins(settings: Settings) -> Plugins:
+    """The plugins that are enabled."""
+    plugins = Plugins()
+    load_plugins(plugins, settings.home / "plugins", settings.plugins.enabled)
+    return plugins
 
 
 def make_reset_policy(settings: Settings) -> ResetPolicy:

@@ -69,9 +69,11 @@ def load(message: str) -> ModelMessage:
 
 
 def role_of(message: ModelMessage) -> Role:
+    """Who speaks: the person only where a person wrote, and not where the library corrects."""
     if isinstance(message, ModelResponse):
         return Role.ASSISTANT
-    return Role.TOOL if answered_ids(message) else Role.USER
+    said = any(isinstance(part, UserPromptPart) for part in message.parts)
+    return Role.USER if said else Role.TOOL
 
 
 def text_of(message: ModelMessage) -> str:

@@ -90,8 +90,8 @@ class TurnLog(Protocol):
         ...
 
 
-#: Runs the tool; told whether a person approved the call.
-Execute = Callable[[bool], Awaitable[ToolResult]]
+#: Runs the tool with these arguments (JSON); told whether a person approved the call.
+Execute = Callable[[str, bool], Awaitable[ToolResult]]
 
 
 class Journal(Protocol):

@@ -10,7 +10,7 @@ import structlog
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
 from pydantic_ai.toolsets import WrapperToolset
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from clew.agent import results
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
@@ -66,9 +66,10 @@ class JournaledToolset(WrapperToolset[Any]):
             needs_approval=_needs_approval(tool),
         )
 
-        async def execute(approved: bool) -> ToolResult:
+        async def execute(args: str, approved: bool) -> ToolResult:
             context = replace(ctx, tool_call_approved=approved)
-            call = self.wrapped.call_tool(name, tool_args, context, tool)
+            given = tool_args if args == request.args else from_json(args)
+            call = self.wrapped.call_tool(name, given, context, tool)
             return await settled(call, name, longest=self.longest)
 
         return results.given(await self.journal.call(request, execute))

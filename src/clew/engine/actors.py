@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.clock import to_millis
 from clew.core.ids import session_id
 from clew.engine.hub import CHANGED
 from clew.engine.turn_log import compose
@@ -23,7 +22,6 @@ from clew.store.transactions import turns, work
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clew.clock import Clock
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
@@ -53,10 +51,9 @@ class Actors:
         self,
         means: Means,
         owner: OwnerId,
-        clock: Clock,
         execute: Callable[[Lease, InboxItem], Awaitable[None]],
     ) -> None:
-        self._means, self._owner, self._clock, self._execute = means, owner, clock, execute
+        self._means, self._owner, self._execute = means, owner, execute
         self._actors: dict[ConversationId, _Actor] = {}
         self._tasks: dict[ConversationId, asyncio.Task[None]] = {}
         self._timers: dict[ConversationId, asyncio.TimerHandle] = {}
@@ -74,16 +71,17 @@ class Actors:
         task = asyncio.create_task(self._live(conversation, actor), name=f"actor:{conversation}")
         self._tasks[conversation] = task
 
-    def kick_at(self, conversation: ConversationId, due_at: int) -> None:
-        """Kick it when an item is due (ms)."""
-        delay = (due_at - to_millis(self._clock.now())) / 1000
-        if delay <= 0:
-            self.kick(conversation)
+    def kick_in(self, conversation: ConversationId, millis: int) -> None:
+        """Kick it when an item is due."""
+        if self._draining:
             return
         if timer := self._timers.pop(conversation, None):
             timer.cancel()
+        if millis <= 0:
+            self.kick(conversation)
+            return
         loop = asyncio.get_running_loop()
-        self._timers[conversation] = loop.call_later(delay, self._on_time, conversation)
+        self._timers[conversation] = loop.call_later(millis / 1000, self._on_time, conversation)
 
     def _on_time(self, conversation: ConversationId) -> None:
         self._timers.pop(conversation, None)
@@ -132,10 +130,13 @@ class Actors:
 
     async def _begin(self, conversation: ConversationId) -> Begun | None:
         # A look first: beginning takes the lease, which is a write even if there is nothing to do.
-        due_at = await self._means.store.read(work.is_due, conversation)
-        if due_at is None:
+        wait = await self._means.store.read(work.due_in, conversation)
+        if wait is None:
             return None
-        begun = await self._means.store.write(
+        if wait > 0:
+            self.kick_in(conversation, wait)
+            return None
+        return await self._means.store.write(
             turns.begin,
             conversation,
             owner=self._owner,
@@ -144,9 +145,6 @@ class Actors:
             session_ids=session_id,
             duration=self._means.lease,
         )
-        if begun is None:
-            self.kick_at(conversation, max(due_at, to_millis(self._clock.now()) + 50))
-        return begun
 
     async def _do(self, begun: Begun, actor: _Actor) -> None:
         if begun.turn is not None:

@@ -30,6 +30,8 @@ async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
     if item.text == COMPRESS:
         note = await _compress(means, lease, item)
     await means.store.write(_carry_out, lease, item, note=note)
+    if item.text == resets.END:
+        means.facts.ended(await means.store.read(inbox.get_item, item.id))
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Self
 
-from clew.clock import SystemClock
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from types import TracebackType
 
-    from clew.clock import Clock
     from clew.core.approval import Approval
     from clew.core.events import Event, InputEnded
     from clew.core.ids import ApprovalId, InboxId, OwnerId
@@ -65,15 +63,12 @@ class Engine(Records):
         *,
         role: str,
         version: str,
-        clock: Clock | None = None,
         own_only: bool = False,
     ) -> None:
         super().__init__(means.store)
         self._means = means
         self._hub, self._ids = means.hub, means.ids
-        self._owner = Owner(
-            means, role=role, version=version, clock=clock or SystemClock(), own_only=own_only
-        )
+        self._owner = Owner(means, role=role, version=version, own_only=own_only)
         self.orders = Orders(means.store)
 
     @property

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.agent import results
+from clew.agent import current, results
 from clew.agent.ports import NeedsApproval, ToolResult
 from clew.core.approval import ApprovalState
 from clew.core.effect import Resume, on_resume
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
+    from clew.engine.facts import Facts
     from clew.engine.hub import Hub
     from clew.store.contract import Store
 
@@ -38,12 +42,13 @@ class Journal:
         store: Store,
         hub: Hub,
         ids: Ids,
+        facts: Facts,
         *,
         lease: Lease,
         turn: Turn,
         route: RouteKey | None,
     ) -> None:
-        self._store, self._hub, self._ids = store, hub, ids
+        self._store, self._hub, self._ids, self._facts = store, hub, ids, facts
         self._lease, self._turn, self._route = lease, turn, route
         self._step = turn.steps
         self._asked = 0
@@ -64,6 +69,11 @@ class Journal:
         known = await self._store.read(journal.find_call, key)
         if known is not None and (stored := _stored(known)):
             return stored
+        if known is None:
+            request, blocked = await self._asked_plugins(key, request)
+            if blocked is not None:
+                await self._intend(key, position, request)
+                return await self._settle(key, blocked)
         if request.needs_approval:
             return await self._approved(key, position, request, execute)
         known, first = await self._intend(key, position, request)
@@ -72,6 +82,30 @@ class Journal:
         if first:
             return await self._run(key, position, request, execute, approved=False)
         return await self._resume(key, position, request, execute)
+
+    async def _asked_plugins(
+        self, key: CallKey, request: ToolRequest
+    ) -> tuple[ToolRequest, ToolResult | None]:
+        """The request as the plugins leave it, and the result if they block it."""
+        plugins = self._facts.plugins
+        if not plugins.implements("pre_tool_call"):
+            return request, None
+        verdict = await plugins.ask_tool(**self._named(key, request))
+        if verdict.block is not None:
+            return request, results.said(CallStatus.DENIED, verdict.block)
+        changed = request.args if verdict.args is None else json.dumps(verdict.args)
+        approve = request.needs_approval or verdict.approve
+        return replace(request, args=changed, needs_approval=approve), None
+
+    def _named(self, key: CallKey, request: ToolRequest) -> dict[str, object]:
+        where = current.current()
+        return {
+            "tool_name": request.tool,
+            "args": json.loads(request.args),
+            "session_id": None if where is None else where.session,
+            "turn_id": key.turn_id,
+            "tool_call_id": key.call_id,
+        }
 
     async def _resume(
         self, key: CallKey, position: int, request: ToolRequest, execute: Execute
@@ -137,12 +171,20 @@ class Journal:
         approved: bool,
     ) -> ToolResult | None:
         self._tell(request, None)
+        begun = time.monotonic()
         try:
-            result = await execute(approved)
+            result = await execute(request.args, approved)
         except NeedsApproval:
             return await self._approved(key, position, request, execute)
         settled = await self._settle(key, result)
         self._tell(request, settled.status.value)
+        facts = {
+            **self._named(key, request),
+            "result": settled.result,
+            "status": settled.status.value,
+            "duration_ms": int((time.monotonic() - begun) * 1000),
+        }
+        self._facts.tell("post_tool_call", facts)
         return settled
 
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:

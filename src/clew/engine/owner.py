@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from clew.clock import Clock
     from clew.core.ids import OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
@@ -34,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between looks for work that nobody announced: turns of dead owners, overdue questions.
 BEAT = 1.0
+#: Seconds that plugins have at stop to be told what happened.
+FACTS_PATIENCE = 5.0
 MAINTENANCE = timedelta(minutes=1)
 #: Slices of the search index that one beat may write.
 _SLICES = 4
@@ -46,14 +47,12 @@ class Owner:
     With ``own_only`` it works only on conversations that were adopted.
     """
 
-    def __init__(
-        self, means: Means, *, role: str, version: str, clock: Clock, own_only: bool
-    ) -> None:
+    def __init__(self, means: Means, *, role: str, version: str, own_only: bool) -> None:
         self._means, self._store, self._hub = means, means.store, means.hub
         self._role, self._version = role, version
         self.id: OwnerId = means.ids.owner()
         self._own: set[ConversationId] | None = set() if own_only else None
-        self._actors = Actors(means, self.id, clock, self._execute)
+        self._actors = Actors(means, self.id, self._execute)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -66,7 +65,7 @@ class Owner:
             role=self._role,
             version=self._version,
         )
-        for loop in (self._watch, self._beat, self._maintain):
+        for loop in (self._watch, self._beat, self._maintain, self._means.facts.run):
             self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
         return self
 
@@ -77,6 +76,8 @@ class Owner:
         traceback: TracebackType | None,
     ) -> None:
         await self._actors.drain()
+        await self._means.facts.drain(FACTS_PATIENCE)
+        self._means.facts.plugins.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
@@ -122,15 +123,16 @@ class Owner:
             if await self._store.write(
                 locks.try_lock, "maintenance", self.id, duration=2 * MAINTENANCE
             ):
+                await self._means.facts.catch_up()
                 await maintain(self._store, self._means.reset)
             await asyncio.sleep(MAINTENANCE.total_seconds())
         await asyncio.Event().wait()
 
     async def _scan(self) -> None:
-        due = await self._store.read(work.due_work, me=self.id)
-        for conversation, due_at in due.items():
+        due = await self._store.read(work.due_work_in, me=self.id)
+        for conversation, millis in due.items():
             if self._mine(conversation):
-                self._actors.kick_at(conversation, due_at)
+                self._actors.kick_in(conversation, millis)
 
     def _mine(self, conversation: ConversationId) -> bool:
         return self._own is None or conversation in self._own

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.agent import messages, results
+from clew.agent import current, messages, results
 from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
 from clew.agent.loop import Answer, OutOfSteps, Suspended
 from clew.core.entry import Draft, EntryKind
@@ -19,6 +19,7 @@ from clew.core.journal import CallStatus
 from clew.core.reset import ResetPolicy
 from clew.core.turn import MAX_RESUMES, Outcome, Stop
 from clew.engine.answers import answer_text
+from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
 from clew.engine.leases import renewing
 from clew.engine.turn_log import NOTICE, TurnLog
@@ -33,9 +34,10 @@ if TYPE_CHECKING:
     from clew.agent.loop import Loop, Result
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.core.ids import Ids
+    from clew.core.ids import Ids, SessionId
     from clew.core.turn import Turn
     from clew.engine.compaction import Compactions
+    from clew.engine.facts import Facts
     from clew.engine.hub import Hub
     from clew.engine.warm import Warm
     from clew.store.contract import Store
@@ -55,6 +57,7 @@ class Means:
     models: Models
     compactions: Compactions
     warm: Warm
+    facts: Facts
     reset: ResetPolicy = field(default_factory=ResetPolicy)
     lease: timedelta = leases.DURATION
 
@@ -66,6 +69,7 @@ class TurnWork:
         assert begun.turn is not None
         self._means, self._begun, self._poked = means, begun, poked
         self._turn: Turn = begun.turn
+        self._platform = platform_of(begun.route)
         self._log = TurnLog(
             means.store, means.hub, means.ids, means.warm, lease=begun.lease, turn=self._turn
         )
@@ -86,6 +90,8 @@ class TurnWork:
             raise
 
     async def _let_go(self) -> None:
+        if self._log.session is not None:
+            self._means.facts.stopping(self._log.session, self._platform)
         await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
 
     async def _carry_out_or_fail(self) -> None:
@@ -120,6 +126,12 @@ class TurnWork:
         await self._log.context()
         session = self._log.session
         assert session is not None
+        self._enter(session)
+        if self._log.messages == 1:
+            self._means.facts.tell(
+                "on_session_start",
+                {"session_id": session, "model": "", "platform": self._platform},
+            )
         if not self._begun.resumed:
             fresh = await self._means.store.read(
                 entries.entries_after,
@@ -192,9 +204,10 @@ class TurnWork:
             self._means.store,
             self._means.hub,
             self._means.ids,
+            self._means.facts,
             lease=self._begun.lease,
             turn=self._turn,
-            route=None,
+            route=self._begun.route,
         )
         self._log.on_step = journal.enter_step
         self._log.make_fit = lambda tokens: self._fit(tokens, model)
@@ -222,7 +235,16 @@ class TurnWork:
         done = await self._means.compactions.compact(
             self._turn.conversation_id, owner=self._begun.lease.owner, lease=self._begun.lease
         )
+        if done.moved:
+            self._enter(done.session_id)
         return done.moved
+
+    def _enter(self, session: SessionId) -> None:
+        current.enter(
+            current.Current(
+                conversation=self._turn.conversation_id, session=session, turn=self._turn.id
+            )
+        )
 
     async def _made_room(self, failure: Failure) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
@@ -325,6 +347,15 @@ class TurnWork:
         self._tell_closed(done)
 
     def _tell_closed(self, done: Turn) -> None:
+        facts: dict[str, object] = {
+            "session_id": self._log.session,
+            "turn_id": done.id,
+            "completed": done.outcome is Outcome.ANSWERED,
+            "interrupted": done.outcome is Outcome.CANCELLED,
+            "model": done.model or "",
+            "platform": self._platform,
+        }
+        self._means.facts.tell("on_session_end", facts)
         self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))
 
 

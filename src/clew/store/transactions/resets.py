@@ -15,7 +15,7 @@ from clew.store.transactions.sessions import end_head
 from clew.store.transactions.stops import request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, InboxId, SessionIds
+    from clew.core.ids import ConversationId, InboxId, SessionId, SessionIds
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.route import Route
@@ -41,7 +41,7 @@ def start_afresh(
     cancelled, and its head ends when whoever holds its lease comes to the filed item. Repeating it
     with the same ``new_conversation`` changes nothing.
     """
-    open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
+    session = open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
     old = move_route(t, route.key, new_conversation)
     if old is None or old == new_conversation:
         return None
@@ -57,13 +57,19 @@ def start_afresh(
     )
     if turn := unfinished_turn(t, old):
         request_stop(t, turn.id, Stop.INTERRUPT)
-    file_end(t, old, route.key, item, reason)
+    file_end(t, old, route.key, item, reason, following=session)
     t.wake(old)
     return old
 
 
 def file_end(
-    t: Tx, conversation: ConversationId, route: str | None, item: InboxId, reason: str
+    t: Tx,
+    conversation: ConversationId,
+    route: str | None,
+    item: InboxId,
+    reason: str,
+    *,
+    following: SessionId | None = None,
 ) -> None:
     """File that the head is to be ended, once; whoever holds the lease next does it."""
     t.run(
@@ -78,7 +84,7 @@ def file_end(
         route,
         InboxKind.COMMAND.value,
         END,
-        json.dumps({"reason": reason}),
+        json.dumps({"reason": reason, "next": following}),
         DoubleText.QUEUE.value,
         t.now,
     )
@@ -88,9 +94,11 @@ def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     """
     End the head for the reason that was filed, and record that it was done, in one commit.
 
+    The note of the item tells which session ended, and which one its route goes on in.
+
     :raises LeaseLost: if the lease is not held any more
     """
-    reason: str = json.loads(item.payload)["reason"]
-    session = end_head(t, lease, reason)
-    executed(t, item.id, note=reason)
+    filed = json.loads(item.payload)
+    session = end_head(t, lease, filed["reason"])
+    executed(t, item.id, note=json.dumps({"session": session.id, "next": filed.get("next")}))
     return session

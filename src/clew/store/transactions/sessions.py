@@ -150,9 +150,8 @@ def rotate(  # noqa: PLR0913  (each is a column of its own)
     head = get_head(t, lease.conversation_id)
     found = Head(session=head.id, last_seq=last_seq)
     if found != expected:
-        if row := t.one(f"{rows.SESSION} WHERE operation = $1", operation):
-            # The same call, on another connection, was faster.
-            return rows.session(row)
+        if (before := opened_by_operation(t, operation)) is not None:
+            return before  # the same call, on another connection, was faster
         raise RotationConflict(lease.conversation_id, expected=str(expected), head=str(found))
     end_session(t, head.id, reason)
     successor = insert_session(

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clew.core.delivery import NewDelivery
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds, TurnId
     from clew.core.lease import Lease
+    from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
 #: Makes the user's message of an inbox item, the same each time; pure.
@@ -47,6 +48,8 @@ class Begun:
     resumed: bool = False
     #: A command, expiry or completion at the front of the line, where there is no turn.
     item: InboxItem | None = None
+    #: The route of the turn's first input: who may answer its questions.
+    route: RouteKey | None = None
 
 
 def begin(
@@ -89,7 +92,14 @@ def _go_on(t: Tx, acquired: leases.Acquired, turn: Turn) -> Begun | None:
         set_state(t, turn, TurnState.RUNNING)
     elif acquired.lost_owner is not None:
         _count_resume(t, turn, acquired.last_seq)
-    return Begun(lease=acquired.lease, turn=get_turn(t, turn.id), resumed=True)
+    return Begun(
+        lease=acquired.lease, turn=get_turn(t, turn.id), resumed=True, route=_route(t, turn.id)
+    )
+
+
+def _route(t: Tx, turn: TurnId) -> RouteKey | None:
+    row = t.one("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+    return None if row is None else row[0]
 
 
 def _may_go_on(t: Tx, turn: Turn) -> bool:
@@ -131,7 +141,7 @@ def _next(
             append(t, lease, session, [compose(item) for item in items], turn=turn)
             for item, outcome in zip(items, _outcomes(len(items)), strict=True):
                 consume(t, item, outcome, turn)
-            return Begun(lease=lease, turn=get_turn(t, turn))
+            return Begun(lease=lease, turn=get_turn(t, turn), route=items[0].route)
         case Execute(item=item):
             return Begun(lease=lease, turn=None, item=item)
         case _:

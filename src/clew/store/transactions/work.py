@@ -68,6 +68,21 @@ def is_due(t: Tx, conversation: ConversationId) -> int | None:
     return None if front is None else front[1]
 
 
+def due_in(t: Tx, conversation: ConversationId) -> int | None:
+    """
+    Milliseconds until there is something to do in one conversation; ``None`` if there is nothing.
+
+    By the clock that made the due time: that of a process may run before or after it.
+    """
+    due_at = is_due(t, conversation)
+    return None if due_at is None else max(0, due_at - t.now)
+
+
+def due_work_in(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
+    """As ``due_work``, in milliseconds from now."""
+    return {conversation: max(0, at - t.now) for conversation, at in due_work(t, me=me).items()}
+
+
 def _free(t: Tx, owner: str | None, expires_at: int | None, me: OwnerId) -> bool:
     if owner is None or owner == me:
         return True

@@ -1,0 +1,92 @@
+"""Facts: what is committed is told to plugins, in order, off the turn's path."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.core.route import Route
+from clew.errors import StoreError
+from clew.store.transactions import marks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.core.ids import SessionId
+    from clew.core.inbox import InboxItem
+    from clew.hooks.manager import Plugins
+    from clew.store.contract import Store
+
+log = structlog.get_logger(__name__)
+
+FINALIZE = "on_session_finalize"
+RESET = "on_session_reset"
+
+
+class Facts:
+    """One process's line of facts; a fact that is worth it is marked in the store once told."""
+
+    def __init__(self, store: Store, plugins: Plugins) -> None:
+        self._store, self.plugins = store, plugins
+        self._line: asyncio.Queue[tuple[str, Mapping[str, object], str | None]] = asyncio.Queue()
+
+    def tell(self, hook: str, facts: Mapping[str, object], *, subject: str | None = None) -> None:
+        """Put a fact in the line; with a ``subject`` each plugin is told once, over restarts."""
+        if self.plugins.implements(hook):
+            self._line.put_nowait((hook, facts, subject))
+
+    def ended(self, item: InboxItem) -> None:
+        """A session's end was carried out: it is finalised, and then its successor told."""
+        said = json.loads(item.note or "{}")
+        platform = platform_of(item.route)
+        over = {"session_id": said.get("session"), "platform": platform}
+        self.tell(FINALIZE, over, subject=item.id)
+        if said.get("next") is not None:
+            self.tell(RESET, {"session_id": said["next"], "platform": platform}, subject=item.id)
+
+    def stopping(self, session: SessionId, platform: str) -> None:
+        """A session's turn is let go because the process stops; it goes on after the restart."""
+        self.tell(FINALIZE, {"session_id": session, "platform": platform})
+
+    async def catch_up(self) -> None:
+        """Tell the ends that a process which died did not tell."""
+        if not self.plugins.implements(FINALIZE):
+            return
+        for item in await self._store.read(marks.untold_ends):
+            self.ended(item)
+
+    async def run(self) -> None:
+        """Work the line off, for ever."""
+        while True:
+            hook, facts, subject = await self._line.get()
+            await self._tell(hook, facts, subject)
+            self._line.task_done()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until the line is empty, but not longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._line.join()
+        except TimeoutError:
+            log.warning("facts_left", count=self._line.qsize())
+
+    async def _tell(self, hook: str, facts: Mapping[str, object], subject: str | None) -> None:
+        if subject is None:
+            await self.plugins.tell(hook, facts)
+            return
+        try:
+            known = await self._store.read(marks.told, hook, subject)
+            for plugin in self.plugins.names:
+                if plugin not in known:
+                    await self.plugins.tell(hook, facts, plugin=plugin)
+                    await self._store.write(marks.mark, plugin, hook, subject)
+        except StoreError as error:
+            log.warning("fact_not_marked", hook=hook, subject=subject, error=str(error))
+
+
+def platform_of(route: str | None) -> str:
+    """The platform that a route belongs to."""
+    return "local" if route is None else Route.parse(route).platform

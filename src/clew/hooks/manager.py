@@ -1,0 +1,220 @@
+"""Plugins: finding them, and calling them so that none can hold anybody up."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import queue
+import sys
+import threading
+from concurrent.futures import Future
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, cast
+
+import pluggy
+import structlog
+
+from clew.errors import SettingsError
+from clew.hooks import specs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+    from types import ModuleType
+
+log = structlog.get_logger(__name__)
+
+GROUP = "clew.plugins"
+#: Seconds that one call of a hook may take.
+TIMEOUT = 5.0
+#: Calls that may wait for a plugin that is behind; what comes on top is left out and logged.
+_MOST = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What the plugins say to a tool call."""
+
+    #: Why it is blocked; ``None`` if it is not.
+    block: str | None = None
+    #: A person is asked first.
+    approve: bool = False
+    #: Changed arguments.
+    args: dict[str, Any] | None = None
+
+
+class Plugins:
+    """
+    The plugins of one process.
+
+    Each has a thread of its own, in which its hooks run one after another: a plugin that hangs
+    holds up only itself. Asynchronous hooks run in that thread too, in an event loop of their own.
+    """
+
+    def __init__(self, timeout: float = TIMEOUT) -> None:
+        self._manager = pluggy.PluginManager(specs.PROJECT)
+        self._manager.add_hookspecs(specs)
+        self._timeout = timeout
+        self._lines: dict[str, _Line] = {}
+
+    def add(self, plugin: object, name: str) -> None:
+        """Register a plugin under a name of its own."""
+        self._manager.register(plugin, name=name)
+        self._lines[name] = _Line(name)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return tuple(self._lines)
+
+    def implements(self, hook: str) -> bool:
+        """Whether any plugin would be called."""
+        return bool(self._impls(hook))
+
+    async def tell(
+        self, hook: str, facts: Mapping[str, object], *, plugin: str | None = None
+    ) -> None:
+        """Tell a fact, to all plugins or to one, and return when each was called or given up."""
+        calls = [
+            self._called(impl, facts)
+            for impl in self._impls(hook)
+            if plugin in (None, impl.plugin_name)
+        ]
+        await asyncio.gather(*calls)
+
+    async def ask_tool(self, **call: object) -> Verdict:
+        """Ask all plugins about a tool call."""
+        impls = self._impls("pre_tool_call")
+        if not impls:
+            return Verdict()
+        answers = await asyncio.gather(*(self._called(impl, call) for impl in impls))
+        return _verdict(
+            (impl.plugin_name, answer) for impl, answer in zip(impls, answers, strict=True)
+        )
+
+    def close(self) -> None:
+        """Let the threads end; calls that hang are not waited for."""
+        for line in self._lines.values():
+            line.close()
+
+    def _impls(self, hook: str) -> list[pluggy.HookImpl]:
+        return list(getattr(self._manager.hook, hook).get_hookimpls())
+
+    async def _called(self, impl: pluggy.HookImpl, facts: Mapping[str, object]) -> object:
+        arguments = {name: facts[name] for name in impl.argnames if name in facts}
+        function = cast("Callable[..., object]", impl.function)
+        answer = self._lines[impl.plugin_name].put(lambda: function(**arguments))
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            log.warning("hook_timed_out", plugin=impl.plugin_name, hook=function.__name__)
+            return _TIMED_OUT
+        except Exception:
+            log.warning(
+                "hook_failed", plugin=impl.plugin_name, hook=function.__name__, exc_info=True
+            )
+            return None
+
+
+_TIMED_OUT = object()
+_Future = Future[object]
+
+
+class _Line:
+    """One plugin's calls, in order, in a thread that nobody waits for at exit."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._calls: queue.Queue[tuple[Callable[[], object], _Future] | None] = queue.Queue()
+        self._thread: threading.Thread | None = None
+
+    def put(self, call: Callable[[], object]) -> _Future:
+        answer = _Future()
+        if self._calls.qsize() >= _MOST:
+            log.warning("hook_left_out", plugin=self._name)
+            answer.set_result(None)
+            return answer
+        self._calls.put((call, answer))
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._serve, name=f"plugin:{self._name}", daemon=True
+            )
+            self._thread.start()
+        return answer
+
+    def close(self) -> None:
+        self._calls.put(None)
+
+    def _serve(self) -> None:
+        while (item := self._calls.get()) is not None:
+            call, answer = item
+            # Nobody waits any more: a fact that was given up is not told late.
+            if answer.set_running_or_notify_cancel():
+                _run(call, answer)
+
+
+def _run(call: Callable[[], object], answer: _Future) -> None:
+    try:
+        result = call()
+        if inspect.iscoroutine(result):
+            result = asyncio.run(result)
+    except Exception as error:  # noqa: BLE001  (one of the places: whatever a plugin raises)
+        answer.set_exception(error)
+    except BaseException as error:  # noqa: BLE001  (SystemExit must not end the plugin's thread)
+        answer.set_exception(RuntimeError(f"the plugin raised {type(error).__name__}"))
+    else:
+        answer.set_result(result)
+
+
+def _verdict(answers: Iterable[tuple[str, object]]) -> Verdict:
+    """A block beats an approval, whoever answered first."""
+    approve, args = False, None
+    for plugin, answer in answers:
+        if answer is _TIMED_OUT:
+            return Verdict(block=f"the plugin {plugin} did not answer in time")
+        if not isinstance(answer, dict):
+            continue
+        said = cast("dict[str, Any]", answer)
+        if said.get("action") == "block":
+            return Verdict(block=str(said.get("message") or f"blocked by the plugin {plugin}"))
+        approve = approve or said.get("action") == "approve"
+        if isinstance(said.get("args"), dict):
+            args = cast("dict[str, Any]", said["args"])
+    return Verdict(approve=approve, args=args)
+
+
+def load_plugins(plugins: Plugins, folder: Path, enabled: Sequence[str]) -> None:
+    """
+    Load the enabled plugins: entry points of the group ``clew.plugins``, and files in ``folder``.
+
+    :raises SettingsError: if one cannot be found or loaded; names it
+    """
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    for name in enabled:
+        try:
+            plugin = found[name].load() if name in found else _from_file(folder, name)
+        except SettingsError:
+            raise
+        except Exception as error:
+            raise SettingsError(
+                f"plugins.enabled: {name!r} cannot be loaded: {type(error).__name__}: {error}"
+            ) from error
+        plugins.add(plugin, name)
+
+
+def _from_file(folder: Path, name: str) -> ModuleType:
+    for path in (folder / f"{name}.py", folder / name / "__init__.py"):
+        if path.is_file():
+            spec = importlib.util.spec_from_file_location(f"clew_plugins.{name}", path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+            return module
+    raise SettingsError(
+        f"plugins.enabled: there is no plugin {name!r}: neither an installed package offers it "
+        f"nor is there a file {name}.py in {folder}"
+    )
