@@ -1,0 +1,275 @@
+"""
+The process under test: a real engine over a real store, and a front that delivers until told.
+
+The front acts as a platform does: what was not acknowledged is delivered again, what was is
+followed until its end. It is forked from a process that has imported everything (``processes``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import structlog
+from pydantic_ai import Agent
+
+# Imported before the fork, for the time that it takes.
+import clew.store.postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from clew import runtime
+from clew.agent.choice import Models, Patience
+from clew.agent.loop import Loop
+from clew.config import load
+from clew.core.double_text import DoubleText
+from clew.core.events import Delta, InputEnded
+from clew.core.ids import ConversationId, InboxId
+from clew.core.inbox import Accepted
+from clew.core.route import local_route
+from clew.engine.engine import Engine
+from clew.errors import StoreUnavailable
+from clew.store.opening import open_store
+from clew.store.transactions.turns import Begun
+from tests.killing.killer import Killer, Place, WatchedStore
+from tests.killing.plans import Say, parse
+from tests.killing.records import (
+    Acknowledged,
+    Allowed,
+    Ended,
+    Handed,
+    Log,
+    Ready,
+    Resumed,
+    Started,
+)
+from tests.killing.tools import make_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from clew.agent.models import Model
+    from clew.config import Settings
+    from clew.core.approval import Approval
+    from clew.engine.turns import Means
+    from clew.store.contract import Store
+
+INSTRUCTIONS = "Do what the message says."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """What a process is to do."""
+
+    folder: Path
+    store_url: str
+    provider: str
+    #: Delivered in this order, once what earlier processes left is done.
+    says: Sequence[Say] = ()
+    rule: DoubleText = DoubleText.QUEUE
+    place: Place | None = None
+    #: Whether the place counts while what earlier processes left is done, too.
+    early: bool = False
+    lease: float = 15.0
+    #: Leaves what other processes were handed to them.
+    own_only: bool = False
+    #: Lives on until SIGTERM, although there is nothing to do.
+    stays: bool = False
+
+    @property
+    def fronts(self) -> Log:
+        return Log(self.folder / "fronts.log")
+
+    @property
+    def effects(self) -> Log:
+        return Log(self.folder / "effects.log")
+
+
+def main(job: Job) -> None:
+    """Run until every message that was handed over has ended, or until SIGTERM."""
+    output = os.open(job.folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # Plain tracebacks: those with all variables take seconds, in which a lease runs out.
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            structlog.processors.format_exc_info,
+            structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
+        ]
+    )
+    job.fronts.add(Started())
+    asyncio.run(_until_terminated(job))
+
+
+async def _until_terminated(job: Job) -> None:
+    work = asyncio.create_task(_run(job))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
+    orphaned = asyncio.create_task(_end_with(os.getppid()))
+    with contextlib.suppress(asyncio.CancelledError):
+        await work
+    orphaned.cancel()
+
+
+async def _end_with(parent: int) -> None:
+    """Nobody waits for an orphan."""
+    while os.getppid() == parent:  # noqa: ASYNC110  (nothing tells)
+        await asyncio.sleep(0.5)
+    os._exit(1)
+
+
+async def _run(job: Job) -> None:
+    killer = Killer(job.place, job.fronts, job.folder)
+
+    def told(result: object) -> None:
+        if isinstance(result, Begun) and result.resumed and result.turn is not None:
+            job.fronts.add(Resumed(turn=result.turn.id))
+
+    inner = await open_store(job.store_url, home=job.folder)
+    async with WatchedStore(inner, killer.reach, told) as store:
+        means = make_means(job, store, killer, runtime.make_models(make_settings(job)))
+        engine = Engine(means, role="test", version="0", own_only=job.own_only)
+        async with engine:
+            job.fronts.add(Ready())
+            await Front(job, engine, killer).run()
+
+
+def make_settings(job: Job) -> Settings:
+    flags = {
+        "model.name": "openai-chat:fake-model",
+        "model.base_url": job.provider,
+        "lease.seconds": f"{job.lease:g}",
+    }
+    return load(home=job.folder, flags=flags, environ={})
+
+
+def make_means(job: Job, store: Store, killer: Killer, models: Sequence[Model]) -> Means:
+    """As the composition root makes them, with our tools."""
+    patience = Patience(first_wait=0.05)
+    return replace(
+        runtime.make_means(make_settings(job), store),
+        loop=Loop(make_agent(job, killer), max_steps=20),
+        models=Models(models, patience, time.monotonic),
+    )
+
+
+def make_agent(job: Job, killer: Killer) -> Agent[None, str]:
+    """The agent of every process."""
+    tools = make_tools(job.effects, killer, job.folder)
+    return Agent(instructions=INSTRUCTIONS, tools=tools, retries=3)
+
+
+class Front:
+    """Delivers messages until they are acknowledged, and follows them to their end."""
+
+    def __init__(self, job: Job, engine: Engine, killer: Killer) -> None:
+        self._job, self._engine, self._killer = job, engine, killer
+        self._conversations: set[ConversationId] = set()
+
+    async def run(self) -> None:
+        if self._job.early:
+            self._killer.arm()
+        left = [] if self._job.own_only else self._left_over()
+        approving = asyncio.create_task(self._approve())
+        await self._deliver_all(left)
+        for say in self._job.says:
+            self._job.fronts.add(Handed(key=say.key, text=say.text, rule=self._job.rule.value))
+        if not self._job.early:
+            self._killer.arm()
+        await self._deliver_all([(say, self._job.rule, None) for say in self._job.says])
+        if self._job.stays:
+            await asyncio.Event().wait()
+        approving.cancel()
+
+    def _left_over(self) -> list[tuple[Say, DoubleText, Acknowledged | None]]:
+        """What earlier processes were handed and have not seen the end of."""
+        log = self._job.fronts
+        ended = {record.key for record in log.of(Ended)}
+        acknowledged = {record.key: record for record in log.of(Acknowledged)}
+        found: list[tuple[Say, DoubleText, Acknowledged | None]] = []
+        for record in log.of(Handed):
+            say = parse(record.text)
+            if say is not None and record.key not in ended:
+                found.append((say, DoubleText(record.rule), acknowledged.get(record.key)))
+        return found
+
+    async def _deliver_all(
+        self, messages: Sequence[tuple[Say, DoubleText, Acknowledged | None]]
+    ) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            for say, rule, before in messages:
+                accepted = await self._deliver(say, rule) if before is None else _known(before)
+                self._conversations.add(accepted.conversation_id)
+                tasks.create_task(self._follow(say, accepted))
+            self._killer.reach("front: all delivered")
+
+    async def _deliver(self, say: Say, rule: DoubleText) -> Accepted:
+        accepted = await self._submit(say, rule)
+        self._job.fronts.add(
+            Acknowledged(
+                key=say.key,
+                inbox_id=accepted.inbox_id,
+                conversation=accepted.conversation_id,
+                duplicate=accepted.duplicate,
+            )
+        )
+        return accepted
+
+    async def _submit(self, say: Say, rule: DoubleText) -> Accepted:
+        while True:
+            try:
+                return await self._engine.submit(
+                    say.text,
+                    target=local_route(say.conversation),
+                    double_text=rule,
+                    event=("test", "bot", say.key),
+                )
+            except StoreUnavailable:
+                await asyncio.sleep(0.1)
+
+    async def _follow(self, say: Say, accepted: Accepted) -> None:
+        async for event in self._engine.follow_input(accepted):
+            if isinstance(event, Delta):
+                self._killer.reach("front: delta")
+            elif isinstance(event, InputEnded):
+                self._job.fronts.add(
+                    Ended(
+                        key=say.key,
+                        outcome=event.outcome.value,
+                        turn=event.turn.id if event.turn else None,
+                        turn_outcome=_value(event),
+                        text=event.text,
+                    )
+                )
+                self._killer.reach("front: end told")
+
+    async def _approve(self) -> None:
+        """The person, who says yes to everything."""
+        while True:
+            for conversation in list(self._conversations):
+                for approval in await self._engine.approvals(conversation):
+                    self._killer.reach("front: approval seen")
+                    await self._allow(approval)
+            await asyncio.sleep(0.01)
+
+    async def _allow(self, approval: Approval) -> None:
+        self._job.fronts.add(Allowed(what=approval.call_id))
+        await self._engine.answer(approval.id, yes=True, by="tester")
+
+
+def _known(record: Acknowledged) -> Accepted:
+    return Accepted(
+        inbox_id=InboxId(record.inbox_id),
+        conversation_id=ConversationId(record.conversation),
+        duplicate=record.duplicate,
+        position=0,
+    )
+
+
+def _value(event: InputEnded) -> str | None:
+    outcome = event.turn.outcome if event.turn else None
+    return outcome.value if outcome else None

@@ -1,0 +1,285 @@
+"""
+Judging a history by what was seen from outside: requests, effects, what the fronts were told.
+
+Pure: records in, sentences about what is wrong out. Nothing here reads the store.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.testing.provider.parsing import parse_messages
+from tests.killing.plans import answered_by, conversation_of, keys_in, result_of
+from tests.killing.records import Acknowledged, Allowed, Effect, Ended, Handed, Ready, Resumed
+from tests.killing.tools import APPROVED_FIRST, EFFECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from clew.testing.provider import Captured, Message
+    from tests.killing.records import Record
+
+#: What the model is told about a call that may have had its effect.
+UNKNOWN = "interrupted, outcome unknown: "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """One request at the provider."""
+
+    number: int
+    conversation: str
+    #: As they came, instructions included.
+    raw: tuple[dict[str, Any], ...]
+    messages: tuple[Message, ...]
+    outcome: str
+    text: str
+    started: float
+    ended: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    """All that was seen."""
+
+    fronts: Sequence[Record]
+    effects: Sequence[Effect]
+    #: In the order in which they came in.
+    requests: Sequence[Seen]
+
+    def of_conversation(self) -> dict[str, list[Seen]]:
+        found: defaultdict[str, list[Seen]] = defaultdict(list)
+        for seen in self.requests:
+            found[seen.conversation].append(seen)
+        return dict(found)
+
+    def handed(self) -> dict[str, list[str]]:
+        """The messages of each conversation, in the order in which they were handed over."""
+        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for record in _of(self.fronts, Handed):
+            found[conversation_of(record.key)][record.key] = None
+        return {name: list(keys) for name, keys in found.items()}
+
+
+def seen(captured: Iterable[Captured]) -> list[Seen]:
+    """The provider's log as the judge wants it."""
+    return [
+        _seen(record)
+        for record in sorted(captured, key=lambda record: record.number)
+        if record.json is not None and record.path.endswith("/chat/completions")
+    ]
+
+
+def _seen(record: Captured) -> Seen:
+    body = record.json or {}
+    messages = parse_messages("chat", body)
+    return Seen(
+        number=record.number,
+        conversation=next((conversation_of(key) for key in keys_in(messages)), ""),
+        raw=tuple(body.get("messages", ())),
+        messages=messages,
+        outcome=record.outcome,
+        text=record.text or "",
+        started=record.started,
+        ended=record.ended or record.started,
+    )
+
+
+def judge(history: History, *, failed: Iterable[str] = (), ordered: bool = True) -> list[str]:
+    """
+    Everything that is wrong with a history.
+
+    ``failed``: messages that are expected to end in failure. With ``ordered`` each conversation's
+    messages were accepted in the order in which they were handed over.
+    """
+    return [
+        *_outcomes(history, frozenset(failed)),
+        *_refusals(history),
+        *_texts(history, ordered=ordered),
+        *_growth(history),
+        *_answers(history, frozenset(failed)),
+        *_results(history),
+        *_effects(history),
+        *_permissions(history),
+    ]
+
+
+def _outcomes(history: History, failed: frozenset[str]) -> Iterator[str]:
+    """Each message that was handed over is accepted once and ends once."""
+    acknowledged, ended = _by_key(history, Acknowledged), _by_key(history, Ended)
+    for key in itertools.chain.from_iterable(history.handed().values()):
+        ids = {(record.inbox_id, record.conversation) for record in acknowledged.get(key, ())}
+        ends = {
+            (record.outcome, record.turn, record.turn_outcome, record.text)
+            for record in ended.get(key, ())
+        }
+        if len(ids) != 1:
+            yield f"{key} was accepted as {len(ids)} inputs"
+        if len(ends) != 1:
+            yield f"{key} has {len(ends)} outcomes: {sorted(ends, key=str)}"
+        wanted = "failed" if key in failed else "answered"
+        for outcome, _, turn_outcome, text in ends:
+            if turn_outcome != wanted or outcome not in ("turn", "merged", "steered"):
+                yield f"{key} ended as {outcome}, its turn as {turn_outcome}: {text!r}"
+            if not text:
+                yield f"{key} ended in silence"
+
+
+def _refusals(history: History) -> Iterator[str]:
+    for request in history.requests:
+        if request.outcome in ("refused", "script_failed"):
+            yield f"request {request.number} of {request.conversation} was {request.outcome}"
+
+
+def _texts(history: History, *, ordered: bool) -> Iterator[str]:
+    """Each request has every earlier message of its conversation once, in order."""
+    handed = history.handed()
+    for request in history.requests:
+        keys, wanted = keys_in(request.messages), handed.get(request.conversation, [])
+        where = f"request {request.number} of {request.conversation}"
+        for key, times in Counter(keys).items():
+            if times > 1:
+                yield f"{where} has {key} {times} times"
+            if key not in wanted:
+                yield f"{where} has {key}, which nobody said there"
+        if ordered and keys != wanted[: len(keys)]:
+            yield f"{where} has {keys}, said was {wanted[: len(keys)]}"
+
+
+def _growth(history: History) -> Iterator[str]:
+    """What was sent once stands at the beginning of every later request, to the letter."""
+    for requests in history.of_conversation().values():
+        for before, after in itertools.pairwise(requests):
+            if after.raw[: len(before.raw)] != before.raw:
+                yield (
+                    f"request {after.number} of {after.conversation} does not begin as "
+                    f"request {before.number} did"
+                )
+
+
+def _answers(history: History, failed: frozenset[str]) -> Iterator[str]:
+    """Each message is answered once, and that is what its front was told."""
+    told = {record.key: record.text for record in _of(history.fronts, Ended)}
+    handed = history.handed()
+    for conversation, requests in history.of_conversation().items():
+        texts = _final_answers(requests[-1])
+        answered = [(key, text) for text in texts for key in answered_by(text)]
+        times = Counter(key for key, _ in answered)
+        for key in handed.get(conversation, []):
+            # An answer to a later message may answer one whose own turn failed, too.
+            if times[key] != 1 and key not in failed:
+                yield f"{key} has {times[key]} answers: {texts}"
+        for key, text in answered:
+            if key not in failed and told.get(key, text) != text:
+                yield f"{key} was told {told[key]!r}, the model said {text!r}"
+
+
+def _final_answers(last: Seen) -> list[str]:
+    """What a conversation's last request and the reply to it show."""
+    before = [m.text for m in last.messages if m.role == "assistant" and not m.calls]
+    return [*before, last.text] if last.outcome == "answered" else before
+
+
+def _results(history: History) -> Iterator[str]:
+    """Each call has one result, and what it says is true of what the tool did."""
+    done = Counter(effect.what for effect in history.effects)
+    for conversation, requests in history.of_conversation().items():
+        calls = _calls(requests[-1].messages)
+        results = Counter(r.call_id for m in requests[-1].messages for r in m.results)
+        for what in calls:
+            if results[what] != 1:
+                yield f"call {what} of {conversation} has {results[what]} results"
+        for call_id in results.keys() - calls.keys():
+            yield f"there is a result of {call_id} in {conversation}, which nobody called"
+        for message in requests[-1].messages:
+            for result in message.results:
+                tool = calls.get(result.call_id, "")
+                yield from _told(result.call_id, tool, result.text, done[result.call_id])
+
+
+def _told(what: str, tool: str, text: str, times: int) -> Iterator[str]:
+    if text == result_of(tool, what):
+        if not times:
+            yield f"{what} is said to be done, but {tool} did nothing"
+    elif EFFECTS.get(tool) not in ("once", "ask") or not text.startswith(UNKNOWN):
+        yield f"{tool} {what} has the result {text!r}"
+
+
+def _effects(history: History) -> Iterator[str]:
+    """No effect is had more often than its tool allows."""
+    allowed = Counter(record.what for record in _of(history.fronts, Allowed))
+    by_what: defaultdict[str, list[Effect]] = defaultdict(list)
+    for effect in history.effects:
+        by_what[effect.what].append(effect)
+    for what, effects in by_what.items():
+        if len({effect.tool for effect in effects}) > 1:
+            yield f"{what} was done by different tools"
+        kind, keys = effects[0].effect, {effect.key for effect in effects}
+        if kind == "once" and len(effects) > 1:
+            yield f"{what} had its effect {len(effects)} times"
+        if kind == "ask" and len(effects) > 1 + bool(allowed[what]):
+            yield f"{what} had its effect {len(effects)} times, allowed were {allowed[what]}"
+        if kind == "idempotent" and len(keys) > 1:
+            yield f"{what} was repeated with another key: {sorted(keys)}"
+    yield from _shared_keys(by_what)
+
+
+def _shared_keys(by_what: Mapping[str, Sequence[Effect]]) -> Iterator[str]:
+    owners: dict[str, str] = {}
+    for what, effects in by_what.items():
+        for key in {effect.key for effect in effects}:
+            if owners.setdefault(key, what) != what:
+                yield f"{what} and {owners[key]} have the key {key}"
+
+
+def _permissions(history: History) -> Iterator[str]:
+    """What needs a person's word is done after it was given."""
+    given: dict[str, float] = {}
+    for record in _of(history.fronts, Allowed):
+        given[record.what] = min(record.at, given.get(record.what, record.at))
+    for effect in history.effects:
+        if effect.tool in APPROVED_FIRST and effect.at < given.get(effect.what, float("inf")):
+            yield f"{effect.what} was done before anybody allowed it"
+
+
+def overlaps(history: History) -> list[str]:
+    """Requests of one conversation that were under way at the same time."""
+    found: list[str] = []
+    for conversation, requests in history.of_conversation().items():
+        for a, b in itertools.pairwise(sorted(requests, key=lambda seen: seen.started)):
+            if b.started < a.ended:
+                found.append(f"requests {a.number} and {b.number} of {conversation} overlap")
+    return found
+
+
+def resume_times(fronts: Iterable[Record]) -> list[float]:
+    """Seconds from when a process was ready until it took up what another had left."""
+    ready: dict[int, float] = {}
+    left: set[str] = set()
+    found: list[float] = []
+    for record in fronts:
+        if isinstance(record, Ready):
+            ready[record.pid] = record.at
+            left = set()
+        elif isinstance(record, Resumed) and record.pid in ready and record.turn not in left:
+            left.add(record.turn)
+            found.append(record.at - ready[record.pid])
+    return found
+
+
+def _calls(messages: Iterable[Message]) -> dict[str, str]:
+    return {call.id: call.name for message in messages for call in message.calls}
+
+
+def _of(records: Iterable[Record], kind: type[Any]) -> Iterator[Any]:
+    return (record for record in records if isinstance(record, kind))
+
+
+def _by_key(history: History, kind: type[Any]) -> dict[str, list[Any]]:
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for record in _of(history.fronts, kind):
+        found[record.key].append(record)
+    return dict(found)

@@ -1,0 +1,145 @@
+"""
+What the messages of a campaign say, and how the provider answers: a function of the request alone.
+
+A message is ``c7m2: look put; send``: key (conversation ``c7``, its message 2), then the tools to
+call, step by step. A call is named after key, step and place, so it has the same id whenever it is
+asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.testing.provider import Call, Calls, EmptyText, Reply, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.testing.provider import Message, Request
+
+#: A step that is a reply without sense.
+BLANK = "blank"
+#: Names the folder in which a process asks the provider to kill it.
+CONTROL = "CLEW_KILLING_CONTROL"
+
+_MESSAGE = re.compile(r"(?P<key>(?P<conversation>c\d+)m\d+): ?(?P<plan>.*)", re.DOTALL)
+_ANSWER = re.compile(r"answer to (.*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Say:
+    """One message."""
+
+    key: str
+    plan: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.key}: {self.plan}"
+
+    @property
+    def conversation(self) -> str:
+        return conversation_of(self.key)
+
+    @property
+    def steps(self) -> list[list[str]]:
+        """The tools to call, step by step."""
+        return [step.split() for step in self.plan.split(";") if step.strip()]
+
+
+def parse(text: str) -> Say | None:
+    """The message that a user text is; ``None`` for what the library says to the model."""
+    found = _MESSAGE.fullmatch(text)
+    return None if found is None else Say(key=found["key"], plan=found["plan"])
+
+
+def conversation_of(key: str) -> str:
+    """The conversation of a message, or of a call."""
+    return key.partition("m")[0]
+
+
+def call_name(key: str, step: int, place: int) -> str:
+    return f"{key}s{step}p{place}"
+
+
+def result_of(tool: str, what: str) -> str:
+    """What a tool returns."""
+    return f"{tool} {what} done"
+
+
+def keys_in(messages: Sequence[Message]) -> list[str]:
+    """The messages of people in a request, in order."""
+    texts = (text for message in messages if message.role == "user" for text in message.texts)
+    return [said.key for text in texts if (said := parse(text)) is not None]
+
+
+def answered_by(text: str) -> list[str]:
+    """The messages that a final answer answers; none for any other text."""
+    found = _ANSWER.fullmatch(text)
+    return [] if found is None else found[1].split()
+
+
+def reply_to(request: Request) -> Reply:
+    """The next step of the last message's plan, or the answer to what was not answered yet."""
+    last = max(i for i, message in enumerate(request.messages) if keys_in([message]))
+    said = parse(request.messages[last].texts[-1])
+    assert said is not None
+    # A reply without sense is left out of the history; what the model is told about it is not.
+    after = request.messages[last + 1 :]
+    done = sum(1 for m in after if m.role == "system" or (m.role == "assistant" and m.calls))
+    if done >= len(said.steps):
+        return Text(f"answer to {' '.join(_unanswered(request.messages))}", chunks=6)
+    step = said.steps[done]
+    if step == [BLANK]:
+        return EmptyText()
+    names = [call_name(said.key, done, place) for place in range(len(step))]
+    calls = [Call(tool, {"what": name}, id=name) for tool, name in zip(step, names, strict=True)]
+    return Calls(calls)
+
+
+def _unanswered(messages: Sequence[Message]) -> list[str]:
+    answers = (i for i, m in enumerate(messages) if m.role == "assistant" and not m.calls)
+    after = max((i for i in answers if answered_by(messages[i].text)), default=-1)
+    return keys_in(messages[after + 1 :])
+
+
+class Executioner:
+    """The provider's part: kills the process that asked for it, while its request is under way."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._order = ""
+
+    def watch(self) -> None:
+        """A request has come in."""
+        folder = os.environ.get(CONTROL)
+        if folder is None or not (path := order_in(Path(folder))).exists():
+            return
+        order = path.read_text()
+        if order != self._order:
+            self._order, self._seen = order, 0
+        self._seen += 1
+        wanted = json.loads(order)
+        if self._seen == wanted["nth"]:
+            path.unlink()
+            os.kill(wanted["pid"], signal.SIGKILL)
+
+
+def order_in(folder: Path) -> Path:
+    """Where a process asks to be killed at its ``nth`` request: ``{"pid", "nth"}``."""
+    return folder / "kill"
+
+
+_executioner = Executioner()
+
+
+def script(request: Request) -> Reply:
+    """The provider's script."""
+    _executioner.watch()
+    return reply_to(request)

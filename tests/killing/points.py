@@ -1,0 +1,127 @@
+"""The kill points: every row of the design's table of crashes, place by place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core.double_text import DoubleText
+from clew.store.transactions import approvals, entries, expiry, journal, turns
+from tests.killing.killer import REQUEST, Place, job_name
+from tests.killing.plans import BLANK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Point:
+    """A named point, and messages that lead there."""
+
+    #: The row of the design's table.
+    row: str
+    place: Place
+    plans: tuple[str, ...]
+    rule: DoubleText = DoubleText.QUEUE
+    #: Where the process that goes on is killed as well, on the way to its end.
+    then: Place | None = None
+
+    @property
+    def name(self) -> str:
+        nth = f" ({self.place.nth})" if self.place.nth > 1 else ""
+        then = f", then {self.then.name}" if self.then else ""
+        return f"{self.row}: {self.place.name}{nth}{then}"
+
+
+#: Two steps, calls of all effects side by side.
+MIXED = ("look put send read; look", "put")
+ALONE = ("",)
+_ROUND = ("before", "inside", "after")
+
+_ACCEPT = job_name(expiry.accept_in_time)
+_BEGIN = job_name(turns.begin)
+_STEP = job_name(turns.store_step)
+_STEER = job_name(turns.steer)
+_WAIT = job_name(turns.wait)
+_FINISH = job_name(turns.finish)
+_INTEND = job_name(journal.intend)
+_AGAIN = job_name(journal.run_again)
+_SETTLE = job_name(journal.settle)
+_APPEND = job_name(entries.append)
+_ASK = job_name(approvals.ask)
+_ANSWER = job_name(approvals.answer)
+
+
+def _points() -> Iterator[Point]:
+    for moment in _ROUND:
+        row = "accept, after commit" if moment == "after" else "accept, before commit"
+        yield _at(row, f"{_ACCEPT} {moment}", ALONE)
+    yield _at("accept, before commit", f"{_ACCEPT} before", MIXED, nth=2)
+    burst = ("look", "send", "put")
+    yield _at("collect window", "front: all delivered", burst, rule=DoubleText.COLLECT)
+    for moment in _ROUND:
+        yield _at("begin", f"{_BEGIN} {moment}", ("look",))
+    yield from _in_the_model_call()
+    yield from _in_the_tools()
+    yield from _while_asking()
+    for moment in _ROUND:
+        yield _at("finish", f"{_FINISH} {moment}", ("look", "send"))
+    yield _at("finish", "front: end told", ("look", "send"))
+
+
+def _in_the_model_call() -> Iterator[Point]:
+    yield _at("request under way", REQUEST, ALONE)
+    yield _at("request under way", REQUEST, ("look put",), nth=2)
+    yield _at("stream under way", "front: delta", ALONE)
+    yield _at("stream under way", "front: delta", ("send",), nth=4)
+    for moment in ("before", "inside"):
+        yield _at("request under way", f"{_STEP} {moment}", MIXED)
+    yield _at("response stored, no intent", f"{_STEP} after", MIXED)
+    yield _at("response stored, no intent", f"{_STEP} after", (f"{BLANK}; look", "put"))
+    yield _at("response stored, no intent", f"{_INTEND} before", MIXED, nth=2)
+    yield _at("response stored, no intent", f"{_INTEND} inside", MIXED, nth=3)
+
+
+def _in_the_tools() -> Iterator[Point]:
+    yield _at("intent stored", f"{_INTEND} after", MIXED, nth=2)
+    for tool in ("look", "read", "put", "send", "wipe", "pay"):
+        for moment in ("before", "after"):
+            plans = (f"look {tool} put", "send") if tool != "look" else MIXED
+            yield _at("intent stored", f"tool {tool} {moment}", plans)
+    for moment in ("before", "inside", "after"):
+        yield _at("intent stored", f"{_SETTLE} {moment}", MIXED, nth=2)
+    yield Point(
+        row="intent stored",
+        place=Place(name="tool put after"),
+        then=Place(name=f"{_AGAIN} after"),
+        plans=("put",),
+    )
+    yield _at("results complete", f"{_SETTLE} after", MIXED, nth=4)
+    for moment in _ROUND:
+        yield _at("results complete", f"{_APPEND} {moment}", MIXED)
+    for moment in ("inside", "after"):
+        steered = ("look; look", "send", "put")
+        yield _at("results complete", f"{_STEER} {moment}", steered, nth=2, rule=DoubleText.STEER)
+
+
+def _while_asking() -> Iterator[Point]:
+    plans = ("look pay; wipe", "send")
+    for moment in _ROUND:
+        yield _at("approval wait", f"{_ASK} {moment}", plans)
+        yield _at("approval wait", f"{_WAIT} {moment}", plans)
+        yield _at("approval wait", f"{_ANSWER} {moment}", plans)
+    yield _at("approval wait", "front: approval seen", plans)
+
+
+def _at(
+    row: str,
+    place: str,
+    plans: tuple[str, ...],
+    *,
+    nth: int = 1,
+    rule: DoubleText = DoubleText.QUEUE,
+) -> Point:
+    return Point(row=row, place=Place(name=place, nth=nth), plans=plans, rule=rule)
+
+
+POINTS = tuple(_points())

@@ -1,0 +1,80 @@
+"""Processes under test, forked from one that has imported everything and has started no thread."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.killing import child
+from tests.killing.plans import CONTROL
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from multiprocessing.process import BaseProcess
+
+    from tests.killing.child import Job
+
+ROOT = Path(__file__).parents[2]
+#: What a process may take that has nothing to wait for.
+LONGEST = 30.0
+
+_server = multiprocessing.get_context("forkserver")
+# The main module of a test run is imported by each child, which is free if it is there already.
+_server.set_forkserver_preload(["pytest", "tests.killing.preload"])
+
+
+class Stuck(Exception):
+    """A process did not end in time."""
+
+
+def start(job: Job) -> BaseProcess:
+    """Fork a process; it ends with ours."""
+    process = _server.Process(target=child.main, args=(job,), daemon=True)
+    process.start()
+    return process
+
+
+def ended(process: BaseProcess, *, within: float = LONGEST) -> int:
+    """
+    Wait for a process; its exit code, negative for a signal.
+
+    :raises Stuck: after ``within`` seconds; it is killed then
+    """
+    process.join(within)
+    code = process.exitcode
+    if code is None:
+        process.kill()
+        process.join()
+        raise Stuck(f"process {process.pid} did not end within {within:g} s")
+    process.close()
+    return code
+
+
+@contextmanager
+def provider(folder: Path) -> Generator[str]:
+    """The fake provider as a process of its own; its base URL. Its log is in the folder."""
+    command = [sys.executable, "-m", "clew.testing.provider"]
+    options = ["--script", "tests.killing.plans:script", "--log", str(requests_in(folder))]
+    process = subprocess.Popen(
+        [*command, *options],
+        cwd=ROOT,
+        env={**os.environ, CONTROL: str(folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield f"{process.stdout.readline().strip()}/v1"
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+def requests_in(folder: Path) -> Path:
+    """The provider's log."""
+    return folder / "requests.log"

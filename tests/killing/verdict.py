@@ -1,0 +1,86 @@
+"""The verdict on a campaign: history, invariants of the store, and sent equals stored."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import httpx2
+
+from clew.agent.loop import Loop
+from clew.agent.models import ModelSpec, build_model
+from clew.core.ids import ConversationId
+from clew.store.opening import open_store
+from clew.testing.provider import read_log
+from tests.contract import invariants
+from tests.killing.child import make_agent
+from tests.killing.history import History, judge, seen
+from tests.killing.killer import Killer
+from tests.killing.plans import conversation_of, keys_in
+from tests.killing.processes import requests_in
+from tests.killing.records import Acknowledged, Effect
+from tests.killing.sent import Rebuilder, Stored, differences, stored_contexts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clew.agent.models import Model
+    from clew.store.contract import Store
+    from clew.testing.provider import Captured
+    from tests.killing.child import Job
+
+
+def captured(job: Job) -> list[Captured]:
+    """
+    Every request of a campaign, in order.
+
+    One more is made, whose number tells how many there must be in the log.
+    """
+    body = {"model": "fake-model", "messages": [{"role": "user", "content": "c0m0: "}]}
+    answer = httpx2.post(f"{job.provider}/chat/completions", json=body).json()
+    last = int(answer["id"].rpartition("-")[2])
+    end = time.monotonic() + 10
+    while len(found := read_log(requests_in(job.folder))) < last:
+        if time.monotonic() > end:
+            raise TimeoutError(f"the provider has logged {len(found)} of {last} requests")
+        time.sleep(0.01)
+    return [request for request in sorted(found, key=lambda r: r.number) if request.number != last]
+
+
+def history_of(job: Job, requests: Iterable[Captured]) -> History:
+    # Other verdicts on the same provider have asked too.
+    mine = [request for request in seen(requests) if request.conversation != "c0"]
+    return History(fronts=job.fronts.read(), effects=job.effects.of(Effect), requests=mine)
+
+
+async def verdict(job: Job, *, failed: Iterable[str] = ()) -> list[str]:
+    """Everything that is wrong after a campaign."""
+    requests = captured(job)
+    history = history_of(job, requests)
+    async with await open_store(job.store_url, home=job.folder) as store:
+        broken = await store.read(invariants.check)
+        unequal = await _unequal(job, store, requests)
+    return [*judge(history, failed=failed), *broken, *unequal]
+
+
+async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list[str]:
+    ids = {
+        conversation_of(record.key): ConversationId(record.conversation)
+        for record in job.fronts.of(Acknowledged)
+    }
+    by_conversation: defaultdict[str, list[Captured]] = defaultdict(list)
+    for request, brief in zip(requests, seen(requests), strict=True):
+        if keys_in(brief.messages) and brief.conversation in ids:
+            by_conversation[brief.conversation].append(request)
+    found: list[str] = []
+    loop = Loop(make_agent(job, Killer(None, job.fronts, job.folder)), max_steps=20)
+    with Rebuilder(loop, _model) as rebuilder:
+        for name, asked in by_conversation.items():
+            stored: list[Stored] = await store.read(stored_contexts, ids[name])
+            found += await differences(rebuilder, ((request, stored) for request in asked))
+    return found
+
+
+def _model(base_url: str) -> Model:
+    return build_model(ModelSpec(name="openai-chat:fake-model", base_url=base_url))
