@@ -35,6 +35,7 @@ from clew.store.transactions import (
     journal,
     leases,
     locks,
+    resets,
     stops,
     turns,
 )
@@ -73,9 +74,7 @@ def test_an_input_that_is_repeated_while_the_first_call_runs_gets_its_answer(
     assert second == first
 
 
-def test_two_first_messages_on_a_route_share_one_conversation(
-    overlap: Overlap, desk: Desk
-) -> None:
+def test_two_first_messages_on_a_route_share_one_conversation(overlap: Overlap, desk: Desk) -> None:
     first, second = overlap(
         lambda t: acting.accept(t, message("inb_1"), new="cnv_1"),
         lambda t: acting.accept(t, message("inb_2"), new="cnv_2"),
@@ -112,9 +111,22 @@ def test_a_route_moves_after_the_message_that_is_being_accepted(
     assert accepted.conversation_id == before == C1
 
 
-def test_of_two_owners_that_begin_at_once_one_holds_the_lease(
+def test_a_message_that_is_accepted_while_its_route_starts_afresh_is_cancelled_with_the_rest(
     overlap: Overlap, desk: Desk
 ) -> None:
+    """3.9: it was said before ``/new``, and does not stay behind unanswered."""
+    desk.do(acting.accept, message("inb_1"))
+    overlap(
+        lambda t: acting.accept(t, message("inb_2")),
+        lambda t: resets.start_afresh(
+            t, MAIN, item=InboxId("inb_new"), new_conversation=ConversationId("cnv_2"),
+            session_ids=session_id, reason="reset",
+        ),
+    )  # fmt: skip
+    assert desk.do(inbox.get_item, InboxId("inb_2")).outcome is InboxOutcome.CANCELLED
+
+
+def test_of_two_owners_that_begin_at_once_one_holds_the_lease(overlap: Overlap, desk: Desk) -> None:
     """3.4, 3.6"""
     desk.world.alive |= {ME, OTHER}
     desk.do(acting.accept, message("inb_1"))
@@ -247,9 +259,7 @@ def _deliver(desk: Desk) -> DeliveryId:
     return delivery.id
 
 
-def test_a_delivery_that_has_arrived_does_not_become_unknown(
-    overlap: Overlap, desk: Desk
-) -> None:
+def test_a_delivery_that_has_arrived_does_not_become_unknown(overlap: Overlap, desk: Desk) -> None:
     delivery = _deliver(desk)
     desk.do(deliveries.next_delivery, MAIN.key, owner=ME)
     _, second = overlap(

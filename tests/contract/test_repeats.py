@@ -108,6 +108,17 @@ def test_rotate(desk: Desk, rival: Desk) -> None:
     assert len(desk.snapshot()["session"]) == 2
 
 
+def test_rotate_by_an_owner_that_has_lost_its_lease_since(desk: Desk) -> None:
+    lease = started(desk).lease
+    found = desk.do(acting.expected)
+    first = desk.do(acting.rotate, lease, found)
+    desk.world.alive.discard(ME)
+    desk.do(leases.acquire, C1, owner=OTHER)
+    assert desk.do(acting.rotate, lease, found) == first
+    with pytest.raises(LeaseLost):
+        desk.do(acting.rotate, lease, found, "op_2")
+
+
 def test_journal(desk: Desk) -> None:
     lease = started(desk).lease
     session = desk.do(acting.head).id

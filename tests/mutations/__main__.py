@@ -1,0 +1,110 @@
+"""
+``python -m tests.mutations [NAME...]``: take each safeguard out in turn; its test must notice.
+
+Works on a copy. Ends with 1 if a test did not notice, or failed before anything was taken out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.mutations.catalogue import ALL, Mutation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+ROOT = Path(__file__).parents[2]
+_PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider")
+#: What pytest ends with.
+_PASSED, _FAILED = 0, 1
+
+
+class NoSafeguard(Exception):
+    """The text of a safeguard does not stand in its file exactly once."""
+
+
+def copy_into(folder: Path) -> None:
+    leave_out = shutil.ignore_patterns("__pycache__", ".hypothesis")
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, folder / name, ignore=leave_out)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+
+
+def run(folder: Path, *tests: str) -> int:
+    """Pytest's verdict on the copy."""
+    done = subprocess.run(
+        [sys.executable, *_PYTEST, *tests],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (_PASSED, _FAILED):
+        print(done.stdout)
+    return done.returncode
+
+
+def take_out(folder: Path, mutation: Mutation) -> str:
+    """Change the copy; the text as it was."""
+    file = folder / mutation.file
+    text = file.read_text(encoding="utf-8")
+    if text.count(mutation.old) != 1:
+        raise NoSafeguard(
+            f"{mutation.name}: {mutation.file} has this text {text.count(mutation.old)} times,"
+            f" not once:\n{mutation.old}"
+        )
+    file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    return text
+
+
+def verdict(folder: Path, mutation: Mutation) -> str:
+    before = take_out(folder, mutation)
+    try:
+        code = run(folder, mutation.test)
+    finally:
+        (folder / mutation.file).write_text(before, encoding="utf-8")
+    return {_FAILED: "noticed", _PASSED: "SURVIVED"}.get(code, f"pytest ended with {code}")
+
+
+def chosen(names: Sequence[str]) -> list[Mutation]:
+    known = {mutation.name: mutation for mutation in ALL}
+    if unknown := set(names) - known.keys():
+        sys.exit(f"there is no mutation {min(unknown)!r}; there are: {', '.join(known)}")
+    return [known[name] for name in names] if names else list(ALL)
+
+
+def report(folder: Path, mutations: Sequence[Mutation]) -> Iterator[bool]:
+    """Print the table, a line as soon as it is known; whether each was noticed."""
+    print("| mutation | what is taken out | test | result |\n|---|---|---|---|")
+    for mutation in mutations:
+        result = verdict(folder, mutation)
+        test = mutation.test.rpartition("::test_")[2]
+        print(f"| {mutation.name} | {mutation.mechanism} | {test} | {result} |", flush=True)
+        yield result == "noticed"
+
+
+def main(names: Sequence[str]) -> int:
+    mutations = chosen(names)
+    with tempfile.TemporaryDirectory(prefix="clew-mutations-") as name:
+        folder = Path(name)
+        copy_into(folder)
+        for mutation in mutations:
+            (folder / mutation.file).write_text(take_out(folder, mutation), encoding="utf-8")
+        if run(folder, *dict.fromkeys(mutation.test for mutation in mutations)) != _PASSED:
+            print("the tests fail before anything is taken out")
+            return 1
+        noticed = list(report(folder, mutations))
+    print(f"\n{sum(noticed)} of {len(noticed)} noticed")
+    return 0 if all(noticed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
