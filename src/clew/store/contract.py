@@ -51,7 +51,8 @@ class Tx(Protocol):
     ``@SKIP``   (nothing)                      FOR UPDATE SKIP LOCKED
     ==========  =============================  ============================
 
-    Errors of the driver arrive as ``clew.errors.StoreError`` and its kinds.
+    Errors of the driver arrive as ``clew.errors.StoreError`` and its kinds. After one the
+    transaction may be void: a job may turn it into an error of its own, but not go on without it.
     """
 
     @property
@@ -65,7 +66,11 @@ class Tx(Protocol):
         ...
 
     def run(self, sql: LiteralString, *args: Value) -> int:
-        """Execute one statement; the number of rows that it changed."""
+        """
+        Execute one statement; the number of rows that it changed.
+
+        Without arguments the text may be a script of several statements.
+        """
         ...
 
     def one(self, sql: LiteralString, *args: Value) -> Row | None:
@@ -101,7 +106,8 @@ class Store(abc.ABC):
         Run a job in a transaction of its own; return once its commit is durable.
 
         What the job raises is raised here, and nothing that it wrote stays; other jobs that share
-        the commit are not touched by it. Cancelling the caller does not stop a job that has begun.
+        the commit are not touched by it. Cancelling the caller does not stop a job that has begun;
+        one that has not begun does not run.
 
         :raises StoreUnavailable: the outcome is that nothing was stored, or (connection lost in
             COMMIT) unknown: every job takes ids made by its caller, so running it again is safe
@@ -124,7 +130,8 @@ class Store(abc.ABC):
         What others and we have changed since the last step: topics given to ``Tx.wake``.
 
         ``None`` stands for "anything may have changed" and comes first. Topics are merged
-        while nobody asks; none is lost. Each call is a listener of its own.
+        while nobody asks; none is lost. Each call is a listener of its own. It ends when the store
+        is closed.
         """
 
     @abc.abstractmethod
