@@ -5,6 +5,7 @@ Every error that Clew raises on purpose.
 
     ClewError
     ├── UsageError                what was asked for cannot be; nothing was changed
+    │   ├── KeyReused
     │   ├── NotFound
     │   ├── SettingsError
     │   └── TitleTaken
@@ -33,6 +34,15 @@ class ClewError(Exception):
 
 class UsageError(ClewError):
     """What was asked for cannot be done as asked; nothing was changed."""
+
+
+class KeyReused(UsageError):
+    """The same idempotency key came with another request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this Idempotency-Key was used with another request: use a new key for a new request"
+        )
 
 
 class NotFound(UsageError):

@@ -40,7 +40,7 @@ T = TypeVar("T")
 TABLES: tuple[LiteralString, ...] = (
     "delivery_chunk", "delivery", "approval", "journal", "attachment", "blob", "usage", "inbox",
     "entry", "turn", "base_item", "compaction", "head", "route", "lease", "client", "session",
-    "pending_title", "dedupe", "tombstone", "lock", "conversation",
+    "resent", "pending_title", "dedupe", "tombstone", "lock", "conversation",
 )  # fmt: skip
 
 BEGINNING = 1_800_000_000_000

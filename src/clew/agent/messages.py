@@ -11,6 +11,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     RetryFeedbackPart,
+    SystemPromptPart,
     TextPart,
     ToolCallPart,
     UserPromptPart,
@@ -22,6 +23,7 @@ from clew.core.text import storable
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from clew.core.history import Said
     from clew.core.ids import EntryId
 
 FORMAT = "pydantic-ai/2"
@@ -35,6 +37,18 @@ def user_draft(entry_id: EntryId, text: str, *, said_at: datetime) -> Draft:
     """What a person wrote, as an entry."""
     part = UserPromptPart(storable(text), timestamp=said_at)
     return to_draft(entry_id, ModelRequest(parts=[part]))
+
+
+def from_history(said: Said, *, at: datetime) -> ModelMessage:
+    """One message of a history that a client sent along."""
+    text = storable(said.text)
+    match said.speaker:
+        case "assistant":
+            return ModelResponse(parts=[TextPart(text)], timestamp=at)
+        case "user":
+            return ModelRequest(parts=[UserPromptPart(text, timestamp=at)])
+        case "system":
+            return ModelRequest(parts=[SystemPromptPart(text, timestamp=at)])
 
 
 def to_draft(

@@ -16,14 +16,13 @@ from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId, looks_like_id, session_id
 from clew.core.inbox import Accepted, InboxKind, Input
 from clew.core.route import Route, local_route
-from clew.core.text import storable
 from clew.core.turn import Stop
+from clew.engine.checks import checked_text
 from clew.engine.commands import REWIND
 from clew.engine.follow import follow, follow_input, input_end
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.engine.records import Records
-from clew.errors import UsageError
 from clew.store.transactions import (
     approvals,
     expiry,
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.turns import Means
-
-#: Characters of one message.
-LONGEST_MESSAGE = 2_000_000
 
 
 class Engine(Records):
@@ -69,7 +65,7 @@ class Engine(Records):
         self._means = means
         self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(means, role=role, version=version, own_only=own_only)
-        self.orders = Orders(means.store)
+        self.orders = Orders(means, self._owner.kick)
 
     @property
     def owner(self) -> OwnerId:
@@ -124,7 +120,7 @@ class Engine(Records):
         """
         item = Input(
             id=inbox_id or self._ids.inbox(),
-            text=_checked(text),
+            text=checked_text(text),
             double_text=double_text,
             payload=payload,
             event=event,
@@ -235,15 +231,3 @@ class Engine(Records):
     async def cancel_input(self, inbox_id: InboxId) -> bool:
         """Take a waiting input back; ``False`` if it was consumed already."""
         return await self._store.write(inbox.cancel, inbox_id, note="taken back")
-
-
-def _checked(text: str) -> str:
-    text = storable(text)
-    if not text.strip():
-        raise UsageError("the message is empty: write at least one character that is no space")
-    if len(text) > LONGEST_MESSAGE:
-        raise UsageError(
-            f"the message has {len(text):,} characters, more than the {LONGEST_MESSAGE:,} that one "
-            "may have: send it in parts, or as a file"
-        )
-    return text

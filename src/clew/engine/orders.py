@@ -2,23 +2,119 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from clew.agent import messages
+from clew.core import history as histories
+from clew.core.base import Literal
+from clew.core.double_text import DoubleText
 from clew.core.events import TurnBegun
-from clew.store.transactions import conversations, inbox, usage
+from clew.core.history import Said
+from clew.core.ids import session_id
+from clew.core.inbox import Input
+from clew.engine.checks import checked_text
+from clew.store.transactions import conversations, idempotency, inbox, orders, usage
+from clew.store.transactions.orders import Key, Placed
 from clew.store.transactions.usage import Used
 
 if TYPE_CHECKING:
-    from clew.core.ids import InboxId
+    from collections.abc import Callable, Sequence
+
+    from clew.core.ids import ConversationId, InboxId
+    from clew.core.route import Route
     from clew.core.turn import Turn
-    from clew.store.contract import Store, Tx
+    from clew.engine.turns import Means
+    from clew.store.contract import Tx
+
+__all__ = ["History", "Key", "Orders", "Placed", "Used", "key_for"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    """What a client that resends everything sent before its new message."""
+
+    #: Whose it is: the same words of somebody else lead to another conversation.
+    caller: str
+    said: tuple[Said, ...]
+
+
+def key_for(*, caller: str, path: str, key: str, request: bytes) -> Key:
+    """The key that a caller gave a request, which is told apart from others by its bytes."""
+    return Key(
+        key=idempotency.idempotency_key(caller, path, key), body=hashlib.sha256(request).digest()
+    )
 
 
 class Orders:
-    """What a program may ask about the inputs that it gave."""
+    """Takes the orders of programs, and tells what became of them."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, means: Means, kick: Callable[[ConversationId], None]) -> None:
+        self._store, self._ids, self._policy = means.store, means.ids, means.reset
+        self._kick = kick
+
+    async def place(
+        self,
+        text: str,
+        *,
+        target: Route | ConversationId | History,
+        double_text: DoubleText = DoubleText.QUEUE,
+        key: Key | None = None,
+    ) -> Placed:
+        """
+        Accept a message: when this returns it is stored and will have an outcome.
+
+        With a ``History`` it goes on in the conversation whose context that is, else in a new one
+        that holds it. Repeating it with the same ``key`` stores nothing: the first order is
+        returned, with its answer if that was kept.
+
+        :raises UsageError: if the text is empty or too long
+        :raises KeyReused: if the key stands for another request
+        :raises NotFound: if the target is an id of nothing
+        """
+        item = Input(id=self._ids.inbox(), text=checked_text(text), double_text=double_text)
+        placed = await self._placed(item, target, key)
+        if placed.accepted.outcome is None:
+            self._kick(placed.accepted.conversation_id)
+        return placed
+
+    async def _placed(
+        self, item: Input, target: Route | ConversationId | History, key: Key | None
+    ) -> Placed:
+        if isinstance(target, History):
+            return await self._store.write(
+                orders.place_resent,
+                item,
+                resent=_resent(target, item.text),
+                key=key,
+                new_conversation=self._ids.conversation(),
+                session_ids=session_id,
+            )
+        if isinstance(target, str):
+            target = await self._store.read(conversations.resolve, target)
+        return await self._store.write(
+            orders.place,
+            item,
+            target=target,
+            key=key,
+            new_conversation=self._ids.conversation(),
+            session_ids=session_id,
+            policy=self._policy,
+        )
+
+    async def keep_answer(self, key: Key, *, status: int, answer: str) -> None:
+        """Keep what a keyed order was answered, for those who repeat it; the first answer stays."""
+        await self._store.write(idempotency.answer_key, key.key, status=status, answer=answer)
+
+    async def abandon(self, inbox_id: InboxId) -> bool:
+        """
+        The caller who waited went away: take the input back, or have its turn cancelled.
+
+        ``False`` if it has ended, or if others joined its turn and wait for it too.
+        """
+        return await self._store.write(orders.abandon, inbox_id)
 
     async def begun(self, inbox_id: InboxId) -> TurnBegun | None:
         """The turn that answers an input, and the session it is in; ``None`` before it began."""
@@ -37,3 +133,22 @@ def _begun(t: Tx, inbox_id: InboxId) -> TurnBegun | None:
         return None
     session = conversations.get_conversation(t, turn.conversation_id).head
     return TurnBegun(turn=turn, session=session)
+
+
+def _resent(history: History, text: str) -> orders.Resent:
+    said = histories.without_blanks(history.said)
+    before, answer = histories.asked(said)
+    return orders.Resent(
+        before=histories.digest(history.caller, before),
+        now=histories.digest(history.caller, [*said, Said("user", text)]),
+        answer=answer,
+        base=_base(said),
+    )
+
+
+def _base(said: Sequence[Said]) -> tuple[Literal, ...]:
+    now = datetime.now(UTC)
+    return tuple(
+        Literal(format=messages.FORMAT, message=messages.dump(messages.from_history(each, at=now)))
+        for each in said
+    )

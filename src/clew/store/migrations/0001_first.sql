@@ -305,6 +305,16 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_expiry ON idempotency (expires_at);
 
+-- What a client that resends all history holds of a conversation when it goes on with it.
+CREATE TABLE resent (
+    conversation_id TEXT PRIMARY KEY REFERENCES conversation (id),
+    -- sha256 of the caller and of everything that it had asked, its newest message included.
+    key             @BYTES NOT NULL,
+    -- The input with that message.
+    inbox_id        TEXT NOT NULL
+);
+CREATE INDEX resent_key ON resent (key);
+
 -- Asked for before its conversation existed, or not written for a passing reason.
 CREATE TABLE pending_title (
     conversation_id TEXT PRIMARY KEY,

@@ -178,3 +178,19 @@ def last_of_turn(t: Tx, turn: Turn) -> Entry | None:
         turn.id,
     )
     return None if row is None else rows.entry(row)
+
+
+def texts_of_turn(t: Tx, turn: Turn) -> list[str]:
+    """What the assistant said in a turn, in order."""
+    found = t.all(
+        """
+        SELECT text FROM entry
+        WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind = 'message'
+              AND role = 'assistant'
+        ORDER BY seq
+        """,
+        turn.conversation_id,
+        turn.first_seq,
+        turn.id,
+    )
+    return [row[0] for row in found]

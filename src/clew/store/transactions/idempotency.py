@@ -7,22 +7,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.errors import UsageError
+from clew.errors import KeyReused
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId
     from clew.store.contract import Tx
 
 KEPT = 7 * 24 * 3600 * 1000
-
-
-class KeyReused(UsageError):
-    """The same key came with another body."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "this Idempotency-Key was used with another request: use a new key for a new request"
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -47,7 +47,7 @@ def accept(
 
     :raises NotFound: if the conversation given by id does not exist
     """
-    if before := _accepted(t, item.id, duplicate=False) or _known_event(t, item):
+    if before := accepted_before(t, item.id, duplicate=False) or _known_event(t, item):
         return before
     conversation = _target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
@@ -57,7 +57,7 @@ def accept(
     outcome = _outcome(item, busy=turn is not None or ahead > 0)
     if not _insert(t, item, conversation, target, outcome):
         # The same call, on another connection, was faster.
-        first = _accepted(t, item.id, duplicate=False)
+        first = accepted_before(t, item.id, duplicate=False)
         assert first is not None
         return first
     if turn is not None and outcome is None and item.double_text in _STOPS:
@@ -74,10 +74,11 @@ def accept(
 
 def is_known(t: Tx, item: Input) -> bool:
     """Whether this input, or its event, was accepted before."""
-    return (_accepted(t, item.id, duplicate=False) or _known_event(t, item)) is not None
+    return (accepted_before(t, item.id, duplicate=False) or _known_event(t, item)) is not None
 
 
-def _accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
+def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
+    """What became of an input that was accepted under this id; ``None`` if none was."""
     row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
     if row is None:
         return None
@@ -123,7 +124,7 @@ def _known_event(t: Tx, item: Input) -> Accepted | None:
     )
     if row is None:
         return None
-    known = _accepted(t, InboxId(row[0]), duplicate=row[0] != item.id)
+    known = accepted_before(t, InboxId(row[0]), duplicate=row[0] != item.id)
     return known or Accepted(
         inbox_id=InboxId(row[0]),
         conversation_id=ConversationId(row[1]),
