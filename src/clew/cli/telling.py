@@ -12,6 +12,7 @@ from clew.core.events import (
     EntryAppended,
     InputEnded,
     Retracted,
+    Snapshot,
     ToolCalled,
     TurnBegun,
     TurnClosed,
@@ -43,7 +44,7 @@ class Teller:
 
     def tell(self, event: Event | InputEnded) -> None:
         match event:
-            case Delta(kind=DeltaKind.TEXT, text=text):
+            case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
                 self._say(storable(text))
             case Delta():
                 self._think()

@@ -41,6 +41,15 @@ class Delta:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """The text of the response that is being made, so far: for those who come late."""
+
+    conversation: ConversationId
+    turn: TurnId
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Retracted:
     """The pieces since the last entry are void: the request is made again."""
 
@@ -76,7 +85,7 @@ class TurnClosed:
     turn: Turn
 
 
-Event = EntryAppended | Delta | Retracted | ToolCalled | TurnBegun | TurnClosed
+Event = EntryAppended | Delta | Snapshot | Retracted | ToolCalled | TurnBegun | TurnClosed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

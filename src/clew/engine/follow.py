@@ -10,6 +10,7 @@ from clew.core.events import (
     EntryAppended,
     InputEnded,
     Retracted,
+    Snapshot,
     ToolCalled,
     TurnBegun,
     TurnClosed,
@@ -37,12 +38,19 @@ async def follow(
     """
     Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
 
-    Never ends by itself. Pieces of a response (``Delta``) come only from turns of this process.
+    Never ends by itself. Pieces of a response (``Delta``) come only from turns of this process;
+    those that came before are told at once, after the entries. Any later entry confirms them.
     """
     with hub.follow(conversation) as follower:
         log = _Log(store, conversation, after, await _last_closed(store, conversation))
-        async for stored in log.news():
-            yield stored
+        behind = True
+        while behind:
+            async for stored in log.news():
+                yield stored
+            # Pieces that came meanwhile are in the snapshot.
+            behind = follower.skip()
+        if snapshot := hub.snapshot(conversation):
+            yield snapshot
         while True:
             async for event in log.in_order(await follower.get()):
                 yield event
@@ -96,9 +104,12 @@ async def follow_input(
     """
     What happens to one input: the live events of the turn that answers it, and last its end.
 
-    Wherever the turn runs, and however often it is resumed, the end comes once.
+    Who comes late is told the text so far first. Wherever the turn runs, and however often it is
+    resumed, the end comes once.
     """
     with hub.follow(conversation) as follower:
+        if snapshot := hub.snapshot(conversation):
+            follower.put(snapshot)
         turn: TurnId | None = None
         while True:
             if ended := await store.read(input_end, inbox_id):
@@ -123,7 +134,7 @@ async def _until_changed(follower: Follower, turn: TurnId | None) -> AsyncIterat
 
 def _turn(event: Event) -> TurnId | None:
     match event:
-        case Delta(turn=turn) | Retracted(turn=turn) | ToolCalled(turn=turn):
+        case Delta(turn=turn) | Snapshot(turn=turn) | Retracted(turn=turn) | ToolCalled(turn=turn):
             return turn
         case TurnBegun(turn=turn) | TurnClosed(turn=turn):
             return turn.id

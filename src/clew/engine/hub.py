@@ -7,11 +7,21 @@ from collections import defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from clew.core.events import (
+    Delta,
+    DeltaKind,
+    EntryAppended,
+    Retracted,
+    Snapshot,
+    TurnBegun,
+    TurnClosed,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from clew.core.events import Event
-    from clew.core.ids import ConversationId
+    from clew.core.ids import ConversationId, TurnId
 
 
 class Changed:
@@ -49,12 +59,21 @@ class Follower:
             self._pending_change = False
         return event
 
+    def skip(self) -> bool:
+        """Leave out what is waiting; whether any of it told of a change in the store."""
+        stored = False
+        while not self._queue.empty():
+            stored |= isinstance(self._queue.get_nowait(), (Changed, EntryAppended, TurnClosed))
+        self._pending_change = False
+        return stored
+
 
 class Hub:
-    """Followers by conversation."""
+    """Followers by conversation, and the text of the response that is being made in each."""
 
     def __init__(self) -> None:
         self._followers: defaultdict[ConversationId, list[Follower]] = defaultdict(list)
+        self._shown: dict[ConversationId, tuple[TurnId, list[str]]] = {}
 
     @contextmanager
     def follow(self, conversation: ConversationId) -> Generator[Follower]:
@@ -72,7 +91,22 @@ class Hub:
         """Whether anybody here would see pieces of a response."""
         return conversation in self._followers
 
+    def snapshot(self, conversation: ConversationId) -> Snapshot | None:
+        """The pieces that were told since the last entry."""
+        if conversation not in self._shown:
+            return None
+        turn, pieces = self._shown[conversation]
+        return Snapshot(conversation=conversation, turn=turn, text="".join(pieces))
+
     def publish(self, conversation: ConversationId, event: Event | Changed) -> None:
+        match event:
+            case Delta(kind=DeltaKind.TEXT):
+                _, pieces = self._shown.setdefault(conversation, (event.turn, []))
+                pieces.append(event.text)
+            case EntryAppended() | Retracted() | TurnBegun() | TurnClosed():
+                self._shown.pop(conversation, None)
+            case _:
+                pass
         for follower in self._followers.get(conversation, ()):
             follower.put(event)
 
