@@ -1,0 +1,1 @@
+"""Measurements against the numbers to reach: ``make bench``, or ``python -m bench NAME ...``."""

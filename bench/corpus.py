@@ -1,0 +1,153 @@
+"""
+A store with a million messages, made of few random numbers: the same each time, and quickly made.
+
+Words follow Zipf's law, as they do in talk; a tenth of the messages is Chinese; scopes are of very
+different sizes. Rows go in below the store's transactions, the index through its own code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+
+import apsw
+
+from bench.places import BUILD
+from clew.core.scope import LOCAL, Scope
+from clew.store.migrate import migrations
+from clew.store.opening import open_store
+from clew.store.sqlite.driver import cursor_of
+from clew.store.upkeep import catch_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MESSAGES = 1_000_000
+CONVERSATIONS = 5_000
+#: The most of them are in the first scopes.
+SCOPES = [LOCAL, *(Scope(f"person:telegram:dm:{number}") for number in range(1_000))]
+_VERSION = 2
+_WORDS, _HAN, _PIECES = 50_000, 3_000, 60_000
+_SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "an", "er", "is")]
+
+Row = tuple[object, ...]
+
+
+def vocabulary() -> list[str]:
+    """Distinct words, the most common first."""
+    chooser = random.Random(1)
+    words: dict[str, None] = {}
+    while len(words) < _WORDS:
+        words["".join(chooser.choices(_SYLLABLES, k=1 + len(words).bit_length() // 5))] = None
+    return list(words)
+
+
+def han() -> list[str]:
+    """Distinct Chinese characters, the most common first."""
+    return random.Random(2).sample([chr(0x4E00 + n) for n in range(20_000)], _HAN)
+
+
+def zipf(count: int) -> list[float]:
+    """Weights of the first, second, … most common one, summed up."""
+    return list(itertools.accumulate(1 / (rank + 1) for rank in range(count)))
+
+
+def _pieces() -> tuple[list[str], list[str]]:
+    # Messages are put together from pieces, which is quicker than from words.
+    chooser = random.Random(3)
+    words, signs = vocabulary(), han()
+    latin = chooser.choices(words, cum_weights=zipf(_WORDS), k=_PIECES * 10)
+    chinese = chooser.choices(signs, cum_weights=zipf(_HAN), k=_PIECES * 12)
+    return (
+        [" ".join(latin[at : at + 10]) + ".,?!:"[at % 5] for at in range(0, len(latin), 10)],
+        ["".join(chinese[at : at + 12]) + "。" for at in range(0, len(chinese), 12)],
+    )
+
+
+def scope_of(conversation: int) -> Scope:
+    # Half of the conversations are in ten scopes, the others in a thousand.
+    return SCOPES[conversation % (10 if conversation % 2 else len(SCOPES))]
+
+
+def messages(count: int) -> Iterator[tuple[int, int, str]]:
+    """Number, conversation and text of each message."""
+    chooser = random.Random(4)
+    latin, chinese = _pieces()
+    for n in range(1, count + 1):
+        pieces = chooser.choices(chinese if n % 10 == 0 else latin, k=3)
+        yield n, int(CONVERSATIONS * chooser.random() ** 2), " ".join(pieces)
+
+
+def entry_rows(count: int) -> Iterator[Row]:
+    """The rows of all messages, as ``ENTRY`` names the columns."""
+    seqs = [0] * CONVERSATIONS
+    for n, conversation, text in messages(count):
+        seqs[conversation] += 1
+        yield (
+            *(n, f"cnv_{conversation}", seqs[conversation], f"ent_{n:012x}", f"ses_{conversation}"),
+            *("message", ("user", "assistant", "tool")[n % 3], text, "bench/1"),
+            *(f'{{"content":"{text}"}}', 1_800_000_000_000 + n, bytes(32), bytes(32)),
+        )
+
+
+#: Columns of ``entry_rows``.
+ENTRY = (
+    "n, conversation_id, seq, id, session_id, kind, role, text, format, message, created_at,"
+    " prev_hash, hash"
+)
+
+
+def conversation_rows() -> dict[str, list[Row]]:
+    """Per table and columns the rows of all conversations."""
+    numbers = range(CONVERSATIONS)
+    return {
+        "conversation (id, scope, created_at)": [
+            (f"cnv_{number}", scope_of(number), 0) for number in numbers
+        ],
+        "session (id, conversation_id, opened_at, opened_by, opened_seq, operation)": [
+            (f"ses_{number}", f"cnv_{number}", 0, "start", 0, f"cnv_{number}") for number in numbers
+        ],
+        "head (conversation_id, session_id)": [
+            (f"cnv_{number}", f"ses_{number}") for number in numbers
+        ],
+        "lease (conversation_id, updated_at)": [(f"cnv_{number}", 0) for number in numbers],
+    }
+
+
+async def sqlite_file() -> Path:
+    """The file with all messages, indexed; made at the first call."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    schema = migrations("sqlite")[-1].sha256
+    path = BUILD / f"search-{_VERSION}-{schema[:12]}.db"
+    if path.exists():
+        return path
+    for outdated in BUILD.glob("search-*"):
+        outdated.unlink()
+    new = path.with_suffix(".new")
+    url = f"sqlite:///{new}"
+    async with await open_store(url, home=BUILD):
+        pass
+    with closing(apsw.Connection(str(new))) as connection:
+        _fill(connection)
+    async with await open_store(url, home=BUILD) as store:
+        await catch_up(store)
+    return new.rename(path)
+
+
+def _fill(connection: apsw.Connection) -> None:
+    execute = cursor_of(connection).execute
+    execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")
+    for place, rows in conversation_rows().items():
+        insert_rows(connection, place, rows)
+    every = entry_rows(MESSAGES)
+    while rows := list(itertools.islice(every, 10_000)):
+        insert_rows(connection, f"entry ({ENTRY})", rows)
+    execute("COMMIT")
+
+
+def insert_rows(connection: apsw.Connection, place: str, rows: list[Row]) -> None:
+    values = ",".join("?" * len(rows[0]))
+    cast("Any", connection).executemany(f"INSERT INTO {place} VALUES ({values})", rows)
