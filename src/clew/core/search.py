@@ -51,7 +51,8 @@ _ASCII_UNITS = re.compile(r"[a-z0-9]+|[\x00-\x20]+|[!-~]")
 _UNITS = re.compile(
     r"n[nm]*(?:([\u0100-\uffff])(?:\1|[nm])*)?|([\u0100-\uffff])(?:\2|[nm])*|[ds]m*|m+| +"
 )
-_PAIRS = re.compile(r"(?=(dm*dm*))")
+_PAIRS = re.compile(r"(?=(dm*dm*|sm*sm*))")
+_ASCII_SYMBOLS = re.compile(r"[!-/:-@\[-`{-~]{2,}")
 _PARTS = re.compile(r'(?<!\S)"(?P<phrase>[^"]+)"(?!\S)|(?P<term>\S+)')
 
 
@@ -104,11 +105,14 @@ def units(folded: str) -> list[str]:
 
 
 def tokens(text: str) -> set[str]:
-    """What the index holds for a text: its units, and each two dense units together."""
+    """What the index holds for a text: its units, and each two dense units or symbols together."""
     folded = fold(text)
     each = {unit[:LONGEST] for unit in units(folded)}
     each.discard(" ")
-    if not folded.isascii():
+    if folded.isascii():
+        for run in _ASCII_SYMBOLS.findall(folded):
+            each.update(map(str.__add__, run, run[1:]))
+    else:
         spans = (pair.span(1) for pair in _PAIRS.finditer(folded.translate(_classes)))
         each.update(folded[start:end] for start, end in spans)
     return each
@@ -152,12 +156,15 @@ class Query:
 
 
 def _needed(needle: tuple[str, ...]) -> Iterator[str]:
-    dense = [_class(unit) == _DENSE for unit in needle]
-    for at, unit in enumerate(needle):
-        if at and dense[at] and dense[at - 1]:
-            yield needle[at - 1] + unit
-        # A dense unit beside another one is in their pair, which is rarer.
-        elif unit != " " and not (dense[at] and any(dense[at + 1 : at + 2])):
+    kinds = [_class(unit) for unit in needle]
+    # A unit that is in a pair is not asked for by itself: the pair is rarer.
+    paired = False
+    for at, (unit, kind) in enumerate(zip(needle, kinds, strict=True)):
+        before = paired
+        paired = kind in (_DENSE, _SYMBOL) and kinds[at + 1 : at + 2] == [kind]
+        if paired:
+            yield unit + needle[at + 1]
+        elif not before and kind != _SPACE:
             yield unit[:LONGEST]
 
 
