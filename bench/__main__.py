@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, rotation, searching
+from bench import appends, rotation, searching, turns
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -24,6 +24,8 @@ BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "rotation": rotation.measure,
     "search": searching.measure,
     "search-postgres": searching.measure_postgres,
+    "turns": turns.measure,
+    "turns-postgres": turns.measure_postgres,
 }
 
 
