@@ -22,7 +22,6 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.usage import RunUsage
-from pydantic_ai_harness.compaction import ClearToolResults, SummarizingCompaction, compact_now
 
 from clew.agent.messages import answered_ids, call_ids, text_of
 from clew.core.compaction import Sized, tokens_of
@@ -131,6 +130,11 @@ class HarnessCompactor:
     async def clear(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
+        from pydantic_ai_harness.compaction import (  # noqa: PLC0415  (7 MB, seldom needed)
+            ClearToolResults,
+            compact_now,
+        )
+
         kept = sum(len(answered_ids(message)) for message in messages[keep_from:])
         strategy = ClearToolResults[None](
             max_tokens=1, keep_pairs=kept, placeholder="[result cleared: call the tool again]"
@@ -160,6 +164,11 @@ class HarnessCompactor:
         focus: str | None,
         usage: RunUsage,
     ) -> str:
+        from pydantic_ai_harness.compaction import (  # noqa: PLC0415  (7 MB, seldom needed)
+            SummarizingCompaction,
+            compact_now,
+        )
+
         strategy = SummarizingCompaction[None](
             max_messages=1,
             keep_messages=1,
