@@ -6,6 +6,7 @@ import asyncio
 import io
 import signal
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -18,7 +19,6 @@ from clew.cli.terminal import Output, one_line, outputs
 from clew.config.settings import OFFLINE
 from clew.core.events import InputEnded
 from clew.runtime import open_product
-from clew.store.transactions.usage import usage_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -55,19 +55,13 @@ async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> in
 
 
 async def _as_json(product: Product, end: InputEnded) -> dict[str, object]:
-    turn = end.turn
-    used = await product.store.read(usage_of, end.conversation, turn=turn.id if turn else None)
+    used = await product.engine.orders.used(end.turn)
     return {
         "conversation": end.conversation,
         "session": end.session,
-        "turn": turn.id if turn else None,
+        "turn": end.turn.id if end.turn else None,
         "text": end.text,
-        "usage": {
-            "input_tokens": used.input_tokens,
-            "cached_tokens": used.cached_tokens,
-            "output_tokens": used.output_tokens,
-            "cost_micros": used.cost_micros,
-        },
+        "usage": asdict(used),
     }
 
 

@@ -12,7 +12,7 @@ import signal
 from collections import deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from anyio.from_thread import start_blocking_portal
 
@@ -29,6 +29,7 @@ from clew.runtime import open_product
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from concurrent.futures import Future
 
     from anyio.from_thread import BlockingPortal
 
@@ -53,7 +54,8 @@ def run(settings: Settings, name: str) -> int:
             portal.wrap_async_context_manager(open_product(settings, role="chat", own_only=True))
         )
         stack.enter_context(prompting.history(settings.home / "chat_history"))
-        desk = Desk(portal, Talk(product.engine, name), stack.enter_context(Mailbox[Letter]()))
+        mailbox = stack.enter_context(Mailbox[Letter]())
+        desk = stack.enter_context(Desk(portal, Talk(product.engine, name), mailbox))
         chat = LineChat(desk, out=out, notes=notes)
         notes.dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
         notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves")
@@ -83,7 +85,16 @@ class Desk:
 
     def __init__(self, portal: BlockingPortal, talk: Talk, mailbox: Mailbox[Letter]) -> None:
         self._portal, self._talk = portal, talk
+        self._tasks: list[Future[None]] = []
         self.mailbox = mailbox
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what is not answered; the store keeps it."""
+        for task in self._tasks:
+            task.cancel()
 
     def submit(self, text: str) -> Accepted:
         """
@@ -92,8 +103,12 @@ class Desk:
         :raises ClewError: if it was not accepted
         """
         accepted, following = self._portal.call(self._submit, text)
-        self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
+        self._follow(accepted, following)
         return accepted
+
+    def _follow(self, accepted: Accepted, following: Following) -> None:
+        task = self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
+        self._tasks = [*(one for one in self._tasks if not one.done()), task]
 
     async def _submit(self, text: str) -> tuple[Accepted, Following]:
         accepted = await self._talk.submit(text)
@@ -103,7 +118,7 @@ class Desk:
         """What was not answered before; it is taken up, and letters tell of it."""
         found: list[Waiting] = []
         for accepted, text, following in self._portal.call(self._take_up):
-            self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
+            self._follow(accepted, following)
             remark = f"(still to be answered: “{one_line(text, 60)}”)"
             found.append(Waiting(accepted=accepted, text=text, remark=remark))
         return found
@@ -123,10 +138,12 @@ class Desk:
                 self.mailbox.put(Letter(inbox_id, event))
         except ClewError as error:
             self.mailbox.put(Letter(inbox_id, error))
+        finally:
+            following.close()
 
     def interrupt(self, accepted: Accepted) -> None:
         """Ask that an input's answer stops; the end of it arrives as a letter."""
-        self._portal.start_task_soon(self._talk.interrupt, accepted)
+        self._tasks.append(self._portal.start_task_soon(self._talk.interrupt, accepted))
 
 
 class LineChat:
@@ -229,6 +246,7 @@ class LineChat:
                 if heard:
                     return False
                 heard = self._pressed
+                self._notes.dim("(stopping; Ctrl-C once more leaves)")
                 self._desk.interrupt(waiting.accepted)
             self._wait(keyboard)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -97,7 +98,7 @@ def show(program: Globals, name: str, limit: int, cursor: int | None, as_json: b
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
             page = shapes.page([shapes.entry(entry) for entry in entries], more)
-            print_json({"conversation": _shape(view), **page})
+            print_json({"conversation": _shape(view), **page, "usage": asdict(view.usage)})
             return
         _print(view, entries, before=after if cursor is None else 0, more=more)
 

@@ -1,0 +1,27 @@
+"""What the acceptance tests share: the program with a home of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.program import Clew
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Clew:
+    """``clew`` with an empty home and the offline model."""
+    return Clew(tmp_path / "home", {"CLEW_MODEL__NAME": "offline"})
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def durable(request: pytest.FixtureRequest, clew: Clew) -> Clew:
+    """The same, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return clew
+    url: str = request.getfixturevalue("postgres_url")
+    return clew.with_env({"CLEW_STORE__URL": url})

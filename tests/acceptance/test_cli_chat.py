@@ -1,0 +1,213 @@
+"""``clew chat`` with a text: answers, failures, and processes that die."""
+
+from __future__ import annotations
+
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.testing import (
+    CutStream,
+    Endless,
+    Fail,
+    FakeProvider,
+    Hang,
+    Text,
+    counter,
+    per_user_text,
+    sequence,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from clew.testing import Request
+    from tests.acceptance.program import Clew
+
+# Each of these starts several processes, on machines that do other things as well.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@pytest.fixture
+def provider() -> Generator[FakeProvider]:
+    with FakeProvider() as provider:
+        yield provider
+
+
+def slowly(request: Request) -> Text:
+    return Text(f"to {request.last_user_text}", chunks=9, delay=0.05)
+
+
+def test_what_was_said_is_remembered_by_the_next_process(durable: Clew) -> None:
+    durable.ok("chat", "my", "name", "is", "Ariadne")
+    durable.ok("chat", "-c", "other", "something else")
+    assert durable.ok("chat", "what did I say?") == "You told me: my name is Ariadne\n"
+
+
+def test_what_is_piped_in_is_a_message_and_only_the_answer_is_printed(clew: Clew) -> None:
+    ran = clew.run("chat", text="one\ntwo\n")
+    assert (ran.code, ran.out, ran.err) == (0, "You said: one\ntwo\n", "")
+    assert clew.ok("chat", "-", text="three") == "You said: three\n"
+
+
+def test_the_offline_model_says_why_it_answers(clew: Clew) -> None:
+    unset = clew.with_env({"CLEW_MODEL__NAME": ""})
+    del unset.env["CLEW_MODEL__NAME"]
+    ran = unset.run("chat", "hello there")
+    assert (ran.code, ran.out) == (0, "You said: hello there\n")
+    assert "no model is configured" in ran.err
+
+
+def test_json_tells_where_the_answer_stands_and_what_it_cost(clew: Clew) -> None:
+    told = clew.data("chat", "-c", "work", "hello there")
+    assert told.keys() == {"conversation", "session", "turn", "text", "usage"}
+    assert told["text"] == "You said: hello there"
+    assert told["usage"]["output_tokens"] > 0
+    shown = clew.data("sessions", "show", told["conversation"])
+    assert shown["conversation"]["head_session"] == told["session"]
+    assert {entry["turn"] for entry in shown["items"]} == {told["turn"]}
+    assert (
+        clew.data("chat", "-c", told["session"], "again")["conversation"] == (told["conversation"])
+    )
+
+
+def test_a_failed_turn_is_told_on_standard_error_and_exits_1(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = sequence([Fail("authentication")])
+    ran = clew.asking(provider).run("chat", "hello")
+    assert (ran.code, ran.out) == (1, "")
+    assert "401" in ran.err
+    assert clew.asking(provider).run("chat", "hello", "--json").code == 0
+
+
+def test_an_answer_that_was_cut_is_void_and_the_next_one_is_printed_whole(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = sequence([CutStream(after=2), Text("the whole answer")])
+    ran = clew.asking(provider).run("chat", "hello")
+    assert ran.code == 0
+    assert ran.out == "one two t\nthe whole answer\n"
+    assert "void" in ran.err
+    provider.script = sequence([CutStream(after=2), Text("the second answer")])
+    assert clew.asking(provider).data("chat", "again")["text"] == "the second answer"
+
+
+@pytest.mark.parametrize(
+    ("args", "hint"),
+    [
+        (["chat", "-c", "cnv_nothing", "hello"], "clew sessions list"),
+        (["chat", "-c", "agent:main", "hello"], "session key"),
+        (["chat", "  "], "empty"),
+        (["chat", "--nonsense"], "No such option"),
+        (["--set", "model.nam=x", "chat", "hello"], "model.name"),
+    ],
+)
+def test_what_cannot_be_exits_2_and_says_what_to_do(clew: Clew, args: list[str], hint: str) -> None:
+    ran = clew.run(*args)
+    assert (ran.code, ran.out) == (2, "")
+    assert hint in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_ctrl_c_stops_the_answer_and_keeps_what_was_said(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    asking = clew.asking(provider)
+    with asking.started("chat", "go on") as process:
+        assert process.stdout is not None
+        process.stdout.read(10)  # it streams
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+        assert process.returncode == 130
+        assert "stopped" in err
+    (_, asked), (_, partial), _ = clew.said()
+    assert asked == "go on"
+    assert partial
+    assert asking.ok("chat", "and now?") == "turn 2: I have seen: go on | and now?\n"
+
+
+def test_a_reader_that_goes_away_does_not_cost_the_answer(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    story = " ".join(f"word{n}" for n in range(2000))
+    provider.script = sequence([Text(story, chunks=200, delay=0.005)])
+    with clew.asking(provider).started("chat", "a story") as process:
+        assert process.stdout is not None
+        process.stdout.read(5)
+        process.stdout.close()
+        assert process.wait() == 1
+    assert clew.said() == [("user", "a story"), ("assistant", story)]
+
+
+def test_a_turn_whose_process_was_killed_is_answered_before_the_next_one(
+    durable: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"first": [Hang()]}, default=counter)
+    asking = durable.asking(provider)
+    with asking.started("chat", "first") as process:
+        while not provider.requests and process.poll() is None:
+            pass
+        process.kill()
+    ran = asking.run("chat", "second")
+    assert (ran.code, ran.out) == (0, "turn 2: I have seen: first | second\n")
+    assert "still to be answered: “first”" in ran.err
+    assert "turn 1: I have seen: first" in ran.err
+    assert durable.said() == [
+        ("user", "first"),
+        ("assistant", "turn 1: I have seen: first"),
+        ("user", "second"),
+        ("assistant", "turn 2: I have seen: first | second"),
+    ]
+
+
+def test_two_chats_at_once_in_one_conversation_are_both_answered(
+    durable: Clew, provider: FakeProvider
+) -> None:
+    provider.script = slowly
+    asking = durable.asking(provider)
+    with ThreadPoolExecutor() as people:
+        answers = list(people.map(partial(asking.ok, "chat"), ["one", "two"]))
+    assert answers == ["to one\n", "to two\n"]
+    said = durable.said()
+    assert sorted(said[:2] + said[2:]) == sorted(
+        [("user", "one"), ("assistant", "to one"), ("user", "two"), ("assistant", "to two")]
+    )
+    assert [text.removeprefix("to ") for _, text in said[1::2]] == [text for _, text in said[::2]]
+
+
+def test_an_answer_that_another_process_makes_is_printed_once(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = slowly
+    asking = clew.asking(provider)
+    with asking.serving(), ThreadPoolExecutor() as people:
+        texts = [f"question {n}" for n in range(3)]
+        answers = list(people.map(partial(asking.ok, "chat"), texts))
+    assert answers == [f"to {text}\n" for text in texts]
+    assert len(clew.said()) == 6
+
+
+def test_a_person_who_stops_waiting_for_her_turn_takes_her_message_back(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"first": Hang()}, default=counter)
+    asking = clew.asking(provider)
+    with asking.started("chat", "first") as first:
+        while not provider.requests and first.poll() is None:
+            pass
+        with asking.started("chat", "second") as second:
+            assert second.stderr is not None
+            assert "still to be answered" in second.stderr.readline()
+            second.send_signal(signal.SIGINT)
+            out, err = second.communicate()
+            assert (second.returncode, out) == (130, "")
+            assert "taken back" in err
+        first.send_signal(signal.SIGINT)
+        first.communicate()
+        assert first.returncode == 130
+    assert [text for who, text in clew.said() if who == "user"] == ["first"]

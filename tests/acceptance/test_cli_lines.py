@@ -1,0 +1,210 @@
+"""``clew chat`` on a terminal: typed by a person, stopped, pasted into, killed."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.store.opening import open_store
+from clew.store.transactions import conversations, inbox
+from clew.testing import Endless, FakeProvider, Hang, Text, counter, per_user_text, sequence
+from tests.acceptance.program import CTRL_C, CTRL_D, Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tests.acceptance.program import Clew
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+    pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals"),
+]
+
+
+@pytest.fixture
+def provider() -> Generator[FakeProvider]:
+    with FakeProvider() as provider:
+        yield provider
+
+
+def test_the_banner_says_which_model_answers_and_why(clew: Clew) -> None:
+    with Terminal(clew, "chat", "-c", "work") as terminal:
+        terminal.see("offline (it is set (CLEW_MODEL__NAME))")
+        terminal.see("conversation work")
+        terminal.see("> ")
+        terminal.type("hello there\n")
+        terminal.see("You said: hello there")
+        terminal.see("> ")
+        terminal.type("/quit\n")
+        assert terminal.ended() == 0
+
+
+def test_lines_are_remembered_for_the_arrow_keys_and_for_nobody_else(clew: Clew) -> None:
+    with Terminal(clew, "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("hello there\n")
+        terminal.see("You said: hello there")
+        terminal.see("> ")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+    assert stat.S_IMODE((clew.home / "chat_history").stat().st_mode) == 0o600
+    with Terminal(clew, "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("\x1b[A\n")
+        terminal.see("You said: hello there")
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line_and_the_second_leaves(clew: Clew) -> None:
+    with Terminal(clew, "chat") as terminal:
+        terminal.see("> ")
+        terminal.press("not this")
+        terminal.press(CTRL_C)
+        terminal.see("once more")
+        terminal.see("> ")
+        terminal.type("but this\n")
+        terminal.see("You said: but this")
+        terminal.see("> ")
+        terminal.press(CTRL_C)
+        terminal.see("once more")
+        terminal.see("> ")
+        terminal.press(CTRL_C)
+        assert terminal.ended() == 0
+    assert ("user", "not this") not in clew.said()
+
+
+def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(clew: Clew, provider: FakeProvider) -> None:
+    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("go on\n")
+        terminal.see("again")
+        terminal.type(CTRL_C)
+        terminal.see("(stopped)")
+        terminal.see("> ")
+        terminal.type("and now?\n")
+        terminal.see("turn 2: I have seen: go on | and now?")
+        terminal.see("> ")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+
+
+def test_a_second_ctrl_c_leaves_though_the_answer_does_not_stop(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = sequence([], default=Hang())
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("hello\n")
+        while not provider.requests:
+            pass
+        terminal.type(CTRL_C)
+        terminal.see("(stopping")
+        terminal.type(CTRL_C)
+        assert terminal.ended() in (0, 130)
+
+
+def test_what_is_typed_during_an_answer_is_answered_in_order(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    slow = Text("the first answer", chunks=8, delay=0.1)
+    provider.script = per_user_text({"first": slow}, default=counter)
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("first\n")
+        terminal.see("the")
+        terminal.type("second\nthird\n")
+        terminal.see("> second")
+        terminal.see("turn 2: I have seen: first | second")
+        terminal.see("> third")
+        terminal.see("turn 3: I have seen: first | second | third")
+        terminal.see("> ")
+    assert [text for who, text in clew.said() if who == "user"] == ["first", "second", "third"]
+
+
+def test_what_was_begun_during_an_answer_stands_at_the_next_prompt(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"first": Text("the answer", chunks=8, delay=0.1)}, counter)
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("first\n")
+        terminal.see("the")
+        terminal.type("beg")
+        terminal.see("> ")
+        terminal.type("un\n")
+        terminal.see("turn 2: I have seen: first | begun")
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["at the prompt", "during an answer"])
+def test_a_paste_of_several_lines_is_one_message(
+    clew: Clew, provider: FakeProvider, during: bool
+) -> None:
+    provider.script = per_user_text({"first": Text("the answer", chunks=8, delay=0.1)}, counter)
+    paste = "\x1b[200~one\rtwo\r\rthree\x1b[201~\r"
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("first\n")
+        terminal.see("the" if during else "> ")
+        terminal.type(paste)
+        terminal.see("turn 2: I have seen: first | one")
+        terminal.see("> ")
+    assert ("user", "one\ntwo\n\nthree") in clew.said()
+
+
+def test_nothing_typed_is_lost_when_the_terminal_dies(
+    durable: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"first": [Endless()]}, default=counter)
+    with Terminal(durable.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("first\n")
+        terminal.see("again")
+        terminal.type("second\n")
+        while "second" not in waiting(durable):
+            pass
+        terminal.kill()
+    with Terminal(durable.asking(provider), "chat") as terminal:
+        terminal.see("still to be answered: “first”")
+        terminal.see("turn 1: I have seen: first")
+        terminal.see("still to be answered: “second”")
+        terminal.see("turn 2: I have seen: first | second")
+        terminal.see("> ")
+        terminal.type("third\n")
+        terminal.see("turn 3: I have seen: first | second | third")
+    assert [text for who, text in durable.said() if who == "user"] == ["first", "second", "third"]
+
+
+def waiting(clew: Clew) -> list[str]:
+    """The inputs that are stored and not begun."""
+
+    async def read() -> list[str]:
+        url = clew.env.get("CLEW_STORE__URL", "sqlite:///clew.db")
+        async with await open_store(url, home=clew.home) as store:
+            conversation = await store.read(conversations.resolve, "main")
+            return [item.text for item in await store.read(inbox.line, conversation)]
+
+    return asyncio.run(read())
+
+
+def test_colours_are_left_out_where_they_are_not_wanted(clew: Clew) -> None:
+    with Terminal(clew.with_env({"NO_COLOR": "1"}), "chat", "hello there") as terminal:
+        terminal.see("You said: hello there")
+        assert terminal.ended() == 0
+        assert "\x1b" not in terminal.screen
+
+
+def test_a_terminal_is_not_moved_by_what_a_model_writes(clew: Clew, provider: FakeProvider) -> None:
+    provider.script = sequence([Text("a\x1b]0;title\x07b\x1b[2Jc")])
+    with Terminal(clew.asking(provider), "chat", "hello") as terminal:
+        terminal.see("a]0;titleb[2Jc")
+
+
+def test_json_wants_a_text_on_a_terminal(clew: Clew) -> None:
+    with Terminal(clew, "chat", "--json") as terminal:
+        terminal.see("--json needs a TEXT")
+        assert terminal.ended() == 2

@@ -1,0 +1,102 @@
+"""``clew serve``: started, asked, told to stop, killed, started again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+
+from clew.testing import Fail, FakeProvider, Hang, counter, per_user_text
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+    from tests.acceptance.program import Clew
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def ask(url: str, text: str, **headers: str) -> Any:
+    body = {"model": "clew", "messages": [{"role": "user", "content": text}]}
+    named = {"X-Clew-Conversation": "main", **headers}
+    answer = httpx2.post(f"{url}/v1/chat/completions", json=body, headers=named, timeout=60)
+    answer.raise_for_status()
+    return answer.json()["choices"][0]["message"]["content"]
+
+
+def told_to_stop(process: Popen[str], number: signal.Signals = signal.SIGTERM) -> tuple[str, str]:
+    """What it prints after being told to stop; it ends with 0."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out, err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_one_line_says_that_it_is_ready_and_a_signal_ends_it(
+    clew: Clew, number: signal.Signals
+) -> None:
+    with clew.serving() as (url, process):
+        assert url.startswith("http://127.0.0.1:")
+        assert ask(url, "hello there") == "You said: hello there"
+        out, err = told_to_stop(process, number)
+    assert out == ""
+    assert [json.loads(line)["event"] for line in err.splitlines()][-1] == "stopped"
+
+
+def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:
+    with durable.serving() as (url, _):
+        assert ask(url, "I am Ariadne") == "You said: I am Ariadne"
+        assert durable.ok("chat", "what did I say?") == "You told me: I am Ariadne\n"
+        assert "Ariadne" in ask(url, "what did I say?")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_a_turn_that_was_under_way_goes_on_at_the_next_start(
+    durable: Clew, ending: signal.Signals
+) -> None:
+    with FakeProvider(per_user_text({"first": [Hang()]}, default=counter)) as provider:
+        asking = durable.asking(provider)
+        with asking.serving() as (_, process), asking.started("chat", "first") as chat:
+            while not provider.requests:
+                pass
+            chat.kill()
+            process.send_signal(ending)
+            process.communicate(timeout=60)
+        with asking.serving() as (url, _):
+            assert ask(url, "second") == "turn 2: I have seen: first | second"
+    assert [text for who, text in durable.said() if who == "user"] == ["first", "second"]
+
+
+def test_a_port_in_use_is_told_with_the_way_out(clew: Clew) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ran = clew.run("--set", f"api.port={port}", "serve")
+    assert (ran.code, ran.out) == (2, "")
+    assert port in ran.err
+    assert "api.port" in ran.err
+
+
+def test_it_refuses_to_be_open_to_the_network_without_a_token(clew: Clew) -> None:
+    ran = clew.run("--set", "api.host=0.0.0.0", "--set", "api.port=0", "serve")
+    assert (ran.code, ran.out) == (2, "")
+    assert "api.token" in ran.err
+
+
+def test_logs_are_json_lines_and_hold_no_secret(clew: Clew) -> None:
+    def leak(request: object) -> Any:
+        return Fail("authentication", body={"error": {"message": "bad key sk-very-secret-1"}})
+
+    with FakeProvider(leak) as provider:
+        secret = clew.asking(provider).with_env({"CLEW_MODEL__API_KEY": "sk-very-secret-1"})
+        with secret.serving() as (url, process):
+            with pytest.raises(httpx2.HTTPStatusError):
+                ask(url, "hello")
+            _, err = told_to_stop(process)
+    records = [json.loads(line) for line in err.splitlines()]
+    assert "model_request_failed" in [record["event"] for record in records]
+    assert "sk-very-secret-1" not in err

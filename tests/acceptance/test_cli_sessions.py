@@ -1,0 +1,107 @@
+"""``clew sessions``: what was said is found, shown, named and deleted."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.program import Terminal
+
+if TYPE_CHECKING:
+    from tests.acceptance.program import Clew
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_without_conversations_the_list_says_how_to_begin_one(clew: Clew) -> None:
+    ran = clew.run("sessions", "list")
+    assert (ran.code, ran.out) == (0, "")
+    assert "clew chat" in ran.err
+    assert clew.data("sessions", "list") == {"items": [], "next": None}
+
+
+def test_lists_go_on_where_their_cursor_says_newest_first(durable: Clew) -> None:
+    for name in ("one", "two", "three"):
+        durable.ok("chat", "-c", name, "hello there")
+    page = durable.data("sessions", "list", "--limit", "2")
+    rest = durable.data("sessions", "list", "--limit", "2", "--cursor", page["next"])
+    routes = [item["routes"] for item in page["items"] + rest["items"]]
+    assert routes == [[f"agent:main:local:{name}"] for name in ("three", "two", "one")]
+    assert rest["next"] is None
+    table = durable.ok("sessions", "list", "--limit", "1").splitlines()
+    assert [line.split()[0] for line in table] == ["NAME", "three"]
+
+
+def test_a_conversation_is_shown_with_its_sessions_and_entries(durable: Clew) -> None:
+    durable.ok("chat", "hello there")
+    durable.ok("chat", "and again")
+    shown = durable.data("sessions", "show", "main", "--cursor", "1", "--limit", "2")
+    assert [entry["seq"] for entry in shown["items"]] == [2, 3]
+    assert shown["next"] == "3"
+    (session,) = shown["conversation"]["sessions"]
+    assert (session["opened_by"], session["messages"]) == ("start", 4)
+    assert shown["usage"]["output_tokens"] > 0
+    printed = durable.ok("sessions", "show", session["id"], "--limit", "2")
+    assert "You said: and again" in printed
+    assert "hello there" not in printed
+    assert session["id"] in printed
+
+
+def test_what_was_said_is_found_with_its_place(durable: Clew) -> None:
+    durable.ok("chat", "-c", "garden", "the roses are red")
+    durable.ok("chat", "-c", "sea", "the waves are blue")
+    (answer, question) = durable.data("sessions", "search", "roses")["items"]
+    assert (question["seq"], question["role"]) == (1, "user")
+    assert (answer["seq"], answer["role"]) == (2, "assistant")
+    assert "garden" in durable.ok("sessions", "search", "roses", "red")
+    assert durable.data("sessions", "search", "roses blue")["items"] == []
+    assert durable.run("sessions", "search", " ").code == 2
+
+
+def test_a_title_is_given_once_and_can_be_taken_away(durable: Clew) -> None:
+    durable.ok("chat", "-c", "one", "hello there")
+    durable.ok("chat", "-c", "two", "hello there")
+    assert durable.data("sessions", "rename", "one", "Plans")["title"] == "Plans"
+    taken = durable.run("sessions", "rename", "two", "Plans")
+    assert (taken.code, taken.out) == (2, "")
+    assert "Plans" in taken.err
+    assert "Plans" in durable.ok("sessions", "list", "--title", "plan")
+    assert durable.data("sessions", "rename", "one", "")["title"] is None
+
+
+def test_a_new_conversation_takes_the_name_and_the_old_one_stays(durable: Clew) -> None:
+    old = durable.data("chat", "hello there")["conversation"]
+    new = durable.ok("sessions", "new", "main", "--title", "Afresh").strip()
+    assert durable.data("chat", "what did I say?")["text"] == "You have not told me anything yet."
+    (session,) = durable.data("sessions", "show", old)["conversation"]["sessions"]
+    assert session["end_reason"] == "reset"
+    assert durable.data("sessions", "show", "main")["conversation"]["id"] == new
+    assert durable.ok("chat", "-c", old, "what did I say?") == "You told me: hello there\n"
+
+
+def test_deleting_needs_a_yes(durable: Clew) -> None:
+    durable.ok("chat", "hello there")
+    refused = durable.run("sessions", "delete", "main")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--yes" in refused.err
+    assert durable.ok("sessions", "delete", "main", "--yes").startswith("deleted cnv_")
+    gone = durable.run("sessions", "show", "main")
+    assert gone.code == 2
+    assert "clew sessions list" in gone.err
+    assert durable.data("sessions", "search", "hello")["items"] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals")
+def test_a_person_is_asked_before_a_conversation_is_deleted(clew: Clew) -> None:
+    clew.ok("chat", "hello there")
+    with Terminal(clew, "sessions", "delete", "main") as terminal:
+        terminal.see("Delete 'main' with its 2 entries")
+        terminal.type("n\n")
+        assert terminal.ended() == 130
+    with Terminal(clew, "sessions", "delete", "main") as terminal:
+        terminal.see("Delete 'main' with its 2 entries")
+        terminal.type("y\n")
+        terminal.see("deleted cnv_")
+        assert terminal.ended() == 0

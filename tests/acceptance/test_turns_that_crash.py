@@ -1,0 +1,107 @@
+"""A turn that takes its process with it ends as failed; one whose process is drained never does."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.store.opening import open_store
+from clew.store.transactions import stops, turns
+from tests.killing import processes
+from tests.killing.campaign import KILLED, Campaign
+from tests.killing.child import Job
+from tests.killing.killer import Place, job_name
+from tests.killing.plans import Say
+from tests.killing.records import Effect, Ended, Resumed
+from tests.killing.tools import gate_in
+from tests.killing.verdict import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from clew.core.ids import TurnId
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def job(store_url: str, tmp_path: Path) -> Iterator[Job]:
+    with processes.provider(tmp_path) as provider:
+        yield Job(folder=tmp_path, store_url=store_url, provider=provider)
+
+
+def test_a_turn_that_kills_its_process_each_time_ends_as_failed_when_resumed_a_third_time(
+    job: Job,
+) -> None:
+    first = replace(
+        job, says=[Say(key="c1m1", plan="look crash send"), Say(key="c1m2", plan="look")]
+    )
+    codes = [processes.ended(processes.start(each)) for each in (first, job, job)]
+    assert codes == [KILLED] * 3
+    Campaign(job=job).finish()
+    told = {record.key: record for record in job.fronts.of(Ended)}
+    assert told["c1m1"].turn_outcome == "failed"
+    assert "interrupted by a restart three times" in told["c1m1"].text
+    assert told["c1m2"].turn_outcome == "answered"
+    assert asyncio.run(verdict(job, failed=["c1m1"])) == []
+
+
+def test_what_may_have_had_its_effect_is_not_called_off_when_the_turn_fails(job: Job) -> None:
+    place = Place(name="tool send after")
+    first = replace(job, says=[Say(key="c1m1", plan="send")], place=place)
+    taken_up = Place(name=f"{job_name(turns.begin)} after")
+    again = replace(job, place=taken_up, early=True)
+    codes = [processes.ended(processes.start(each)) for each in (first, again, again)]
+    assert codes == [KILLED] * 3
+    Campaign(job=job).finish()
+    assert asyncio.run(verdict(job, failed=["c1m1"])) == []
+
+
+def test_five_drains_in_a_row_do_not_end_a_turn(job: Job) -> None:
+    process = processes.start(replace(job, says=[Say(key="c1m1", plan="look linger; put")]))
+    _until(lambda: bool(job.effects.of(Effect)))
+    for drains in range(1, 6):
+        processes.send(process, signal.SIGTERM)
+        assert processes.ended(process) == 0
+        process = processes.start(job)
+        _until(lambda drains=drains: len(job.fronts.of(Resumed)) == drains)
+    gate_in(job.folder).touch()
+    assert processes.ended(process) == 0
+    (end,) = job.fronts.of(Ended)
+    assert end.turn_outcome == "answered"
+    Campaign(job=job).finish()
+    assert asyncio.run(verdict(job)) == []
+
+
+@pytest.mark.parametrize("moment", ["before", "inside", "after"])
+def test_drains_while_a_turn_is_being_taken_up_do_not_count_as_crashes(
+    job: Job, moment: str
+) -> None:
+    place = Place(name=f"{job_name(turns.begin)} {moment}", signal=signal.SIGTERM)
+    first = replace(job, says=[Say(key="c1m1", plan="look; put")], place=place)
+    assert processes.ended(processes.start(first)) == 0
+    for _ in range(4):
+        assert processes.ended(processes.start(replace(job, place=place, early=True))) == 0
+    Campaign(job=job).finish()
+    assert {record.turn_outcome for record in job.fronts.of(Ended)} == {"answered"}
+    assert asyncio.run(_resumes(job)) == 0
+    assert asyncio.run(verdict(job)) == []
+
+
+async def _resumes(job: Job) -> int:
+    turn: TurnId = job.fronts.of(Ended)[0].turn  # pyright: ignore[reportAssignmentType]
+    async with await open_store(job.store_url, home=job.folder) as store:
+        return (await store.read(stops.get_turn, turn)).resumes
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + processes.LONGEST
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
