@@ -16,6 +16,7 @@ from clew.core.ids import session_id
 from clew.engine.hub import CHANGED
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
+from clew.engine.uncancelled import uncancelled
 from clew.errors import LeaseHeld, NotFound, StoreError
 from clew.store.transactions import turns, work
 
@@ -136,14 +137,17 @@ class Actors:
         if wait > 0:
             self.kick_in(conversation, wait)
             return None
-        return await self._means.store.write(
-            turns.begin,
-            conversation,
-            owner=self._owner,
-            turn=self._means.ids.turn(),
-            compose=compose,
-            session_ids=session_id,
-            duration=self._means.lease,
+        # Waited for also in a drain: the lease that it takes is given back after that.
+        return await uncancelled(
+            self._means.store.write(
+                turns.begin,
+                conversation,
+                owner=self._owner,
+                turn=self._means.ids.turn(),
+                compose=compose,
+                session_ids=session_id,
+                duration=self._means.lease,
+            )
         )
 
     async def _do(self, begun: Begun, actor: _Actor) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from clew.agent import current, results
 from clew.agent.ports import NeedsApproval, ToolResult
 from clew.core.approval import ApprovalState
-from clew.core.effect import Resume, on_resume
+from clew.core.effect import Effect, Resume, on_resume
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
 from clew.store.transactions import approvals, journal
@@ -228,7 +228,13 @@ def _stored(call: JournaledCall) -> ToolResult | None:
     return ToolResult(status=call.status, format=call.format, result=call.result)
 
 
-async def batch_results(store: Store, turn: Turn, step: int) -> dict[str, ToolResult]:
-    """What is stored of one step's calls, by call id."""
-    known = await store.read(journal.batch, turn.id, step)
-    return {call.key.call_id: result for call in known if (result := _stored(call)) is not None}
+async def batch_results(
+    store: Store, turn: Turn, step: int, *, begun: ToolResult
+) -> dict[str, ToolResult]:
+    """What is known of one step's calls, by id; ``begun`` of those that may have had an effect."""
+    calls = await store.read(journal.batch, turn.id, step)
+    return {
+        call.key.call_id: _stored(call) or begun
+        for call in calls
+        if call.status is not None or call.effect is not Effect.PURE
+    }

@@ -282,14 +282,14 @@ class TurnWork:
             messages=self._log.messages,
         )
         drafts = [
-            *await self._open_calls_closed(CallStatus.CANCELLED, "the turn failed"),
+            *await self._open_calls_closed("the turn failed", begun=CallStatus.UNKNOWN),
             self._log.aside(EntryKind.EVENT, NOTICE, text),
         ]
         await self._finish(Outcome.FAILED, drafts, error=text, code=code)
 
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
-        drafts = await self._open_calls_closed(CallStatus.CANCELLED, _WHY[stop])
+        drafts = await self._open_calls_closed(_WHY[stop], begun=CallStatus.CANCELLED)
         if not drafts and self._log.shown.strip():
             partial = messages.interrupted(self._log.shown)
             drafts = [messages.to_draft(self._means.ids.entry(), partial)]
@@ -312,14 +312,24 @@ class TurnWork:
         )
         self._tell_closed(done)
 
-    async def _open_calls_closed(self, status: CallStatus, why: str) -> list[Draft]:
-        """Each call of an open batch gets a result, so that the context can be sent again."""
+    async def _open_calls_closed(self, why: str, *, begun: CallStatus) -> list[Draft]:
+        """
+        Each call of an open batch gets a result, so that the context can be sent again.
+
+        One that had begun may have had its effect: the model is told, with the status ``begun``.
+        """
         context = await self._log.context()
         last: ModelMessage | None = context.messages[-1] if context.messages else None
         if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
             return []
-        known = await batch_results(self._means.store, self._turn, self._log.steps)
-        closed = results.closed_batch(last, known, otherwise=results.said(status, why))
+        known = await batch_results(
+            self._means.store,
+            self._turn,
+            self._log.steps,
+            begun=results.said(begun, f"{why}; it had begun and may have had its effect"),
+        )
+        otherwise = results.said(CallStatus.CANCELLED, why)
+        closed = results.closed_batch(last, known, otherwise=otherwise)
         return [messages.to_draft(self._means.ids.entry(), closed)]
 
     async def _finish(

@@ -45,7 +45,15 @@ def enrol(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str
 
 
 def sign_off(t: Tx, owner: OwnerId) -> None:
-    """Record that a process ended in order."""
+    """Record that a process ended in order; what it still holds is free for the next owner."""
+    held = t.all(
+        """
+        UPDATE lease SET owner = NULL, expires_at = NULL WHERE owner = $1 RETURNING conversation_id
+        """,
+        owner,
+    )
+    for row in held:
+        t.wake(row[0])
     t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
 
 
