@@ -78,6 +78,8 @@ class Job:
     own_only: bool = False
     #: Lives on until SIGTERM, although there is nothing to do.
     stays: bool = False
+    #: Hands a message over when the one before has ended.
+    one_by_one: bool = False
 
     @property
     def fronts(self) -> Log:
@@ -180,7 +182,10 @@ class Front:
             self._job.fronts.add(Handed(key=say.key, text=say.text, rule=self._job.rule.value))
         if not self._job.early:
             self._killer.arm()
-        await self._deliver_all([(say, self._job.rule, None) for say in self._job.says])
+        messages = [(say, self._job.rule, None) for say in self._job.says]
+        batches = [[message] for message in messages] if self._job.one_by_one else [messages]
+        for batch in batches:
+            await self._deliver_all(batch)
         if self._job.stays:
             await asyncio.Event().wait()
         approving.cancel()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.testing.provider.parsing import parse_messages
-from tests.killing.plans import answered_by, conversation_of, keys_in, result_of
+from tests.killing.plans import answered_by, conversation_of, key_of, keys_in, result_of
 from tests.killing.records import Acknowledged, Allowed, Effect, Ended, Handed, Ready, Resumed
 from tests.killing.tools import APPROVED_FIRST, EFFECTS
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: What the model is told about a call that may have had its effect.
 UNKNOWN = "interrupted, outcome unknown: "
+#: About one that had none, in a turn that failed.
+CANCELLED = "cancelled: "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +103,7 @@ def judge(history: History, *, failed: Iterable[str] = (), ordered: bool = True)
         *_texts(history, ordered=ordered),
         *_growth(history),
         *_answers(history, frozenset(failed)),
-        *_results(history),
+        *_results(history, frozenset(failed)),
         *_effects(history),
         *_permissions(history),
     ]
@@ -183,29 +185,33 @@ def _final_answers(last: Seen) -> list[str]:
     return [*before, last.text] if last.outcome == "answered" else before
 
 
-def _results(history: History) -> Iterator[str]:
+def _results(history: History, failed: frozenset[str]) -> Iterator[str]:
     """Each call has one result, and what it says is true of what the tool did."""
     done = Counter(effect.what for effect in history.effects)
     for conversation, requests in history.of_conversation().items():
         calls = _calls(requests[-1].messages)
-        results = Counter(r.call_id for m in requests[-1].messages for r in m.results)
+        results = [result for m in requests[-1].messages for result in m.results]
+        times = Counter(result.call_id for result in results)
         for what in calls:
-            if results[what] != 1:
-                yield f"call {what} of {conversation} has {results[what]} results"
-        for call_id in results.keys() - calls.keys():
+            if times[what] != 1:
+                yield f"call {what} of {conversation} has {times[what]} results"
+        for call_id in times.keys() - calls.keys():
             yield f"there is a result of {call_id} in {conversation}, which nobody called"
-        for message in requests[-1].messages:
-            for result in message.results:
-                tool = calls.get(result.call_id, "")
-                yield from _told(result.call_id, tool, result.text, done[result.call_id])
+        for result in results:
+            what, tool = result.call_id, calls.get(result.call_id, "")
+            if not _true(what, tool, result.text, done[what], failed=key_of(what) in failed):
+                yield f"{tool} {what} was done {done[what]} times, its result is {result.text!r}"
 
 
-def _told(what: str, tool: str, text: str, times: int) -> Iterator[str]:
+def _true(what: str, tool: str, text: str, times: int, *, failed: bool) -> bool:
+    """Whether a result says what its tool did, ``times`` times."""
+    kind = EFFECTS.get(tool)
     if text == result_of(tool, what):
-        if not times:
-            yield f"{what} is said to be done, but {tool} did nothing"
-    elif EFFECTS.get(tool) not in ("once", "ask") or not text.startswith(UNKNOWN):
-        yield f"{tool} {what} has the result {text!r}"
+        return times > 0
+    if text.startswith(UNKNOWN):
+        return kind in ("once", "ask") or failed
+    # Where the turn failed, what has an effect and had it must not be called off.
+    return failed and text.startswith(CANCELLED) and (kind == "pure" or not times)
 
 
 def _effects(history: History) -> Iterator[str]:
@@ -246,10 +252,15 @@ def _permissions(history: History) -> Iterator[str]:
 
 
 def overlaps(history: History) -> list[str]:
-    """Requests of one conversation that were under way at the same time."""
+    """
+    Requests of one conversation that were under way at the same time.
+
+    One that was broken off counts for nothing: when that was, the provider learns later.
+    """
     found: list[str] = []
     for conversation, requests in history.of_conversation().items():
-        for a, b in itertools.pairwise(sorted(requests, key=lambda seen: seen.started)):
+        whole = [seen for seen in requests if seen.outcome == "answered"]
+        for a, b in itertools.pairwise(sorted(whole, key=lambda seen: seen.started)):
             if b.started < a.ended:
                 found.append(f"requests {a.number} and {b.number} of {conversation} overlap")
     return found

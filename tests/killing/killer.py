@@ -1,4 +1,4 @@
-"""Ending one's own process without warning, at the n-th time that it comes to a named place."""
+"""Signals to one's own process, at the n-th time that it comes to a named place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REQUEST = "request under way"
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
     """
-    Where a process is killed.
+    Where a process is killed, or sent another signal.
 
     ``JOB before``: a write of the store was asked for; ``JOB inside``: it has run, its commit has
     not; ``JOB after``: it is committed and nobody was told. ``tool NAME before|after``: around the
@@ -39,10 +39,11 @@ class Place:
 
     name: str
     nth: int = 1
+    signal: signal.Signals = signal.SIGKILL
 
 
 class Killer:
-    """Kills this process at a place, once it is armed."""
+    """Sends the signal to this process at a place, once it is armed."""
 
     def __init__(self, place: Place | None, log: Log, control: Path) -> None:
         self._place, self._log, self._control = place, log, control
@@ -66,7 +67,9 @@ class Killer:
             self._seen += 1
             if self._seen == self._place.nth:
                 self._log.add(Killed(place=name))
-                die()
+                if self._place.signal is signal.SIGKILL:
+                    die()
+                os.kill(os.getpid(), self._place.signal)
 
 
 def die() -> NoReturn:

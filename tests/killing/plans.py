@@ -64,6 +64,11 @@ def conversation_of(key: str) -> str:
     return key.partition("m")[0]
 
 
+def key_of(what: str) -> str:
+    """The message of a call."""
+    return what.partition("s")[0]
+
+
 def call_name(key: str, step: int, place: int) -> str:
     return f"{key}s{step}p{place}"
 

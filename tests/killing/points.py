@@ -59,6 +59,7 @@ def _points() -> Iterator[Point]:
     yield _at("accept, before commit", f"{_ACCEPT} before", MIXED, nth=2)
     burst = ("look", "send", "put")
     yield _at("collect window", "front: all delivered", burst, rule=DoubleText.COLLECT)
+    yield _at("collect window", f"{_ACCEPT} after", burst, nth=2, rule=DoubleText.COLLECT)
     for moment in _ROUND:
         yield _at("begin", f"{_BEGIN} {moment}", ("look",))
     yield from _in_the_model_call()

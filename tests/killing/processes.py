@@ -14,6 +14,7 @@ from tests.killing import child
 from tests.killing.plans import CONTROL
 
 if TYPE_CHECKING:
+    import signal
     from collections.abc import Generator
     from multiprocessing.process import BaseProcess
 
@@ -37,6 +38,12 @@ def start(job: Job) -> BaseProcess:
     process = _server.Process(target=child.main, args=(job,), daemon=True)
     process.start()
     return process
+
+
+def send(process: BaseProcess, number: signal.Signals) -> None:
+    """Send a signal to a process that runs."""
+    assert process.pid is not None
+    os.kill(process.pid, number)
 
 
 def ended(process: BaseProcess, *, within: float = LONGEST) -> int:

@@ -78,7 +78,7 @@ class Allowed(Record):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Killed(Record):
-    """The process is about to kill itself."""
+    """The process is about to send itself a signal."""
 
     place: str
 

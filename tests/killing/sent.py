@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from clew.agent import messages as stored_form
 from clew.agent.messages import ModelRequest, ModelResponse
@@ -19,8 +19,7 @@ from clew.store.transactions import sessions
 from clew.testing.provider import FakeProvider, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from types import TracebackType
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.agent.loop import Loop
     from clew.agent.messages import ModelMessage
@@ -56,26 +55,17 @@ def stored_contexts(t: Tx, conversation: ConversationId) -> list[Stored]:
     ]
 
 
+def rebuilding_provider() -> FakeProvider:
+    """What the requests that are made again are sent to."""
+    return FakeProvider(lambda _: Text("rebuilt"))
+
+
 class Rebuilder:
-    """Makes requests from contexts; use it as a context manager."""
+    """Makes requests from contexts."""
 
-    def __init__(self, loop: Loop, make_model: Callable[[str], Model]) -> None:
-        """``make_model`` builds the model that was used, for another base URL."""
-        self._loop, self._make_model = loop, make_model
-        self._provider = FakeProvider(lambda _: Text("rebuilt"))
-
-    def __enter__(self) -> Self:
-        self._provider.__enter__()
-        self._model = self._make_model(self._provider.openai_url)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._provider.__exit__(kind, error, trace)
+    def __init__(self, loop: Loop, model: Model, provider: FakeProvider) -> None:
+        """``model`` is the one that was used, but served by ``provider``."""
+        self._loop, self._model, self._provider = loop, model, provider
 
     async def difference(self, captured: Captured, stored: Sequence[Stored]) -> str | None:
         """``None`` if the request follows from one of the contexts; else what does not."""

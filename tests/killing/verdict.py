@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx2
+from pydantic_ai.models.openai import OpenAIChatModel
 
+from clew import runtime
 from clew.agent.loop import Loop
-from clew.agent.models import ModelSpec, build_model
 from clew.core.ids import ConversationId
 from clew.store.opening import open_store
 from clew.testing.provider import read_log
 from tests.contract import invariants
-from tests.killing.child import make_agent
+from tests.killing.child import make_agent, make_settings
 from tests.killing.history import History, judge, seen
 from tests.killing.killer import Killer
 from tests.killing.plans import conversation_of, keys_in
 from tests.killing.processes import requests_in
 from tests.killing.records import Acknowledged, Effect
-from tests.killing.sent import Rebuilder, Stored, differences, stored_contexts
+from tests.killing.sent import Rebuilder, Stored, differences, rebuilding_provider, stored_contexts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
-    from clew.agent.models import Model
     from clew.store.contract import Store
     from clew.testing.provider import Captured
     from tests.killing.child import Job
@@ -54,14 +56,15 @@ def history_of(job: Job, requests: Iterable[Captured]) -> History:
     return History(fronts=job.fronts.read(), effects=job.effects.of(Effect), requests=mine)
 
 
-async def verdict(job: Job, *, failed: Iterable[str] = ()) -> list[str]:
+async def verdict(job: Job, *, failed: Iterable[str] = (), ordered: bool = True) -> list[str]:
     """Everything that is wrong after a campaign."""
     requests = captured(job)
     history = history_of(job, requests)
+    found = judge(history, failed=failed, ordered=ordered)
     async with await open_store(job.store_url, home=job.folder) as store:
         broken = await store.read(invariants.check)
         unequal = await _unequal(job, store, requests)
-    return [*judge(history, failed=failed), *broken, *unequal]
+    return [*found, *broken, *unequal]
 
 
 async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list[str]:
@@ -74,13 +77,19 @@ async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list
         if keys_in(brief.messages) and brief.conversation in ids:
             by_conversation[brief.conversation].append(request)
     found: list[str] = []
-    loop = Loop(make_agent(job, Killer(None, job.fronts, job.folder)), max_steps=20)
-    with Rebuilder(loop, _model) as rebuilder:
+    async with _rebuilder(job) as rebuilder:
         for name, asked in by_conversation.items():
             stored: list[Stored] = await store.read(stored_contexts, ids[name])
             found += await differences(rebuilder, ((request, stored) for request in asked))
     return found
 
 
-def _model(base_url: str) -> Model:
-    return build_model(ModelSpec(name="openai-chat:fake-model", base_url=base_url))
+@asynccontextmanager
+async def _rebuilder(job: Job) -> AsyncGenerator[Rebuilder]:
+    loop = Loop(make_agent(job, Killer(None, job.fronts, job.folder)), max_steps=20)
+    with rebuilding_provider() as provider:
+        served = replace(job, provider=provider.openai_url)
+        (model,) = runtime.make_models(make_settings(served))
+        assert isinstance(model, OpenAIChatModel)
+        async with model.client:
+            yield Rebuilder(loop, model, provider)
