@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import structlog
@@ -21,13 +22,14 @@ from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.runtime import make_means, make_models
 from clew.store.opening import open_store
+from clew.testing import sequence
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
     from pathlib import Path
 
     from clew.store.contract import Store
-    from clew.testing import FakeProvider
+    from clew.testing import FakeProvider, Reply, Script
 
 TOKEN = "s3cret"
 
@@ -76,6 +78,16 @@ class Server:
         return await self.engine.unfinished_turn(conversation) is not None
 
 
+def always(reply: Reply) -> Script:
+    return sequence([], default=reply)
+
+
+def events_of(stream: str) -> list[Any]:
+    """The data of each event that is JSON."""
+    lines = (line.removeprefix("data: ") for line in stream.splitlines() if line[:5] == "data:")
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something holds."""
     async with asyncio.timeout(10):
@@ -105,7 +117,7 @@ def settings_for(
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncGenerator[Server]:
+async def running(settings: Settings, *, grace: float = 3.0) -> AsyncGenerator[Server]:
     """Serve; failures of the model are met without waiting."""
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(
@@ -120,20 +132,20 @@ async def running(settings: Settings) -> AsyncGenerator[Server]:
             models=Models(models, Patience(first_wait=0.001), time.monotonic),
         )
         engine = await stack.enter_async_context(Engine(means, role="serve", version="test"))
-        url = await stack.enter_async_context(serving(engine, settings))
         token = settings.api.token
         headers = {} if token is None else {"Authorization": f"Bearer {token.reveal()}"}
-        http = await stack.enter_async_context(
-            httpx2.AsyncClient(base_url=url, headers=headers, timeout=20)
-        )
+        # Closed after the server, whose last answers it hears.
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
+        url = await stack.enter_async_context(serving(engine, settings, grace=grace))
+        http.base_url = url
         yield Server(url=url, http=http, engine=engine, store=store, settings=settings)
 
 
 @asynccontextmanager
-async def serving(engine: Engine, settings: Settings) -> AsyncGenerator[str]:
+async def serving(engine: Engine, settings: Settings, *, grace: float = 3.0) -> AsyncGenerator[str]:
     """The base URL of a server that stops at the end of the block."""
     ready = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve(engine, settings, on_ready=ready.set_result))
+    task = asyncio.create_task(serve(engine, settings, on_ready=ready.set_result, grace=grace))
     await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()

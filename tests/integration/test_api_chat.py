@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import openai
 import pytest
@@ -21,7 +21,7 @@ from clew.testing import (
     per_user_text,
     sequence,
 )
-from tests.integration.api_server import running, settings_for
+from tests.integration.api_server import always, events_of, running, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from openai.types.chat import ChatCompletionUserMessageParam
 
-    from clew.testing import Captured, Reply, Script
+    from clew.testing import Captured
     from tests.integration.api_server import Server
 
 NAMED = {"X-Clew-Conversation": "talk"}
@@ -45,10 +45,6 @@ def provider() -> Iterator[FakeProvider]:
 async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
     async with running(settings_for(tmp_path, provider=provider)) as found:
         yield found
-
-
-def always(reply: Reply) -> Script:
-    return sequence([], default=reply)
 
 
 async def ask(client: openai.AsyncOpenAI, text: str, *, stream: bool) -> str:
@@ -284,9 +280,3 @@ async def test_a_turn_that_somebody_stopped_has_no_answer(
         with pytest.raises(openai.APIError) as failed:
             await asked
     assert failed.value.code == "cancelled"
-
-
-def events_of(stream: str) -> list[Any]:
-    """The data of each event that is JSON."""
-    lines = (line.removeprefix("data: ") for line in stream.splitlines() if line[:5] == "data:")
-    return [json.loads(line) for line in lines if line != "[DONE]"]

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from starlette.responses import JSONResponse, Response
-
-from clew.api import endings
+from clew.api.answers import Answer
+from clew.api.asking import Asking
 from clew.api.body import checked, parse, read_body
 from clew.api.chat_order import order_of
 from clew.api.chat_stream import ChatStream
-from clew.api.completion import Completion, Place
-from clew.api.problems import Problem
+from clew.api.keys import caller_of, key_of
 from clew.api.schemas import ChatRequest
-from clew.api.sse import Ear, Heard
+from clew.api.sse import Ear, EventStream, Heard, sent
 from clew.core.events import InputEnded
+from clew.engine.orders import History
+from clew.errors import ClewError
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Sequence
 
     from starlette.requests import Request
+    from starlette.responses import Response
 
-    from clew.api.chat_order import Order
+    from clew.api.chat_order import ChatOrder
     from clew.core.events import Event
-    from clew.core.inbox import Accepted
+    from clew.core.ids import ConversationId
+    from clew.core.route import Route
     from clew.engine.engine import Engine
-
-#: The client has closed the connection: nobody reads this status.
-_GONE = 499
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,35 +44,41 @@ class Chat:
     leaving: asyncio.Event
 
     async def complete(self, request: Request) -> Response:
-        body = checked(parse(await read_body(request)), ChatRequest)
-        order = order_of(body, request.headers, models=self.models, double_text=self.double_text)
-        accepted = await self.engine.submit(
-            order.text,
-            target=self.engine.target("main" if order.conversation is None else order.conversation),
-            double_text=order.double_text,
+        body = parse(await read_body(request))
+        order = order_of(
+            checked(body, ChatRequest),
+            request.headers,
+            models=self.models,
+            double_text=self.double_text,
         )
-        return await self._respond(request, order, accepted)
+        key = key_of(request, cast("dict[str, object]", body))
+        placed = await self.engine.orders.place(
+            order.text,
+            target=self._target(request, order),
+            double_text=order.double_text,
+            key=key,
+        )
+        asking = Asking(orders=self.engine.orders, order=order, accepted=placed.accepted, key=key)
+        if placed.answer is not None:
+            return _again(asking, placed.answer)
+        ear = Ear(self.engine.follow_input(placed.accepted), request.receive, self.leaving)
+        return ChatStream(asking, ear) if order.stream else await _plain(asking, ear)
 
-    async def _respond(self, request: Request, order: Order, accepted: Accepted) -> Response:
-        completion = Completion(inbox_id=accepted.inbox_id, model=order.model)
-        events = self.engine.follow_input(accepted)
-        if order.stream:
-            ear = Ear(events, request.receive, self.leaving)
-            return ChatStream(self.engine, ear, accepted, completion, order)
-        async with Ear(events, request.receive, self.leaving) as ear:
+    def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | History:
+        if order.conversation is None:
+            return History(caller=caller_of(request), said=order.history)
+        return self.engine.target(order.conversation)
+
+
+async def _plain(asking: Asking, ear: Ear[Event | InputEnded]) -> Response:
+    try:
+        async with ear:
             end = await _end(ear)
         if isinstance(end, InputEnded):
-            return await self._plain(completion, end)
-        if end is Heard.GONE:
-            return Response(status_code=_GONE)
-        return endings.stopping(again=False).response()
-
-    async def _plain(self, completion: Completion, end: InputEnded) -> Response:
-        answer, place = endings.answer_of(end), Place.of(end)
-        if isinstance(answer, Problem):
-            return answer.response(place.headers)
-        used = await self.engine.orders.used(end.turn)
-        return JSONResponse(completion.whole(answer, used, place), headers=place.headers)
+            return (await asking.answer(end)).plain
+    except ClewError as error:
+        raise asking.broken(error) from error
+    return await asking.gone() if end is Heard.GONE else asking.stopping.response()
 
 
 async def _end(ear: Ear[Event | InputEnded]) -> InputEnded | Heard:
@@ -81,3 +86,12 @@ async def _end(ear: Ear[Event | InputEnded]) -> InputEnded | Heard:
         heard = await ear.hear()
         if isinstance(heard, (InputEnded, Heard)):
             return heard
+
+
+def _again(asking: Asking, kept: str) -> Response:
+    """The answer that the first request with this key got."""
+    answer = Answer.kept(asking.completion, kept)
+    if not asking.order.stream or not isinstance(answer.said, str):
+        return answer.plain
+    chunks = answer.chunks(with_usage=asking.order.with_usage)
+    return EventStream(sent(chunks), headers=answer.place.headers)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.api.problems import Declined, Problem, invalid
 from clew.core.double_text import DoubleText, rule_for
+from clew.core.history import Said
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,18 +15,21 @@ if TYPE_CHECKING:
     from starlette.datastructures import Headers
 
     from clew.api.schemas import ChatMessage, ChatRequest
+    from clew.core.history import Speaker
 
 #: The name under which the agent itself is on offer.
 AGENT = "clew"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class ChatOrder:
     """A request for an answer, as far as it is understood."""
 
     #: NAME or id of the conversation; ``None`` for clients that resend all history.
     conversation: str | None
     text: str
+    #: What came before it; not looked at where the conversation is named.
+    history: tuple[Said, ...]
     model: str
     double_text: DoubleText
     stream: bool
@@ -34,7 +38,7 @@ class Order:
 
 def order_of(
     request: ChatRequest, headers: Headers, *, models: Sequence[str], double_text: str
-) -> Order:
+) -> ChatOrder:
     """
     What the request asks for; ``double_text`` is the rule where the client chooses none.
 
@@ -42,9 +46,12 @@ def order_of(
     """
     _refuse_unsupported(request)
     options = request.stream_options
-    return Order(
-        conversation=name_in(headers, "x-clew-conversation"),
-        text=text_of(request.messages, last_user(request.messages)),
+    conversation = name_in(headers, "x-clew-conversation")
+    newest = last_user(request.messages)
+    return ChatOrder(
+        conversation=conversation,
+        text=text_of(request.messages, newest),
+        history=() if conversation is not None else _history(request.messages, newest),
         model=_model(request.model, models),
         double_text=rule_for(headers.get("x-clew-double-text", double_text), people=False),
         stream=bool(request.stream),
@@ -82,6 +89,29 @@ def _model(asked: str | None, models: Sequence[str]) -> str:
 def unknown_model(asked: str, models: Sequence[str]) -> Problem:
     message = f"there is no model {asked!r}: use one of {', '.join(models)}"
     return Problem(status=404, message=message, code="model_not_found", param="model")
+
+
+def _history(messages: Sequence[ChatMessage], newest: int) -> tuple[Said, ...]:
+    """Everything but the newest message; what follows it (the system's) comes before it."""
+    others = [*range(newest), *range(newest + 1, len(messages))]
+    return tuple(Said(_speaker(messages, at), text_of(messages, at)) for at in others)
+
+
+def _speaker(messages: Sequence[ChatMessage], at: int) -> Speaker:
+    message = messages[at]
+    if message.tool_calls or message.role in ("tool", "function"):
+        param = f"messages[{at}]"
+        raise invalid(
+            f"{param}: tool calls of the client cannot be taken over; name the conversation in "
+            "X-Clew-Conversation instead of sending its history",
+            param=param,
+            code="unsupported_content",
+        )
+    match message.role:
+        case "user" | "assistant":
+            return message.role
+        case _:
+            return "system"
 
 
 def last_user(messages: Sequence[ChatMessage]) -> int:

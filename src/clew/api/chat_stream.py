@@ -13,19 +13,18 @@ from clew.api.problems import Problem
 from clew.api.speech import Speech
 from clew.api.sse import EventStream, Heard
 from clew.core.entry import EntryKind, Role
-from clew.core.events import Delta, DeltaKind, EntryAppended, InputEnded, Retracted
+from clew.core.events import Delta, DeltaKind, EntryAppended, InputEnded, Retracted, Snapshot
+from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from starlette.types import Receive, Scope, Send
 
-    from clew.api.chat_order import Order
-    from clew.api.completion import Completion
+    from clew.api.answers import Answer
+    from clew.api.asking import Asking
     from clew.api.sse import Ear
     from clew.core.events import Event
-    from clew.core.inbox import Accepted
-    from clew.engine.engine import Engine
 
 #: Seconds for which the status waits for the first words: a turn that fails before has its own.
 FIRST_WORDS = 10.0
@@ -38,37 +37,32 @@ class ChatStream(Response):
     Ends with ``[DONE]``, or with an error chunk where the text that went out is not the answer.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        ear: Ear[Event | InputEnded],
-        accepted: Accepted,
-        completion: Completion,
-        order: Order,
-    ) -> None:
+    def __init__(self, asking: Asking, ear: Ear[Event | InputEnded]) -> None:
         super().__init__()
-        self._engine, self._ear, self._accepted = engine, ear, accepted
-        self._completion, self._order = completion, order
+        self._asking, self._ear = asking, ear
+        self._completion, self._with_usage = asking.completion, asking.order.with_usage
         self._speech = Speech()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._ear:
-            response = await self._response()
+            try:
+                response = await self._response()
+            except ClewError as error:
+                response = self._asking.broken(error).problem.response()
             await response(scope, receive, send)
 
     async def _response(self) -> Response:
         first = await self._first_words()
-        match first:
-            case Heard.GONE:
-                return await self._gone()
-            case Heard.LEAVING:
-                return endings.stopping(again=False).response()
-            case InputEnded():
-                place = Place.of(first)
-                if isinstance(problem := endings.answer_of(first), Problem):
-                    return problem.response(place.headers)
-            case _:
-                place = await self._place()
+        if first is Heard.GONE:
+            return await self._asking.gone()
+        if first is Heard.LEAVING:
+            return self._asking.stopping.response()
+        if isinstance(first, InputEnded):
+            place, problem = Place.of(first), endings.said(first)
+            if isinstance(problem, Problem):
+                return (await self._asking.answer(first)).plain
+        else:
+            place = await self._asking.place()
         return EventStream(self._chunks(first), headers=place.headers)
 
     async def _first_words(self) -> Event | InputEnded | Heard:
@@ -80,49 +74,49 @@ class ChatStream(Response):
             if isinstance(heard, (InputEnded, Heard)) or _text(heard):
                 return heard
 
-    async def _place(self) -> Place:
-        begun = await self._engine.orders.begun(self._accepted.inbox_id)
-        if begun is None:
-            return Place(conversation=self._accepted.conversation_id)
-        return Place(
-            conversation=begun.turn.conversation_id, session=begun.session, turn=begun.turn.id
-        )
-
     async def _chunks(self, heard: Event | InputEnded | Heard) -> AsyncGenerator[bytes]:
-        with_usage = self._order.with_usage
-        yield self._completion.begin(with_usage=with_usage)
-        while True:
-            if heard is Heard.SILENCE:
-                yield sse.COMMENT
-            elif heard is Heard.GONE:
-                await self._gone()
-                return
-            else:
-                answer = self._answer(heard)
-                if isinstance(answer, Problem):
-                    yield error_chunk(answer)
+        yield self._completion.begin(with_usage=self._with_usage)
+        try:
+            while heard is not Heard.GONE:
+                chunk, last = await self._chunk(heard)
+                if chunk:
+                    yield chunk
+                if last:
                     return
-                if answer:
-                    yield self._completion.piece(answer, with_usage=with_usage)
-            if isinstance(heard, InputEnded):
-                used = await self._engine.orders.used(heard.turn)
-                yield self._completion.end(used, Place.of(heard), with_usage=with_usage)
-                return
-            heard = await self._ear.hear(sse.SILENCE)
+                heard = await self._ear.hear(sse.SILENCE)
+        except ClewError as error:
+            yield error_chunk(self._asking.broken(error).problem)
+        else:
+            await self._asking.gone()
 
-    def _answer(self, heard: Event | InputEnded | Heard) -> str | Problem:
-        """What to send for what was heard, maybe nothing, or why the stream has to end here."""
+    async def _chunk(self, heard: Event | InputEnded | Heard) -> tuple[bytes, bool]:
+        """What to send for what was heard, maybe nothing, and whether the stream ends with it."""
+        if heard is Heard.SILENCE:
+            return sse.COMMENT, False
+        answer = await self._asking.answer(heard) if isinstance(heard, InputEnded) else None
+        said = self._said(heard, answer)
+        if isinstance(said, Problem):
+            return error_chunk(said), True
+        piece = self._completion.piece(said, with_usage=self._with_usage) if said else b""
+        if answer is None:
+            return piece, False
+        return piece + self._completion.end(
+            answer.used, answer.place, with_usage=self._with_usage
+        ), True
+
+    def _said(self, heard: Event | InputEnded | Heard, answer: Answer | None) -> str | Problem:
+        """The text to send, or why the stream has to end here without the whole answer."""
+        if answer is not None:
+            said = answer.said
+            return said if isinstance(said, Problem) else self._confirmed(said)
         match heard:
             case Heard.LEAVING:
-                return endings.stopping(again=False)
+                return self._asking.stopping
             case Retracted(reason=reason) if self._speech.open:
                 return endings.retracted(reason)
-            case InputEnded():
-                answer = endings.answer_of(heard)
-                return answer if isinstance(answer, Problem) else self._confirmed(answer)
             case EntryAppended() if text := _text(heard):
                 return self._confirmed(text)
-            case Delta() if text := _text(heard):
+            case Delta() | Snapshot() if text := _text(heard):
                 return self._speech.add(text)
             case _:
                 return ""
@@ -131,14 +125,11 @@ class ChatStream(Response):
         missing = self._speech.confirm(text)
         return endings.INCOMPLETE if missing is None else missing
 
-    async def _gone(self) -> Response:
-        return Response(status_code=499)
-
 
 def _text(event: Event) -> str:
     """The text of the answer that an event brings."""
     match event:
-        case Delta(kind=DeltaKind.TEXT, text=text):
+        case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
             return text
         case EntryAppended(entry=entry) if (
             entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT

@@ -15,13 +15,23 @@ OVERFLOW = "context_length_exceeded"
 #: Failures that are not the provider's.
 _OURS = frozenset({"internal", "interrupted", "max_steps"})
 
-STOPPING = (
-    "the server is stopping; the message is stored and will be answered: "
-    "the conversation will hold the answer"
+STOPPING = Problem(
+    status=503,
+    message="the server is stopping; the message is stored and will be answered when it is back: "
+    "the conversation will hold the answer",
+    code="stopping",
+    type=SERVER,
+)
+#: Pieces got lost on the way to a client that reads too slowly.
+INCOMPLETE = Problem(
+    status=502,
+    message="pieces of the answer got lost on the way; the conversation holds the whole answer",
+    code="incomplete",
+    type=SERVER,
 )
 
 
-def answer_of(end: InputEnded) -> str | Problem:
+def said(end: InputEnded) -> str | Problem:
     """What the client gets for its input."""
     match end.outcome:
         case InboxOutcome.EXECUTED:
@@ -60,16 +70,3 @@ def retracted(reason: str) -> Problem:
     """A stream cannot take back what went out."""
     message = f"the answer was begun anew: {reason}. The conversation will hold the whole answer"
     return Problem(status=502, message=message, code="retracted", type=SERVER)
-
-
-#: Pieces got lost on the way to a client that reads too slowly.
-INCOMPLETE = Problem(
-    status=502,
-    message="pieces of the answer got lost on the way; the conversation holds the whole answer",
-    code="incomplete",
-    type=SERVER,
-)
-
-
-def stopping(*, again: bool) -> Problem:
-    return Problem(status=503, message=STOPPING, code="stopping", type=SERVER, again=again)

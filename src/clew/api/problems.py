@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from starlette.responses import JSONResponse
@@ -40,11 +40,16 @@ class Problem:
         return {"error": error if self.param is None else {**error, "param": self.param}}
 
     @property
+    def kept(self) -> dict[str, object]:
+        """Itself, as it can be made again."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @property
     def headers(self) -> dict[str, str]:
         if not self.again:
             # Clients send 409 and 5xx again by themselves: here that would say things twice.
             return {"x-should-retry": "false"}
-        return {"Retry-After": str(RETRY_AFTER)}
+        return {"x-should-retry": "true", "Retry-After": str(RETRY_AFTER)}
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
         extra = {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
@@ -67,6 +72,7 @@ def invalid(message: str, *, param: str | None = None, code: str = "invalid_valu
 
 _KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
     (errors.NotFound, 404, "not_found", INVALID),
+    (errors.KeyReused, 422, "idempotency_key_reused", INVALID),
     (errors.TitleTaken, 409, "title_taken", INVALID),
     (errors.SettingsError, 500, "settings", SERVER),
     (errors.UsageError, 400, "invalid_value", INVALID),

@@ -7,6 +7,7 @@ import errno
 import os
 import socket
 from contextlib import contextmanager
+from math import ceil
 from typing import TYPE_CHECKING
 
 import structlog
@@ -37,14 +38,18 @@ BACKLOG = 2048
 
 
 async def serve(
-    engine: Engine, settings: Settings, *, on_ready: Callable[[str], None] | None = None
+    engine: Engine,
+    settings: Settings,
+    *,
+    on_ready: Callable[[str], None] | None = None,
+    grace: float = GRACE,
 ) -> None:
     """
     Serve the API until cancelled, then stop in order.
 
     ``on_ready`` is called with the base URL once requests are accepted. Cancelled, it takes no new
-    connections, ends endless streams, gives turns a moment, tells those who still wait that the
-    answer will be in the conversation, and returns by raising ``CancelledError``.
+    connections, ends endless streams, gives turns ``grace`` seconds, tells those who still wait
+    that the answer will be in the conversation, and returns by raising ``CancelledError``.
 
     :raises SettingsError: if the address cannot be listened on, or is open to others without a
         token
@@ -55,20 +60,23 @@ async def serve(
     sockets = _listen(settings.api.host, settings.api.port)
     try:
         leaving = Leaving()
-        server = _Server(create_app(engine, settings, leaving=leaving), _url(sockets[0]), on_ready)
-        await _until_cancelled(server, sockets, leaving)
+        app = create_app(engine, settings, leaving=leaving)
+        server = _Server(app, _url(sockets[0]), on_ready, ceil(grace) + FLUSH)
+        await _until_cancelled(server, sockets, leaving, grace)
     finally:
         _close(sockets)
 
 
-async def _until_cancelled(server: _Server, sockets: list[socket.socket], leaving: Leaving) -> None:
+async def _until_cancelled(
+    server: _Server, sockets: list[socket.socket], leaving: Leaving, grace: float
+) -> None:
     running = asyncio.create_task(server.serve(sockets), name="http")
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
         leaving.soon.set()
         server.should_exit = True
-        await asyncio.wait({running}, timeout=GRACE)
+        await asyncio.wait({running}, timeout=grace)
         leaving.now.set()
         await running
         raise
@@ -77,7 +85,9 @@ async def _until_cancelled(server: _Server, sockets: list[socket.socket], leavin
 class _Server(uvicorn.Server):
     """uvicorn, leaving signals to the program that it is part of."""
 
-    def __init__(self, app: Starlette, url: str, on_ready: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, app: Starlette, url: str, on_ready: Callable[[str], None] | None, patience: int
+    ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
@@ -89,7 +99,7 @@ class _Server(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=int(GRACE) + FLUSH,
+                timeout_graceful_shutdown=patience,
             )
         )
         self._url, self._on_ready = url, on_ready

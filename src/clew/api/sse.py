@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from starlette.responses import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Iterable, Mapping
     from types import TracebackType
 
     from starlette.types import Receive, Scope, Send
@@ -95,6 +95,12 @@ class Ear(Generic[T]):
 async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def sent(chunks: Iterable[bytes]) -> AsyncGenerator[bytes]:
+    """Chunks that are all there."""
+    for chunk in chunks:
+        yield chunk
 
 
 class EventStream(Response):

@@ -1,0 +1,89 @@
+"""A client that closes its connection: its turn goes on if it can come back for the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.core.turn import Outcome, Stop
+from clew.store.transactions import stops
+from clew.testing import FakeProvider, Text
+from tests.integration.api_server import always, running, settings_for, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    from clew.core.turn import Turn
+    from tests.integration.api_server import Server
+
+CASES: dict[str, tuple[dict[str, str], Outcome]] = {
+    "header": ({"X-Clew-Conversation": "talk"}, Outcome.ANSWERED),
+    "key": ({"Idempotency-Key": "k1"}, Outcome.ANSWERED),
+    "neither": ({}, Outcome.CANCELLED),
+}
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(always(Text("a b c d e f g h", chunks=8, delay=0.08))) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider)) as found:
+        yield found
+
+
+async def only_turn(server: Server) -> Turn | None:
+    """The first turn of the only conversation, once it began."""
+    found = (await server.engine.list(adhoc=True)).items
+    if not found:
+        return None
+    entries = await server.engine.entries(found[0].id)
+    if not entries or entries[0].turn_id is None:
+        return None
+    return await server.store.read(stops.get_turn, entries[0].turn_id)
+
+
+async def has_begun(server: Server) -> bool:
+    return await only_turn(server) is not None
+
+
+async def is_over(server: Server) -> bool:
+    turn = await only_turn(server)
+    return turn is not None and turn.outcome is not None
+
+
+async def hang_up(server: Server, headers: dict[str, str], *, stream: bool) -> None:
+    """Close the connection while the answer is being made."""
+    body = {"messages": [{"role": "user", "content": "hello"}], "stream": stream}
+    path = "/v1/chat/completions"
+    if stream:
+        async with server.http.stream("POST", path, json=body, headers=headers) as answer:
+            async for _ in answer.aiter_bytes():
+                break
+        return
+    asked = asyncio.create_task(server.http.post(path, json=body, headers=headers))
+    await until(lambda: has_begun(server))
+    asked.cancel()
+    with suppress(asyncio.CancelledError):
+        await asked
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("case", CASES)
+async def test_who_can_come_back_has_an_answer_waiting(
+    server: Server, case: str, stream: bool
+) -> None:
+    headers, outcome = CASES[case]
+    await hang_up(server, headers, stream=stream)
+    await until(lambda: is_over(server))
+    turn = await only_turn(server)
+    assert turn is not None
+    assert turn.outcome is outcome
+    assert turn.stop is (Stop.CANCEL if outcome is Outcome.CANCELLED else None)

@@ -1,0 +1,232 @@
+"""Clients that name no conversation and resend all history: theirs goes on where it is the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clew.testing import Call, Calls, Fail, FakeProvider, Text, counter, per_user_text
+from tests.integration.api_server import running, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    import httpx2
+
+    from tests.integration.api_server import Server
+
+Messages = list[dict[str, Any]]
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(counter) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider)) as found:
+        yield found
+
+
+class Client:
+    """Keeps its history itself, as clients of OpenAI do."""
+
+    def __init__(self, server: Server, *, system: str | None = None) -> None:
+        self._server = server
+        self.messages: Messages = [] if system is None else [{"role": "system", "content": system}]
+        self.conversations: list[str] = []
+
+    async def say(self, text: str) -> str:
+        self.messages.append({"role": "user", "content": text})
+        answer = await post(self._server, self.messages)
+        assert answer.status_code == 200, answer.text
+        said: str = answer.json()["choices"][0]["message"]["content"]
+        self.messages.append({"role": "assistant", "content": said})
+        self.conversations.append(answer.headers["X-Clew-Conversation"])
+        return said
+
+
+async def post(server: Server, messages: Messages, **headers: str) -> httpx2.Response:
+    return await server.http.post(
+        "/v1/chat/completions", json={"messages": messages}, headers=headers
+    )
+
+
+def contents(provider: FakeProvider) -> list[tuple[str, str]]:
+    """What the last request to the provider held."""
+    last = provider.settled()[-1].json
+    assert last is not None
+    return [(each["role"], each["content"]) for each in last["messages"]]
+
+
+@pytest.mark.parametrize("system", [None, "be brief"], ids=["bare", "with a system message"])
+async def test_a_history_that_is_the_context_goes_on_in_its_conversation(
+    store_url: str, tmp_path: Path, provider: FakeProvider, system: str | None
+) -> None:
+    async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as server:
+        client = Client(server, system=system)
+        for text in ("one", "two", "three"):
+            await client.say(text)
+        assert len(set(client.conversations)) == 1
+        view = await server.engine.show(await server.engine.resolve(client.conversations[0]))
+    assert contents(provider) == [(each["role"], each["content"]) for each in client.messages[:-1]]
+    # Nothing is said twice: the log holds each message once.
+    assert view.conversation.last_seq == 6
+    assert view.conversation.adhoc
+
+
+async def test_such_a_conversation_is_left_out_of_lists_unless_asked_for(server: Server) -> None:
+    await Client(server).say("hello")
+    assert (await server.engine.list()).items == ()
+    assert len((await server.engine.list(adhoc=True)).items) == 1
+
+
+async def test_a_history_that_came_from_elsewhere_is_taken_over_as_it_is(
+    server: Server, provider: FakeProvider
+) -> None:
+    sent: Messages = [
+        {"role": "developer", "content": "be brief"},
+        {"role": "user", "content": [{"type": "text", "text": "one"}]},
+        {"role": "assistant", "content": "first"},
+        {"role": "user", "content": "two"},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "three"},
+    ]
+    answer = await post(server, sent)
+    assert answer.json()["choices"][0]["message"]["content"].endswith("one | two | three")
+    sent += [
+        {"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]},
+        {"role": "user", "content": "four"},
+    ]
+    again = await post(server, sent)
+    assert again.headers["X-Clew-Conversation"] == answer.headers["X-Clew-Conversation"]
+    assert contents(provider)[:2] == [("system", "be brief"), ("user", "one")]
+
+
+async def test_two_that_begin_alike_stay_apart(server: Server) -> None:
+    first, second = Client(server), Client(server)
+    await first.say("hello")
+    await second.say("hello")
+    assert first.conversations != second.conversations
+    assert await first.say("mine") == "turn 2: I have seen: hello | mine"
+    assert await second.say("yours") == "turn 2: I have seen: hello | yours"
+    assert len({*first.conversations, *second.conversations}) == 2
+
+
+async def test_an_edited_history_is_another_conversation(
+    server: Server, provider: FakeProvider
+) -> None:
+    client = Client(server)
+    await client.say("one")
+    await client.say("two")
+    client.messages = client.messages[:2]
+    await client.say("two, in other words")
+    assert client.conversations[2] != client.conversations[1]
+    assert contents(provider)[-1] == ("user", "two, in other words")
+    assert len(contents(provider)) == 3
+
+
+async def test_an_edited_answer_is_another_conversation(server: Server) -> None:
+    client = Client(server)
+    await client.say("one")
+    client.messages[-1]["content"] = "what it should have said"
+    await client.say("two")
+    assert client.conversations[0] != client.conversations[1]
+
+
+async def test_white_space_makes_no_difference(server: Server) -> None:
+    client = Client(server)
+    await client.say(" one\n")
+    client.messages[-1]["content"] += "\n"
+    client.messages[0]["content"] = "one"
+    await client.say("two")
+    assert len(set(client.conversations)) == 1
+
+
+async def test_asking_again_does_not_say_it_twice_in_one_conversation(server: Server) -> None:
+    client = Client(server)
+    await client.say("one")
+    asked: Messages = [*client.messages, {"role": "user", "content": "two"}]
+    first, second = await post(server, asked), await post(server, asked)
+    assert first.headers["X-Clew-Conversation"] == client.conversations[0]
+    assert second.headers["X-Clew-Conversation"] != client.conversations[0]
+    assert first.json()["choices"] == second.json()["choices"]
+
+
+async def test_a_conversation_that_went_on_elsewhere_is_not_the_same_any_more(
+    server: Server,
+) -> None:
+    client = Client(server)
+    await client.say("one")
+    await server.say("by the way", client.conversations[0])
+    await client.say("two")
+    assert client.conversations[0] != client.conversations[1]
+
+
+async def test_a_conversation_that_was_rewound_is_not_the_same_any_more(server: Server) -> None:
+    client = Client(server)
+    await client.say("one")
+    conversation = await server.engine.resolve(client.conversations[0])
+    filed = await server.engine.rewind(conversation, to=0)
+    async for _ in server.engine.follow_input(filed):
+        pass
+    await client.say("two")
+    assert client.conversations[0] != client.conversations[1]
+
+
+async def test_a_deleted_conversation_is_begun_anew_from_its_history(server: Server) -> None:
+    client = Client(server)
+    await client.say("one")
+    await server.engine.delete(await server.engine.resolve(client.conversations[0]))
+    assert await client.say("two") == "turn 2: I have seen: one | two"
+    assert client.conversations[0] != client.conversations[1]
+
+
+async def test_a_question_without_an_answer_is_part_of_the_history(
+    server: Server, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"broken": Fail("authentication")}, default=counter)
+    failed = await post(server, [{"role": "user", "content": "broken"}])
+    assert failed.status_code == 502
+    again = await post(
+        server, [{"role": "user", "content": "broken"}, {"role": "user", "content": "and now?"}]
+    )
+    assert again.status_code == 200
+    assert again.headers["X-Clew-Conversation"] == failed.headers["X-Clew-Conversation"]
+
+
+@pytest.mark.parametrize("heard", ["I look.\n\nNothing there.", "Nothing there."])
+async def test_an_answer_with_tool_calls_is_known_as_streamed_and_as_plain(
+    server: Server, provider: FakeProvider, heard: str
+) -> None:
+    provider.script = per_user_text(
+        {"go": [Calls([Call("nothing")], text="I look."), Text("Nothing there.")]},
+        default=counter,
+    )
+    first = await post(server, [{"role": "user", "content": "go"}])
+    second = await post(
+        server,
+        [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": heard},
+            {"role": "user", "content": "thanks"},
+        ],
+    )
+    assert second.headers["X-Clew-Conversation"] == first.headers["X-Clew-Conversation"]
+
+
+async def test_tool_calls_of_the_client_cannot_be_taken_over(server: Server) -> None:
+    sent: Messages = [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+        {"role": "tool", "content": "done"},
+        {"role": "user", "content": "two"},
+    ]
+    answer = await post(server, sent)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "messages[1]")
+    named = await post(server, sent, **{"X-Clew-Conversation": "talk"})
+    assert named.status_code == 200

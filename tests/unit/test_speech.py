@@ -1,0 +1,60 @@
+"""What went out of an answer is completed from the log, and never said twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.api.speech import Speech, rest_of
+
+
+def said(*steps: tuple[list[str], str]) -> str | None:
+    """What a client hears: per response its pieces that arrived, and its text in the log."""
+    speech, heard = Speech(), ""
+    for pieces, text in steps:
+        heard += "".join(map(speech.add, pieces))
+        missing = speech.confirm(text)
+        if missing is None:
+            return None
+        heard += missing
+    return heard
+
+
+NOTHING: list[str] = []
+CASES: dict[str, tuple[list[tuple[list[str], str]], str]] = {
+    "whole": ([(["a ", "b"], "a b")], "a b"),
+    "nothing": ([(NOTHING, "a b")], "a b"),
+    "begun": ([(["a "], "a b")], "a b"),
+    "parts": ([(["a", "b"], "a\nb")], "ab"),
+    "two": ([(["one"], "one"), (["two"], "two")], "one\n\ntwo"),
+    "two from the log": ([(NOTHING, "one"), (NOTHING, "two")], "one\n\ntwo"),
+    "silent": ([(["one"], "one"), (NOTHING, "")], "one"),
+    "late": ([(NOTHING, ""), (["two"], "two")], "two"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_missing_comes_from_the_log(case: str) -> None:
+    steps, heard = CASES[case]
+    assert said(*steps) == heard
+
+
+def test_other_words_than_in_the_log_cannot_be_taken_back() -> None:
+    assert said((["a c"], "a b")) is None
+    assert said((["a b c"], "a b")) is None
+
+
+def test_it_is_open_while_words_of_a_response_are_out() -> None:
+    speech = Speech()
+    assert not speech.open
+    speech.add("a")
+    assert speech.open
+    speech.confirm("a")
+    assert not speech.open
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning", "rest"),
+    [("abc", "ab", "c"), ("a b\nc", "ab", "\nc"), ("abc", "", "abc"), ("ab", "abc", None)],
+)
+def test_the_rest_of_a_text(text: str, beginning: str, rest: str | None) -> None:
+    assert rest_of(text, beginning) == rest
