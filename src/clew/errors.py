@@ -14,6 +14,7 @@ Every error that Clew raises on purpose.
     │   ├── LeaseHeld
     │   ├── RotationConflict
     │   ├── SessionEnded
+    │   ├── TakenBack
     │   ├── TurnEnded
     │   └── WrongMove
     └── StoreError                the database
@@ -106,6 +107,14 @@ class SessionEnded(Refused):
     def __init__(self, session: str, *, head: str) -> None:
         super().__init__(f"session {session} has ended; the head is {head}")
         self.session, self.head = session, head
+
+
+class TakenBack(Refused):
+    """A message that came while the turn ran takes the turn back."""
+
+    def __init__(self, turn: str) -> None:
+        super().__init__(f"turn {turn} was taken back by a new message")
+        self.turn = turn
 
 
 class TurnEnded(Refused):

@@ -14,6 +14,7 @@ from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, Resume, on_resume
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
+from clew.engine.uncancelled import uncancelled
 from clew.store.transactions import approvals, journal
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.engine.facts import Facts
     from clew.engine.hub import Hub
-    from clew.store.contract import Store
+    from clew.store.contract import Store, Tx
 
 #: A question that nobody answers is answered "no" after this time.
 APPROVAL_EXPIRES = timedelta(hours=24)
@@ -66,10 +67,16 @@ class Journal:
     async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
         position, self._asked = self._asked, self._asked + 1
-        known = await self._store.read(journal.find_call, key)
+        known, question = await self._store.read(_look, key)
         if known is not None and (stored := _stored(known)):
             return stored
-        if known is None:
+        if question is not None:
+            # What was shown is what runs.
+            request = replace(request, args=question.args)
+            return await self._approved(key, position, request, execute)
+        if known is not None:
+            request = replace(request, args=known.args)
+        else:
             request, blocked = await self._asked_plugins(key, request)
             if blocked is not None:
                 await self._intend(key, position, request)
@@ -175,7 +182,9 @@ class Journal:
         try:
             result = await execute(request.args, approved)
         except NeedsApproval:
-            return await self._approved(key, position, request, execute)
+            if not approved:
+                return await self._approved(key, position, request, execute)
+            result = results.said(CallStatus.ERROR, "it asks for approval, which it was given")
         settled = await self._settle(key, result)
         self._tell(request, settled.status.value)
         facts = {
@@ -188,13 +197,15 @@ class Journal:
         return settled
 
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
-        known = await self._store.write(
-            journal.settle,
-            self._lease,
-            key,
-            result.status,
-            format=result.format,
-            result=result.result,
+        known = await uncancelled(
+            self._store.write(
+                journal.settle,
+                self._lease,
+                key,
+                result.status,
+                format=result.format,
+                result=result.result,
+            )
         )
         stored = _stored(known)
         assert stored is not None
@@ -212,6 +223,11 @@ class Journal:
                 status=status,
             ),
         )
+
+
+def _look(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
+    """What is stored of a call, and what a person was asked about it."""
+    return journal.find_call(t, key), approvals.question_of(t, key)
 
 
 def _why(approval: Approval) -> str:

@@ -10,10 +10,11 @@ from clew.agent.ports import LoopContext
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.ids import EntryId, SessionId
+from clew.engine.uncancelled import uncancelled
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, turns
-from clew.store.transactions.usage import Request, Used
+from clew.store.transactions.usage import Request, Used, record_usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -64,6 +65,8 @@ class TurnLog:
         #: Makes the context smaller if a request of so many tokens needs it; whether it did.
         self.make_fit: Callable[[int], Awaitable[bool]] = _never
         self._tokens = 0
+        #: The newest entry that the loop knows of.
+        self._last_seq = 0
 
     @property
     def steps(self) -> int:
@@ -85,6 +88,7 @@ class TurnLog:
         self._instructions = state.session.instructions
         self.messages = len(state.kept)
         self._tokens = context_tokens(state)
+        self._last_seq = state.position.seq
         return LoopContext(
             messages=[kept.message for kept in state.kept],
             instructions=state.session.instructions,
@@ -112,8 +116,25 @@ class TurnLog:
         self._tokens += sized(request).tokens
         await self._store_drafts([messages.to_draft(self._ids.entry(), request)])
 
+    async def store_usage(self, response: ModelResponse) -> None:
+        await self._store.write(
+            record_usage,
+            self._turn.conversation_id,
+            self._request(response),
+            turn=self._turn.id,
+            step=self._steps + 1,
+        )
+
     async def store_attempt(self, text: str) -> None:
         await self._store_drafts([self.aside(EntryKind.ATTEMPT, ATTEMPT, text)])
+
+    async def store_notice(self, text: str) -> None:
+        """Append, outside the context, what the person is told."""
+        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
+
+    async def store_notice(self, text: str) -> None:
+        """Append, outside the context, what the person should know."""
+        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
 
     async def steered(self) -> Sequence[ModelMessage]:
         joined = await self._append(
@@ -123,6 +144,7 @@ class TurnLog:
                 session,
                 self._turn.id,
                 step=self._steps + 1,
+                after=self._last_seq,
                 compose=compose,
             )
         )
@@ -155,27 +177,35 @@ class TurnLog:
 
     def step(self, response: ModelResponse, instructions: str | None) -> turns.Step:
         """What is recorded with a response."""
+        return turns.Step(
+            request=self._request(response),
+            instructions=instructions if self._instructions is None else None,
+        )
+
+    def _request(self, response: ModelResponse) -> Request:
         usage = response.usage
         used = Used(
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
+            cost_micros=None if usage.cost is None else round(usage.cost * 1_000_000),
         )
-        request = Request(id=self._ids.usage(), used=used, model=response.model_name or "unknown")
-        return turns.Step(
-            request=request, instructions=instructions if self._instructions is None else None
-        )
+        return Request(id=self._ids.usage(), used=used, model=response.model_name or "unknown")
 
     async def in_head(self, write: Callable[[SessionId], Awaitable[T]]) -> T:
-        """Run a write with the head session, and once more if the head has moved meanwhile."""
+        """
+        Run a write with the head session, and once more if the head has moved meanwhile.
+
+        Who cancels the turn may go by what the store holds then: no write is still under way.
+        """
         if self._session is None:
             await self.context()
         assert self._session is not None
         try:
-            return await write(self._session)
+            return await uncancelled(write(self._session))
         except SessionEnded as error:
             self._session = SessionId(error.head)
-            return await write(self._session)
+            return await uncancelled(write(self._session))
 
     async def _store_drafts(self, drafts: Sequence[Draft]) -> None:
         await self._append(
@@ -192,6 +222,7 @@ class TurnLog:
     def tell(self, stored: Sequence[Entry]) -> None:
         """Tell the hub what is committed."""
         for entry in stored:
+            self._last_seq = max(self._last_seq, entry.seq)
             if entry.kind is EntryKind.MESSAGE:
                 self._shown.clear()
             self._hub.publish(self._turn.conversation_id, EntryAppended(entry=entry))

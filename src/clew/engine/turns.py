@@ -23,7 +23,7 @@ from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
 from clew.engine.leases import renewing
 from clew.engine.turn_log import NOTICE, TurnLog
-from clew.errors import ClewError, LeaseLost
+from clew.errors import ClewError, LeaseLost, TakenBack
 from clew.store.transactions import entries, leases, rewinds, stops, turns
 
 if TYPE_CHECKING:
@@ -106,6 +106,10 @@ class TurnWork:
 
     async def _carry_out(self) -> None:
         await self._announce()
+        if self._turn.stop is not None:
+            # Asked of an owner that is gone, or while it waited: nothing more is begun.
+            await self._stopped(self._turn.stop)
+            return
         if self._turn.resumes >= MAX_RESUMES:
             await self._fail("it was interrupted by a restart three times", "interrupted")
             return
@@ -299,7 +303,7 @@ class TurnWork:
         else:
             await self._finish(Outcome.CANCELLED, drafts)
 
-    async def _roll_back(self, drafts: Sequence[Draft]) -> None:
+    async def _roll_back(self, drafts: Sequence[Draft], step: turns.Step | None = None) -> None:
         done = await self._log.in_head(
             lambda session: self._means.store.write(
                 rewinds.roll_back,
@@ -307,6 +311,7 @@ class TurnWork:
                 session,
                 self._turn,
                 drafts=drafts,
+                step=step,
                 session_ids=session_id,
             )
         )
@@ -341,20 +346,25 @@ class TurnWork:
         code: str | None = None,
         step: turns.Step | None = None,
     ) -> None:
-        done = await self._log.in_head(
-            lambda session: self._means.store.write(
-                turns.finish,
-                self._begun.lease,
-                session,
-                self._turn.id,
-                outcome,
-                drafts=drafts,
-                error=error,
-                error_code=code,
-                step=step,
+        try:
+            done = await self._log.in_head(
+                lambda session: self._means.store.write(
+                    turns.finish,
+                    self._begun.lease,
+                    session,
+                    self._turn.id,
+                    outcome,
+                    drafts=drafts,
+                    error=error,
+                    error_code=code,
+                    step=step,
+                )
             )
-        )
-        self._tell_closed(done)
+        except TakenBack:
+            notice = self._log.aside(EntryKind.EVENT, NOTICE, _WHY[Stop.ROLLBACK])
+            await self._roll_back([*drafts, notice], step)
+        else:
+            self._tell_closed(done)
 
     def _tell_closed(self, done: Turn) -> None:
         facts: dict[str, object] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.clock import to_millis
 from clew.core.approval import MOVES, Approval, ApprovalState
 from clew.core.moves import check_move
 from clew.errors import NotFound
@@ -71,14 +72,9 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         t.now + int(expires_in.total_seconds() * 1000),
     )
     t.wake(lease.conversation_id)
-    row = t.one(
-        f"{rows.APPROVAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
-        key.turn_id,
-        key.step,
-        key.call_id,
-    )
-    assert row is not None
-    return rows.approval(row)
+    question = question_of(t, key)
+    assert question is not None
+    return question
 
 
 def answer(
@@ -99,7 +95,9 @@ def answer(
     found = get_approval(t, approval)
     if (found.state, found.answered_by) == (state, answered_by):
         return found
-    check_move("approval", MOVES, found.state, state)
+    # Its time may be over although nobody has come to say so.
+    over = found.state is ApprovalState.OPEN and to_millis(found.expires_at) <= t.now
+    check_move("approval", MOVES, ApprovalState.EXPIRED if over else found.state, state)
     changed = t.run(
         """
         UPDATE approval SET state = $2, answered_at = $3, answered_by = $4, note = $5
@@ -125,6 +123,17 @@ def get_approval(t: Tx, approval: ApprovalId) -> Approval:
     if row is None:
         raise NotFound("approval", approval)
     return rows.approval(row)
+
+
+def question_of(t: Tx, key: CallKey) -> Approval | None:
+    """What a person was asked about a call, whatever became of it."""
+    row = t.one(
+        f"{rows.APPROVAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
+        key.turn_id,
+        key.step,
+        key.call_id,
+    )
+    return None if row is None else rows.approval(row)
 
 
 def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.session import Head, Session
-from clew.core.turn import Outcome
+from clew.core.turn import Outcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.context import base_at
 from clew.store.transactions.sessions import get_head, rotate
+from clew.store.transactions.stops import get_turn
 from clew.store.transactions.turns import finish
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.store.contract import Tx
+    from clew.store.transactions.turns import Step
 
 
 def boundary_before(t: Tx, conversation: ConversationId, seq: int) -> int:
@@ -77,6 +79,7 @@ def roll_back(
     *,
     drafts: Sequence[Draft],
     session_ids: SessionIds,
+    step: Step | None = None,
 ) -> Turn:
     """
     End a turn as cancelled and take it out of the context, in one commit; its unsent deliveries are
@@ -86,7 +89,12 @@ def roll_back(
 
     :raises LeaseLost: if the lease is not held any more
     """
-    done = finish(t, lease, session, turn.id, Outcome.CANCELLED, drafts=drafts, release=False)
+    before = get_turn(t, turn.id)
+    if before.state is TurnState.DONE:
+        return before
+    done = finish(
+        t, lease, session, turn.id, Outcome.CANCELLED, drafts=drafts, step=step, taken_back=True
+    )
     t.run(
         """
         UPDATE delivery SET state = 'failed', error = 'rolled back', updated_at = $2

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from clew.clock import from_millis
 from clew.core import session as reasons
 from clew.core.double_text import Execute, OwnTurn, next_work, steering
-from clew.core.entry import Draft, Entry
+from clew.core.entry import Draft, Entry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.moves import check_move
 from clew.core.session import Head
-from clew.core.turn import MOVES, Outcome, Turn, TurnState
-from clew.errors import StoreError
+from clew.core.turn import MOVES, Outcome, Stop, Turn, TurnState
+from clew.errors import StoreError, TakenBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
 from clew.store.transactions.deliveries import add_deliveries
-from clew.store.transactions.entries import append
+from clew.store.transactions.entries import append, entries_between
 from clew.store.transactions.inbox import line, locked_line
 from clew.store.transactions.sessions import get_head, rotate
 from clew.store.transactions.stops import get_turn, unfinished_turn
@@ -202,15 +202,30 @@ def consume(
 
 
 def steer(
-    t: Tx, lease: Lease, session: SessionId, turn: TurnId, *, step: int, compose: Compose
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: TurnId,
+    *,
+    step: int,
+    after: int,
+    compose: Compose,
 ) -> list[Entry]:
     """
     Let the messages that steer join the turn at this step boundary, and return their entries.
 
+    ``after`` is the newest entry that the caller knows: repeating it returns the same. Nothing
+    joins a turn that was asked to stop.
+
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    leases.hold(t, lease)
+    last_seq = leases.hold(t, lease)
+    if last_seq > after:
+        newer = entries_between(t, lease.conversation_id, first=after + 1, last=last_seq)
+        return [entry for entry in newer if entry.role is Role.USER]
+    if get_turn(t, turn).stop is not None:
+        return []
     items = steering(locked_line(t, lease.conversation_id), from_millis(t.now))
     entries = append(t, lease, session, [compose(item) for item in items], turn=turn)
     for item in items:
@@ -301,13 +316,14 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
     step: Step | None = None,
-    release: bool = True,
+    taken_back: bool = False,
 ) -> Turn:
     """
     Store the turn's last entries, its outcome and its deliveries, and let the lease go.
 
     Repeating it for a turn that is done changes nothing and returns it.
 
+    :raises TakenBack: if a message has taken the turn back: it is to be rolled back instead
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if there are entries and the session takes no more
     """
@@ -315,26 +331,36 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     if found.state is TurnState.DONE:
         return found
     leases.hold(t, lease)
+    if found.stop is Stop.ROLLBACK and not taken_back:
+        raise TakenBack(turn)
     check_move("turn", MOVES, found.state, TurnState.DONE)
     entries = append(t, lease, session, drafts, turn=turn)
     if step is not None:
         _count_step(t, session, turn, step)
-    _close(t, turn, outcome, error, error_code)
+    if not _close(t, turn, outcome, error, error_code, taken_back=taken_back):
+        raise TakenBack(turn)  # since we looked
     deny_open(t, turn, note="the turn has ended")
     add_deliveries(t, lease, turn, deliveries, seq=entries[-1].seq if entries else None)
-    if release:
+    if not taken_back:
         leases.release(t, lease)
     return get_turn(t, turn)
 
 
 def _close(
-    t: Tx, turn: TurnId, outcome: Outcome, error: str | None, error_code: str | None
-) -> None:
-    t.run(
+    t: Tx,
+    turn: TurnId,
+    outcome: Outcome,
+    error: str | None,
+    error_code: str | None,
+    *,
+    taken_back: bool,
+) -> bool:
+    """``False`` if a message takes the turn back."""
+    closed = t.run(
         """
         UPDATE turn
         SET state = $2, outcome = $3, error = $4, error_code = $5, finished_at = $6
-        WHERE id = $1
+        WHERE id = $1 AND ($7 = 1 OR COALESCE(stop, '') <> $8)
         """,
         turn,
         TurnState.DONE.value,
@@ -342,4 +368,7 @@ def _close(
         error,
         error_code,
         t.now,
+        int(taken_back),
+        Stop.ROLLBACK.value,
     )
+    return bool(closed)
