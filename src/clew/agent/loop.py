@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import structlog
 from pydantic_ai import Agent, UsageLimits
+from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
@@ -28,10 +30,12 @@ from pydantic_ai.messages import (
 )
 from pydantic_graph import End
 
-from clew.agent.failures import CutResponse
+from clew.agent.beside import Beside
+from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.messages import call_ids, text_of
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
+from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,9 +49,15 @@ if TYPE_CHECKING:
 
 #: A default for how long a provider may send nothing.
 SILENCE = timedelta(seconds=120)
+#: A default for how long one streamed response may take: some never end by themselves.
+LONGEST_RESPONSE = timedelta(minutes=30)
+#: Characters of one response; more than any model gives.
+MOST_TEXT = 2_000_000
 #: A default for how long a tool may take.
 LONGEST_CALL = timedelta(minutes=10)
 _ALWAYS_ENDS = frozenset({"openai", "anthropic"})
+log = structlog.get_logger(__name__)
+
 # Steps are counted with the turn, which may have several runs.
 _LIMITS = UsageLimits(request_limit=None)
 
@@ -86,6 +96,7 @@ class Loop:
         *,
         max_steps: int,
         silence: timedelta = SILENCE,
+        longest_response: timedelta = LONGEST_RESPONSE,
         longest_call: timedelta = LONGEST_CALL,
     ) -> None:
         self._agent = agent
@@ -93,6 +104,8 @@ class Loop:
         self.max_steps = max_steps
         #: How long a provider may send nothing that makes sense.
         self.silence = silence
+        #: How long a provider may go on with one streamed response.
+        self.longest_response = longest_response
         #: How long a tool may take.
         self.longest_call = longest_call
 
@@ -105,7 +118,9 @@ class Loop:
         the same reason.
         """
         context = await log.context()
+        beside = Beside()
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(beside.end)
             if context.instructions is not None:
                 # Rendered anew they could differ, and the prefix would not be the same any more.
                 stack.enter_context(self._agent.override(instructions=context.instructions))
@@ -114,7 +129,7 @@ class Loop:
                     message_history=list(context.messages),
                     model=model,
                     usage_limits=_LIMITS,
-                    capabilities=[Journaling(journal, self.longest_call)],
+                    capabilities=[Journaling(journal, self.longest_call), beside],
                 )
             )
             return await _Steps(self, run, log, journal, context, stream=stream).drive()
@@ -135,15 +150,30 @@ class _Steps:
     ) -> None:
         self._run, self._log, self._journal, self._stream = run, log, journal, stream
         self._left = loop.max_steps - context.steps
-        self._silence = loop.silence
+        self._silence = loop.silence.total_seconds()
+        self._longest = loop.longest_response.total_seconds()
         self._used = context.steps
         self._known = {call for message in context.messages for call in call_ids(message)}
         # The context ends in what the first node handles: that is stored already.
         self._stored = True
         self._answer: Answer | None = None
         self._instructions = context.instructions
+        # Characters of text that the response under way has shown.
+        self._said = 0
+        #: A response that came and is not stored: if it never is, its cost still counts.
+        self._unpaid: ModelResponse | None = None
 
     async def drive(self) -> Result:
+        try:
+            return await self._driven()
+        except ClewError:
+            raise
+        except Exception:
+            if self._unpaid is not None and self._unpaid.usage.has_values():
+                await self._log.store_usage(self._unpaid)
+            raise
+
+    async def _driven(self) -> Result:
         first: Any = self._run.next_node
         node: Any = await self._run.next(first)
         while True:
@@ -185,20 +215,52 @@ class _Steps:
 
     async def _heard(self, node: Any) -> Any:
         """Send the request and take in the response, unless the provider falls silent."""
-        async with asyncio.timeout(self._silence.total_seconds()) as deadline:
-            if self._stream:
-                await self._streamed(node, deadline)
-            following = await self._run.next(node)
+        self._said = 0
+        end = asyncio.get_running_loop().time() + self._longest
+        try:
+            async with asyncio.timeout(self._silence) as deadline:
+                if self._stream:
+                    await self._streamed(node, deadline, end)
+                following = await self._run.next(node)
+        except TimeoutError as error:
+            if asyncio.get_running_loop().time() < end:
+                raise
+            raise EndlessResponse("the provider's reply did not come to an end") from error
         if Agent.is_call_tools_node(following):
-            refuse_cut(following.model_response)
+            self._take_in(following.model_response)
         return following
 
-    async def _streamed(self, node: Any, deadline: asyncio.Timeout) -> None:
+    def _take_in(self, response: ModelResponse) -> None:
+        self._unpaid = response
+        refuse_cut(response)
+        without_blanks(response)
+        if all(isinstance(part, ThinkingPart) for part in response.parts):
+            log.warning(
+                "model_said_nothing",
+                response=response.provider_response_id,
+                model=response.model_name,
+                finish_reason=response.finish_reason,
+                input_tokens=response.usage.input_tokens,
+                output_tokens=response.usage.output_tokens,
+            )
+            if self._said:
+                self._log.retract("the reply was blank")
+
+    async def _streamed(self, node: Any, deadline: asyncio.Timeout, end: float) -> None:
         loop = asyncio.get_running_loop()
         async with node.stream(self._run.ctx) as events:
-            async for event in events:
-                deadline.reschedule(loop.time() + self._silence.total_seconds())
-                self._show(event)
+            try:
+                async for event in events:
+                    deadline.reschedule(min(loop.time() + self._silence, end))
+                    self._show(event)
+            except UnexpectedModelBehavior as error:
+                self._unpaid = events.response
+                if self._said and type(error) is UnexpectedModelBehavior:
+                    raise CutResponse("the provider's reply ended in the middle") from error
+                raise
+            except Exception:
+                self._unpaid = events.response
+                raise
 
     def _show(self, event: object) -> None:
         match event:
@@ -206,6 +268,9 @@ class _Steps:
                 PartStartEvent(part=TextPart(content=text))
                 | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
             ) if text:
+                self._said += len(text)
+                if self._said > MOST_TEXT:
+                    raise EndlessResponse("the provider's reply did not come to an end")
                 self._log.say(DeltaKind.TEXT, text)
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
@@ -221,16 +286,20 @@ class _Steps:
         if fresh:
             self._known |= make_calls_unique(response, self._known)
         if fresh and call_ids(response):
-            await self._log.store_response(response, self._instructions)
+            await self._store(response)
             fresh = False
         following = await self._run.next(node)
         if isinstance(following, End):
             self._answer = self._final(response, fresh=fresh)
         elif fresh:
             # What is wrong with it is told in the next request, so both belong to the context.
-            await self._log.store_response(response, self._instructions)
+            await self._store(response)
         self._stored = False
         return following
+
+    async def _store(self, response: ModelResponse) -> None:
+        await self._log.store_response(response, self._instructions)
+        self._unpaid = None
 
     def _final(self, response: ModelResponse, *, fresh: bool) -> Answer:
         unstored: list[ModelMessage] = [response] if fresh else []
@@ -255,6 +324,19 @@ def refuse_cut(response: ModelResponse) -> None:
     ends = response.provider_name in _ALWAYS_ENDS
     if response.state == "incomplete" or (ends and response.finish_reason is None):
         raise CutResponse("the provider's reply ended in the middle")
+
+
+def without_blanks(response: ModelResponse) -> None:
+    """
+    Take out texts that hold nothing to read, in place.
+
+    They are no answer, and some providers refuse a history that holds one for ever after.
+    """
+    response.parts = [
+        part
+        for part in response.parts
+        if not (isinstance(part, TextPart) and not part.content.strip())
+    ]
 
 
 def make_calls_unique(response: ModelResponse, known: set[str]) -> set[str]:
