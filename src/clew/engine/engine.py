@@ -20,6 +20,7 @@ from clew.core.turn import Stop
 from clew.engine.checks import checked_text
 from clew.engine.commands import REWIND
 from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.measures import Measures
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.engine.records import Records
@@ -66,6 +67,7 @@ class Engine(Records):
         self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(means, role=role, version=version, own_only=own_only)
         self.orders = Orders(means, self._owner.kick)
+        self.measures = Measures(means.store, means.hub, self._owner.id)
 
     @property
     def owner(self) -> OwnerId:
@@ -199,6 +201,23 @@ class Engine(Records):
                 kind=InboxKind.COMMAND,
                 text=REWIND,
                 payload=json.dumps({"to": to}),
+                double_text=DoubleText.QUEUE,
+            ),
+            conversation,
+        )
+
+    async def close(self, conversation: ConversationId, *, reason: str) -> Accepted:
+        """
+        File the end of a conversation's session; the next message opens it again.
+
+        It is carried out in the conversation's line; ``follow_input`` tells when.
+        """
+        return await self._accept(
+            Input(
+                id=self._ids.inbox(),
+                kind=InboxKind.COMMAND,
+                text=resets.END,
+                payload=json.dumps({"reason": reason, "next": None}),
                 double_text=DoubleText.QUEUE,
             ),
             conversation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from clew.core.events import Event
     from clew.core.ids import ConversationId, TurnId
+    from clew.core.turn import Outcome
 
 
 class Changed:
@@ -74,6 +75,8 @@ class Hub:
     def __init__(self) -> None:
         self._followers: defaultdict[ConversationId, list[Follower]] = defaultdict(list)
         self._shown: dict[ConversationId, tuple[TurnId, list[str]]] = {}
+        #: Turns that ended in this process.
+        self.closed: Counter[Outcome] = Counter()
 
     @contextmanager
     def follow(self, conversation: ConversationId) -> Generator[Follower]:
@@ -103,8 +106,12 @@ class Hub:
             case Delta(kind=DeltaKind.TEXT):
                 _, pieces = self._shown.setdefault(conversation, (event.turn, []))
                 pieces.append(event.text)
-            case EntryAppended() | Retracted() | TurnBegun() | TurnClosed():
+            case EntryAppended() | Retracted() | TurnBegun():
                 self._shown.pop(conversation, None)
+            case TurnClosed(turn=turn):
+                self._shown.pop(conversation, None)
+                if turn.outcome is not None:
+                    self.closed[turn.outcome] += 1
             case _:
                 pass
         for follower in self._followers.get(conversation, ()):

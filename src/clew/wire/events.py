@@ -1,0 +1,60 @@
+"""Events as JSON, the same for HTTP and JSON-RPC: a type, and what it tells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.events import (
+    Delta,
+    EntryAppended,
+    Retracted,
+    Snapshot,
+    ToolCalled,
+    TurnBegun,
+    TurnClosed,
+)
+from clew.wire import shapes
+
+if TYPE_CHECKING:
+    from clew.core.events import Event
+
+
+def event(value: Event) -> tuple[str, dict[str, object]]:
+    """
+    The type of an event and its data.
+
+    Only ``entry`` has a ``seq`` from which a client can go on. ``snapshot`` and ``delta`` are the
+    text of a response that is being made: any later ``entry`` or ``turn_closed`` takes its place,
+    ``retracted`` makes it void.
+    """
+    match value:
+        case EntryAppended(entry=entry):
+            return "entry", shapes.entry(entry)
+        case Delta():
+            return "delta", {"turn": value.turn, "kind": value.kind.value, "text": value.text}
+        case Snapshot():
+            return "snapshot", {"turn": value.turn, "text": value.text}
+        case Retracted():
+            return "retracted", {"turn": value.turn, "reason": value.reason}
+        case ToolCalled():
+            return "tool", {
+                "turn": value.turn,
+                "call": value.call_id,
+                "tool": value.tool,
+                "args": value.args,
+                "status": value.status,
+            }
+        case TurnBegun():
+            return "turn_begun", {"turn": value.turn.id, "session": value.session}
+        case TurnClosed():
+            return "turn_closed", _closed(value)
+
+
+def _closed(value: TurnClosed) -> dict[str, object]:
+    turn = value.turn
+    return {
+        "turn": turn.id,
+        "outcome": None if turn.outcome is None else turn.outcome.value,
+        "error": turn.error,
+        "code": turn.error_code,
+    }
