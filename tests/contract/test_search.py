@@ -274,6 +274,15 @@ async def test_far_behind_the_index_says_so_until_it_has_caught_up(store: Store)
     assert len((await log.page("word")).items) == 20
 
 
+async def test_catching_up_stops_after_so_many_slices(store: Store) -> None:
+    log = await Log.open(store)
+    await log.say(*["word"] * 600)
+    await catch_up(store, slices=1)
+    assert await count(store) == 500
+    await catch_up(store, slices=5)
+    assert await count(store) == 600
+
+
 async def test_an_index_made_anew_has_everything_once(store: Store) -> None:
     log = await Log.open(store)
     await log.say(*["word"] * 10)

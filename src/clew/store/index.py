@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FAR = 2**62
 
 #: In one slice.
-_CHARACTERS = 100_000
+_CHARACTERS = 50_000
 #: A message that may be what is looked for, from ``entry e`` and ``conversation c``.
 COLUMNS: LiteralString = "e.n, e.conversation_id, e.seq, e.role, e.text, e.created_at, c.title"
 #: Leaves out what is no message of a conversation that the scope ``$1`` may see.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import count
 from typing import TYPE_CHECKING
 
 from clew.errors import SearchNotReady, StoreDamaged
@@ -33,22 +34,28 @@ async def find(
         raise
 
 
-async def catch_up(store: Store) -> None:
-    """Put every message into the search index; a damaged one is made anew, once."""
+async def catch_up(store: Store, *, slices: int | None = None) -> None:
+    """
+    Put messages into the search index until all are in it, or for so many ``slices``.
+
+    Writes nothing where there is nothing to do. A damaged index is made anew, once.
+    """
     try:
-        await _index(store)
+        await _index(store, slices)
     except SearchNotReady:
         await store.write(search.condemn)
         await store.write(search.begin_anew)
         for name in await store.read(search.remains):
             with suppress(StoreDamaged):
                 await store.write(search.discard, name)
-        await _index(store)
+        await _index(store, slices)
 
 
-async def _index(store: Store) -> None:
-    while await store.write(search.index_slice):
-        pass
+async def _index(store: Store, slices: int | None) -> None:
+    for done in count():
+        if done == slices or not await store.read(search.is_behind):
+            return
+        await store.write(search.index_slice)
 
 
 async def erase(store: Store, conversation: ConversationId) -> None:
