@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DAY = 24 * 3600 * 1000
 #: Entries in a slice: taking one out of the search index costs more than its row.
-_ENTRIES = 50
+_ENTRIES = 25
 
 # In the order in which rows may go: whoever points at a row goes before it.
 _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
