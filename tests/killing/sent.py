@@ -163,6 +163,9 @@ class _Log:
     async def fit(self) -> LoopContext | None:
         return None
 
+    async def store_usage(self, response: ModelResponse) -> None:
+        pass
+
     async def store_attempt(self, text: str) -> None:
         pass
 

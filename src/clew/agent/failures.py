@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import math
+import re
 from dataclasses import dataclass
 
 from pydantic_ai import exceptions as ai
+from pydantic_ai.messages import RetryFeedbackPart
 
 from clew.core.text import shorten, storable
 
@@ -18,10 +21,16 @@ class FailureKind(enum.Enum):
     TIMEOUT = "timeout"
     CONNECTION = "connection"
     BAD_REPLY = "bad_reply"
+    #: It said nothing, and nothing again when it was told so.
+    EMPTY = "empty_reply"
+    #: The limit of output tokens came before any answer.
+    OUTPUT_LIMIT = "output_limit"
     #: It was told what was wrong as often as that may be.
     GAVE_UP = "gave_up"
     OVERFLOW = "context_length_exceeded"
     AUTH = "authentication"
+    NO_MODEL = "model_not_found"
+    FILTERED = "content_filter"
     REFUSED = "bad_request"
     INTERNAL = "internal"
 
@@ -37,17 +46,40 @@ PASSING = frozenset(
         FailureKind.BAD_REPLY,
     }
 )
+#: Each costs a long wait, or helped nobody: asked once more and not again.
+ONCE_MORE = frozenset({FailureKind.TIMEOUT, FailureKind.BAD_REPLY})
 #: Another model may help.
-ELSEWHERE = PASSING | {FailureKind.QUOTA, FailureKind.AUTH, FailureKind.GAVE_UP}
+ELSEWHERE = PASSING | {
+    FailureKind.QUOTA,
+    FailureKind.AUTH,
+    FailureKind.NO_MODEL,
+    FailureKind.EMPTY,
+    FailureKind.OUTPUT_LIMIT,
+    FailureKind.GAVE_UP,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
     kind: FailureKind
-    #: One sentence for a person.
+    #: One sentence for a person, without its full stop.
     text: str
     #: Seconds that the provider asks to wait.
     retry_after: float | None = None
+
+    @property
+    def told(self) -> str:
+        """The sentence, and when to try again where the provider said so."""
+        if not self.retry_after:
+            return self.text
+        return f"{self.text} (the provider asks to wait {_duration(self.retry_after)})"
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{math.ceil(seconds / size)} {unit}"
+    return f"{math.ceil(seconds)} s"
 
 
 _TOO_LARGE = 413
@@ -57,11 +89,16 @@ class CutResponse(Exception):
     """A response that ended without its end."""
 
 
+class EndlessResponse(Exception):
+    """A response that did not come to its end."""
+
+
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (ai.ModelContextWindowExceededError, FailureKind.OVERFLOW),
     (ai.ModelQuotaExceededError, FailureKind.QUOTA),
     (ai.ModelRateLimitError, FailureKind.RATE_LIMIT),
     (ai.ModelAuthenticationError, FailureKind.AUTH),
+    (ai.ModelNotFoundError, FailureKind.NO_MODEL),
     (ai.ModelRequestRejectedError, FailureKind.REFUSED),
     (ai.ModelOverloadedError, FailureKind.OVERLOADED),
     (ai.ModelUnavailableError, FailureKind.OVERLOADED),
@@ -69,55 +106,100 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (ai.ModelTimeoutError, FailureKind.TIMEOUT),
     (ai.ModelRequestTimeout, FailureKind.TIMEOUT),
     (ai.ModelConnectionError, FailureKind.CONNECTION),
-    (ai.ModelAPIError, FailureKind.CONNECTION),
+    (ai.ContentFilterError, FailureKind.FILTERED),
+    (ai.IncompleteToolCall, FailureKind.OUTPUT_LIMIT),
     (ai.UnexpectedModelBehavior, FailureKind.BAD_REPLY),
-    (CutResponse, FailureKind.BAD_REPLY),
+    (CutResponse, FailureKind.CONNECTION),
+    (EndlessResponse, FailureKind.TIMEOUT),
 )
 
 
 def classify(error: Exception) -> Failure:
     """What an exception of a run means."""
     kind = next((kind for cls, kind in _KINDS if isinstance(error, cls)), FailureKind.INTERNAL)
-    text = _sentence(str(error)) or type(error).__name__
     if isinstance(error, ai.ModelHTTPError):
         return _http(error, kind)
+    if isinstance(error, ai.ModelAPIError):
+        return _api(error, kind)
+    if isinstance(error, ai.UnexpectedModelBehavior):
+        return _behaviour(error, kind)
     if isinstance(error, _UNREADABLE):
-        return Failure(kind=FailureKind.BAD_REPLY, text="the provider sent a reply without sense")
-    if isinstance(error, TimeoutError) and kind is FailureKind.INTERNAL:
+        return Failure(kind=FailureKind.BAD_REPLY, text=_NO_SENSE)
+    if isinstance(error, TimeoutError):
         return Failure(kind=FailureKind.TIMEOUT, text="the provider was silent for too long")
-    if kind is FailureKind.BAD_REPLY and "max" in text and "retries" in text:
-        kind = FailureKind.GAVE_UP
-    return Failure(kind=kind, text=text)
+    return Failure(kind=kind, text=_sentence(str(error)) or type(error).__name__)
 
 
+_NO_SENSE = "the provider sent a reply without sense"
 # What client libraries raise on replies that they did not foresee.
 _UNREADABLE = (IndexError, TypeError, ValueError, KeyError, AttributeError)
 
 
+def _behaviour(error: ai.UnexpectedModelBehavior, kind: FailureKind) -> Failure:
+    text = _sentence(error.message)
+    if text.startswith("Model token limit"):
+        kind = FailureKind.OUTPUT_LIMIT
+    if kind is FailureKind.OUTPUT_LIMIT:
+        return Failure(kind=kind, text="the model reached its limit of output before an answer")
+    if kind is FailureKind.FILTERED:
+        return Failure(kind=kind, text=text)
+    if tool := _TOOL_RETRIES.match(text):
+        text = f"the model called the tool {tool[1]!r} wrongly {int(tool[2]) + 1} times in a row"
+        return Failure(kind=FailureKind.GAVE_UP, text=text)
+    if text.startswith("Exceeded maximum output retries"):
+        return _gave_up(error)
+    # What else it says is for programmers, and in the log.
+    return Failure(kind=kind, text=_NO_SENSE)
+
+
+_TOOL_RETRIES = re.compile(r"Tool ['\"](.*?)['\"] exceeded max retries count of (\d+)")
+
+
+def _gave_up(error: ai.UnexpectedModelBehavior) -> Failure:
+    feedback = getattr(error.__cause__, "tool_retry", None)
+    if isinstance(feedback, RetryFeedbackPart) and feedback.retry.cause == "no_output":
+        return Failure(kind=FailureKind.EMPTY, text="the model answered with nothing, repeatedly")
+    return Failure(kind=FailureKind.GAVE_UP, text="the model's answer was refused repeatedly")
+
+
+def _api(error: ai.ModelAPIError, kind: FailureKind) -> Failure:
+    if kind is FailureKind.INTERNAL:
+        # No category: an error in a stream that says no more, or no JSON where JSON was due.
+        kind = FailureKind.SERVER if error.in_stream else FailureKind.BAD_REPLY
+    text = _NO_SENSE if kind is FailureKind.BAD_REPLY else _sentence(error.message)
+    if looks_like_overflow(text) and kind in (FailureKind.SERVER, FailureKind.REFUSED):
+        kind = FailureKind.OVERFLOW
+    return Failure(kind=kind, text=text, retry_after=error.retry_after)
+
+
 def _http(error: ai.ModelHTTPError, kind: FailureKind) -> Failure:
     text = f"{error.status_code} {_message(error.body)}".strip()
-    passing = kind in (FailureKind.REFUSED, FailureKind.CONNECTION)
-    if passing and (error.status_code == _TOO_LARGE or looks_like_overflow(text)):
+    undecided = kind in (FailureKind.REFUSED, FailureKind.INTERNAL)
+    if undecided and (error.status_code == _TOO_LARGE or looks_like_overflow(text)):
         kind = FailureKind.OVERFLOW
-    elif kind is FailureKind.CONNECTION:
+    elif error.status_code in _TIMED_OUT:
+        kind = FailureKind.TIMEOUT
+    elif kind is FailureKind.INTERNAL:
         kind = FailureKind.SERVER if error.status_code >= 500 else FailureKind.REFUSED
-    return Failure(kind=kind, text=text, retry_after=_retry_after(error))
+    return Failure(kind=kind, text=text, retry_after=error.retry_after)
 
 
-def _retry_after(error: ai.ModelHTTPError) -> float | None:
-    value: object = getattr(error, "retry_after", None)
-    return float(value) if isinstance(value, (int, float)) else None
+#: 408 and 504: a server waited for the request, or for the one behind it.
+_TIMED_OUT = (408, 504)
 
 
 def _message(body: object) -> str:
     while isinstance(body, dict):
         fields: dict[str, object] = body  # pyright: ignore[reportUnknownVariableType]
-        body = fields.get("error") or fields.get("message") or ""
-    return _sentence(str(body))
+        body = fields.get("error") or fields.get("message") or fields.get("detail")
+    text = str(body or "")
+    if text.lstrip()[:1] == "<":
+        return "(a web page instead of an answer)"
+    return _sentence(text)
 
 
 def _sentence(text: str) -> str:
-    return shorten(storable(" ".join(text.split())), 500)
+    return shorten(storable(" ".join(text.split())), 500).rstrip(".")
 
 
 _OVERFLOW = (

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 from pydantic_ai import Agent, UsageLimits
-from pydantic_ai.exceptions import UnexpectedModelBehavior
+from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
 from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
@@ -58,6 +58,8 @@ LONGEST_CALL = timedelta(minutes=10)
 _ALWAYS_ENDS = frozenset({"openai", "anthropic"})
 log = structlog.get_logger(__name__)
 
+_CUT = "the provider's reply ended in the middle"
+_ENDLESS = "the provider's reply did not come to an end"
 # Steps are counted with the turn, which may have several runs.
 _LIMITS = UsageLimits(request_limit=None)
 
@@ -225,7 +227,11 @@ class _Steps:
         except TimeoutError as error:
             if asyncio.get_running_loop().time() < end:
                 raise
-            raise EndlessResponse("the provider's reply did not come to an end") from error
+            raise EndlessResponse(_ENDLESS) from error
+        except (UnexpectedModelBehavior, ModelAPIError) as error:
+            if self._said and unexplained(error):
+                raise CutResponse(_CUT) from error
+            raise
         if Agent.is_call_tools_node(following):
             self._take_in(following.model_response)
         return following
@@ -253,11 +259,6 @@ class _Steps:
                 async for event in events:
                     deadline.reschedule(min(loop.time() + self._silence, end))
                     self._show(event)
-            except UnexpectedModelBehavior as error:
-                self._unpaid = events.response
-                if self._said and type(error) is UnexpectedModelBehavior:
-                    raise CutResponse("the provider's reply ended in the middle") from error
-                raise
             except Exception:
                 self._unpaid = events.response
                 raise
@@ -270,7 +271,7 @@ class _Steps:
             ) if text:
                 self._said += len(text)
                 if self._said > MOST_TEXT:
-                    raise EndlessResponse("the provider's reply did not come to an end")
+                    raise EndlessResponse(_ENDLESS)
                 self._log.say(DeltaKind.TEXT, text)
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
@@ -315,6 +316,13 @@ class _Steps:
         return "" if result is None or result.output is None else str(result.output)
 
 
+def unexplained(error: UnexpectedModelBehavior | ModelAPIError) -> bool:
+    """Whether the library only says that it can make nothing of a reply."""
+    if isinstance(error, ModelAPIError):
+        return type(error) is ModelAPIError and not error.in_stream
+    return type(error) is UnexpectedModelBehavior
+
+
 def refuse_cut(response: ModelResponse) -> None:
     """
     Refuse what a provider began and did not end.
@@ -323,7 +331,7 @@ def refuse_cut(response: ModelResponse) -> None:
     """
     ends = response.provider_name in _ALWAYS_ENDS
     if response.state == "incomplete" or (ends and response.finish_reason is None):
-        raise CutResponse("the provider's reply ended in the middle")
+        raise CutResponse(_CUT)
 
 
 def without_blanks(response: ModelResponse) -> None:

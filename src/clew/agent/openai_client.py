@@ -16,6 +16,8 @@ from openai import AsyncOpenAI
 from openai.resources.chat import AsyncChat
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
 
 if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
@@ -67,7 +69,30 @@ class _Chat(AsyncChat):
 class _Completions(AsyncCompletions):
     async def create(self, **arguments: Any) -> Any:
         create: Any = super().create
-        return await create(**_hide(arguments, "messages", "tools"))
+        return with_a_choice(await create(**_hide(arguments, "messages", "tools")))
+
+
+def with_a_choice(answer: Any) -> Any:
+    """
+    The answer, with an empty message where it has no choice or content of a wrong form.
+
+    All ways to say nothing become one, which the agent meets as it meets an empty message.
+    """
+    if not isinstance(answer, ChatCompletion) or getattr(answer, "error", None) is not None:
+        return answer
+    if not getattr(answer, "choices", None):
+        nothing = ChatCompletionMessage(role="assistant", content=None)
+        answer.choices = [Choice(index=0, finish_reason="stop", message=nothing)]
+    for choice in answer.choices:
+        content: object = choice.message.content
+        if isinstance(content, list):
+            choice.message.content = _text_of_parts(cast("list[object]", content)) or None
+    return answer
+
+
+def _text_of_parts(parts: list[object]) -> str:
+    mappings = [cast("dict[str, object]", part) for part in parts if isinstance(part, dict)]
+    return "".join(text for part in mappings if isinstance(text := part.get("text"), str))
 
 
 class _Responses(AsyncResponses):

@@ -77,6 +77,10 @@ class TurnLog(Protocol):
         """Make the context smaller if the next request needs it; ``None`` if it stays."""
         ...
 
+    async def store_usage(self, response: ModelResponse) -> None:
+        """Record what a response cost that is not stored, because something was wrong with it."""
+        ...
+
     async def store_attempt(self, text: str) -> None:
         """Append, outside the context, that a request failed and is made again."""
         ...

@@ -12,6 +12,7 @@ def answer_text(
     *,
     outcome: Outcome,
     error: str | None = None,
+    overflow: bool = False,
     steps: int = 0,
     messages: int = 0,
 ) -> str:
@@ -28,17 +29,19 @@ def answer_text(
         return ""
     if error is None:
         return _no_answer(steps)
-    if is_overflow(error):
+    error = error.rstrip(".")
+    error += "" if error.endswith(("!", "?", "…")) else "."
+    if overflow or is_overflow(error):
         return (
             f"The conversation ({messages} messages) is longer than the model's context window. "
             "Use /compress to shorten it, or /new to start afresh. "
             f"The provider said: {error}"
         )
+    way_out = "Try again; if it keeps failing, /reset starts a new conversation."
     if steps:
-        return f"I worked on it ({steps} model calls) but could not finish: {error}"
-    return (
-        f"That failed: {error}. Try again; if it keeps failing, /reset starts a new conversation."
-    )
+        calls = "1 model call" if steps == 1 else f"{steps} model calls"
+        return f"I worked on it ({calls}) but could not finish: {error} {way_out}"
+    return f"That failed: {error} {way_out}"
 
 
 def _no_answer(steps: int) -> str:
@@ -46,7 +49,14 @@ def _no_answer(steps: int) -> str:
     return f"The model ended without an answer{worked}. Try again, or ask in other words."
 
 
-_OVERFLOW = ("context length", "context_length", "context window", "maximum context", "too long")
+_OVERFLOW = (
+    "context length",
+    "context_length",
+    "context window",
+    "maximum context",
+    "prompt is too long",
+    "input is too long",
+)
 
 
 def is_overflow(error: str) -> bool:

@@ -132,10 +132,6 @@ class TurnLog:
         """Append, outside the context, what the person is told."""
         await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
 
-    async def store_notice(self, text: str) -> None:
-        """Append, outside the context, what the person should know."""
-        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
-
     async def steered(self) -> Sequence[ModelMessage]:
         joined = await self._append(
             lambda session: self._store.write(

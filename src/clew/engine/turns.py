@@ -85,6 +85,7 @@ class TurnWork:
                 await self._carry_out_or_fail()
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
+            self._log.retract("another process goes on with it")
         except asyncio.CancelledError:
             await self._let_go()
             raise
@@ -161,7 +162,7 @@ class TurnWork:
         try:
             result = await self._asked_until_answered()
         except _GaveUp as error:
-            await self._fail(error.failure.text, error.failure.kind.value)
+            await self._fail(error.failure.told, error.failure.kind.value)
             return
         match result:
             case Answer():
@@ -177,33 +178,47 @@ class TurnWork:
         models = self._means.models
         failure: Failure | None = None
         for number, model in models.in_order():
-            result = await self._ask(model)
+            result = await self._ask(number, model)
             if not isinstance(result, Failure):
                 models.worked(number)
                 return result
             failure = result
+            beside = models.beside(number)
             models.failed(number, failure)
             if failure.kind not in ELSEWHERE:
                 break
+            if beside and models.tell(number, self._turn.conversation_id):
+                await self._log.store_notice(f"Another model is asked: {failure.told}.")
         assert failure is not None
         raise _GaveUp(failure)
 
-    async def _ask(self, model: Model) -> Result | Failure:
+    async def _ask(self, number: int, model: Model) -> Result | Failure:
+        models, waited = self._means.models, 0.0
+        stream = self._means.hub.followed(self._turn.conversation_id)
         for attempt in itertools.count(1):
-            result = await self._try(model)
+            result = await self._try(model, stream=stream)
             if not isinstance(result, Failure):
                 return result
+            if result.kind is FailureKind.TIMEOUT:
+                # A long answer is silent until it is whole, but not where it comes in pieces.
+                stream = True
+            elif result.kind is FailureKind.BAD_REPLY and not self._log.shown:
+                # Where a server's streams are broken, whole answers often are not.
+                stream = not stream
             await self._log.store_attempt(result.text)
             self._log.retract(result.text)
             if await self._made_room(result):
                 continue
-            wait = self._means.models.patience.wait(attempt, result)
+            wait = models.patience.wait(
+                attempt, result, waited=waited, beside=models.beside(number)
+            )
             if wait is None:
                 return result
             await asyncio.sleep(wait)
+            waited += wait
         raise AssertionError("unreachable")
 
-    async def _try(self, model: Model) -> Result | Failure:
+    async def _try(self, model: Model, *, stream: bool) -> Result | Failure:
         journal = Journal(
             self._means.store,
             self._means.hub,
@@ -216,7 +231,6 @@ class TurnWork:
         self._log.on_step = journal.enter_step
         self._log.make_fit = lambda tokens: self._fit(tokens, model)
         journal.enter_step(self._log.steps)
-        stream = self._means.hub.followed(self._turn.conversation_id)
         try:
             return await self._means.loop.run(self._log, journal, model, stream=stream)
         except ClewError:
@@ -278,10 +292,13 @@ class TurnWork:
         return None if response is None else self._log.step(response, answer.instructions)
 
     async def _fail(self, error: str, code: str) -> None:
+        if self._log.shown:
+            self._log.retract(error)
         text = answer_text(
             "",
             outcome=Outcome.FAILED,
             error=error,
+            overflow=code == FailureKind.OVERFLOW.value,
             steps=self._log.steps,
             messages=self._log.messages,
         )
