@@ -45,7 +45,7 @@ def test_a_conversation_is_shown_with_its_sessions_and_entries(durable: Clew) ->
     assert shown["usage"]["output_tokens"] > 0
     printed = durable.ok("sessions", "show", session["id"], "--limit", "2")
     assert "You said: and again" in printed
-    assert "hello there" not in printed
+    assert "\nhello there\n" not in printed
     assert session["id"] in printed
 
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
-import socket
 from contextlib import contextmanager
 from math import ceil
 from typing import TYPE_CHECKING
@@ -15,9 +12,10 @@ import uvicorn
 
 from clew.api.app import Leaving, create_app
 from clew.api.connections import Connection
-from clew.errors import SettingsError
+from clew.api.listening import base_url, close, listen
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Generator
 
     from starlette.applications import Starlette
@@ -33,38 +31,36 @@ GRACE = 3.0
 FLUSH = 2
 #: Seconds for which an idle connection is kept.
 KEEP_ALIVE = 30
-#: Connections that wait to be accepted.
-BACKLOG = 2048
 
 
 async def serve(
     engine: Engine,
     settings: Settings,
     *,
+    sockets: list[socket.socket] | None = None,
     on_ready: Callable[[str], None] | None = None,
     grace: float = GRACE,
 ) -> None:
     """
     Serve the API until cancelled, then stop in order.
 
-    ``on_ready`` is called with the base URL once requests are accepted. Cancelled, it takes no new
-    connections, ends endless streams, gives turns ``grace`` seconds, tells those who still wait
-    that the answer will be in the conversation, and returns by raising ``CancelledError``.
+    ``sockets`` listen already, and are closed here. ``on_ready`` is called with the base URL once
+    requests are accepted. Cancelled, it takes no new connections, ends endless streams, gives turns
+    ``grace`` seconds, tells those who still wait that the answer will be in the conversation, and
+    returns by raising ``CancelledError``.
 
     :raises SettingsError: if the address cannot be listened on, or is open to others without a
         token
     """
-    settings.api.require_token_beyond_loopback()
-    if settings.api.token is not None:
-        settings.api.token.reveal()
-    sockets = _listen(settings.api.host, settings.api.port)
+    if sockets is None:
+        sockets = listen(settings.api)
     try:
         leaving = Leaving()
         app = create_app(engine, settings, leaving=leaving)
-        server = _Server(app, _url(sockets[0]), on_ready, ceil(grace) + FLUSH)
+        server = _Server(app, base_url(sockets[0]), on_ready, ceil(grace) + FLUSH)
         await _until_cancelled(server, sockets, leaving, grace)
     finally:
-        _close(sockets)
+        close(sockets)
 
 
 async def _until_cancelled(
@@ -113,61 +109,3 @@ class _Server(uvicorn.Server):
         log.info("api_ready", url=self._url)
         if self._on_ready is not None:
             self._on_ready(self._url)
-
-
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for each address of the host: ``localhost`` has two."""
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise SettingsError(f"api.host {host!r} is no address: {error.strerror}") from error
-    sockets: list[socket.socket] = []
-    failed: OSError | None = None
-    for family, name in dict.fromkeys((each[0], str(each[4][0])) for each in found):
-        try:
-            sockets.append(_bound(family, name, port))
-        except OSError as error:
-            failed = error
-        if sockets and port == 0:
-            # Another address could not be given the same free port.
-            return sockets
-    # A machine without IPv6 names ::1 all the same, so one address is enough.
-    if failed is not None and (not sockets or failed.errno == errno.EADDRINUSE):
-        _close(sockets)
-        raise _cannot_listen(host, port, failed) from failed
-    return sockets
-
-
-def _bound(family: int, name: str, port: int) -> socket.socket:
-    # asyncio sends small pieces at once only on sockets whose protocol is named.
-    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        if os.name == "posix":
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind((name, port))
-        made.listen(BACKLOG)
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
-def _close(sockets: list[socket.socket]) -> None:
-    for each in sockets:
-        each.close()
-
-
-def _cannot_listen(host: str, port: int, error: OSError) -> SettingsError:
-    if error.errno == errno.EADDRINUSE:
-        return SettingsError(
-            f"port {port} on {host} is in use by another program: stop it, or set api.port to "
-            "another one"
-        )
-    return SettingsError(f"cannot listen on {host} port {port}: {error.strerror}")
-
-
-def _url(listening: socket.socket) -> str:
-    name, port = listening.getsockname()[:2]
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals
+from clew.cli.common import Globals, example, json_option, pass_globals, undisturbed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +46,11 @@ def chat(
         raise click.UsageError("--json needs a TEXT, or one piped in", ctx=ctx)
     settings = program.settings()
     if text is None:
-        from clew.cli.lines import run  # noqa: PLC0415  (help needs no engine)
-
+        with undisturbed():
+            from clew.cli.lines import run  # noqa: PLC0415  (help needs no engine)
         ctx.exit(run(settings, name))
-    from clew.cli.asking import ask  # noqa: PLC0415  (help needs no engine)
-
+    with undisturbed():
+        from clew.cli.asking import ask  # noqa: PLC0415  (help needs no engine)
     ctx.exit(ask(settings, name, text, as_json=as_json))
 
 

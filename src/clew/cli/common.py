@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
     from clew.config import Settings
@@ -36,6 +38,16 @@ class Globals:
         for warning in settings.warnings:
             click.echo(f"clew: warning: {warning}", err=True)
         return settings
+
+
+@contextmanager
+def undisturbed() -> Generator[None]:
+    """Import much without collecting garbage, of which there is none: a tenth of the time."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 pass_globals = click.make_pass_decorator(Globals)

@@ -1,18 +1,28 @@
-"""The gateway's life: started, ready, told to stop, drained."""
+"""
+The gateway's life: it listens, says so, warms up, serves, is told to stop, drains.
+
+It lets clients in before it has imported what answers them, since the model library alone takes
+half a second: whoever connects then waits in line for that moment and is served.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import sys
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.api.serving import serve
+from clew.api.listening import base_url, close, listen
+from clew.cli.common import undisturbed
 from clew.cli.logs import log_to_stderr
-from clew.runtime import open_product
+from clew.config import ensure_home
+from clew.config.check import problems
+from clew.errors import SettingsError
+from clew.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +33,11 @@ log = structlog.get_logger(__name__)
 
 
 def run(settings: Settings) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """
+    Serve until SIGTERM or SIGINT.
+
+    :raises ClewError: if it cannot be started
+    """
     log_to_stderr(settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_until_told_to_stop(settings))
@@ -53,13 +67,28 @@ async def _until_told_to_stop(settings: Settings) -> None:
         with suppress(NotImplementedError):  # Windows: Ctrl-C is KeyboardInterrupt there
             loop.add_signal_handler(number, stop, number)
     try:
-        async with open_product(settings, role="serve") as product:
-            await serve(product.engine, settings, on_ready=_say_ready)
+        await _live(settings)
     except asyncio.CancelledError:
         if not told:
             raise
     log.info("stopped")
 
 
-def _say_ready(url: str) -> None:
-    print(f"ready {url}", flush=True)
+async def _live(settings: Settings) -> None:
+    if found := problems(settings):
+        raise SettingsError(*found)
+    ensure_home(settings)
+    async with AsyncExitStack() as stack:
+        store = await stack.enter_async_context(
+            await open_store(settings.store.url, home=settings.home)
+        )
+        sockets = listen(settings.api)
+        stack.callback(close, sockets)
+        print(f"ready {base_url(sockets[0])}", flush=True)
+        with undisturbed():
+            from clew.api.serving import serve  # noqa: PLC0415  (after the port is open)
+            from clew.runtime import open_product  # noqa: PLC0415  (after the port is open)
+        product = await stack.enter_async_context(open_product(settings, role="serve", store=store))
+        # What was imported stays: looking through it again and again would delay answers.
+        gc.freeze()
+        await serve(product.engine, settings, sockets=sockets)
