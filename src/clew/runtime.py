@@ -50,12 +50,12 @@ class Product:
 
 @asynccontextmanager
 async def open_product(
-    settings: Settings, *, role: str, own_only: bool = False
+    settings: Settings, *, role: str, own_only: bool = False, store: Store | None = None
 ) -> AsyncGenerator[Product]:
     """
     Open the store and start an engine over it; leaving the block lets running turns go.
 
-    ``role`` names the front for people. With ``own_only`` the engine works only on conversations
+    ``role`` names the front for people. A ``store`` that is open already stays open. With ``own_only`` the engine works only on conversations
     that are given an input here.
 
     :raises SettingsError: if a setting cannot be used
@@ -63,9 +63,10 @@ async def open_product(
     """
     ensure_home(settings)
     async with AsyncExitStack() as stack:
-        store = await stack.enter_async_context(
-            await open_store(settings.store.url, home=settings.home)
-        )
+        if store is None:
+            store = await stack.enter_async_context(
+                await open_store(settings.store.url, home=settings.home)
+            )
         engine = await stack.enter_async_context(
             Engine(
                 make_means(settings, store),
