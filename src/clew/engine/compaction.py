@@ -7,9 +7,9 @@ short one of its own. Whatever fails, nothing has changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypedDict
 
 import structlog
 
@@ -29,8 +29,9 @@ from clew.core import session as reasons
 from clew.core.base import Literal, Range, joined
 from clew.core.ids import session_id
 from clew.core.session import Head
-from clew.errors import Refused, StoreError
-from clew.store.transactions import compactions, context, entries, leases, locks, sessions
+from clew.engine.compression_lock import CompressionLock, StoredLock
+from clew.errors import LeaseLost, Refused, StoreError
+from clew.store.transactions import compactions, context, entries, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.clock import Clock
-    from clew.core.base import BaseItem
-    from clew.core.ids import ConversationId, Ids, OwnerId, SessionId
+    from clew.core.base import Base, BaseItem
+    from clew.core.ids import ConversationId, Ids, OwnerId, SessionId, SessionIds
     from clew.core.lease import Lease
     from clew.store.contract import Store
     from clew.store.transactions.context import Context, ContextMessage
@@ -49,9 +50,11 @@ log = structlog.get_logger(__name__)
 
 #: A window for models that do not tell theirs, when a person asks for compaction.
 ASSUMED_WINDOW = 100_000
+_OVERTAKEN = "the conversation went on meanwhile"
 #: Clearing old results is enough if it brings the context under this share of the budget.
 _ENOUGH = 0.7
-_SHORT_LEASE = timedelta(seconds=15)
+#: Seconds between two looks whether another compaction is over, and how often is looked.
+_PAUSE, _LOOKS = 0.1, 6000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +83,12 @@ class Compacted:
     tokens_after: int
     #: Why nothing was done, or the summary.
     note: str
+    #: Another compaction of the conversation was under way.
+    busy: bool = False
+    #: What the person should hear of a failure, the first time.
+    alarm: str | None = None
+    #: For callers of ``Engine.compact``: the context to go on with.
+    messages: Sequence[ModelMessage] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,7 +109,7 @@ class Refusal(Refused):
 class Compactions:
     """Compacts conversations; holds nothing between calls."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (wired in one place)
         self,
         store: Store,
         ids: Ids,
@@ -109,10 +118,14 @@ class Compactions:
         compactor: Compactor,
         model: Model,
         policy: Policy,
+        lock: CompressionLock | None = None,
+        session_ids: SessionIds = session_id,
     ) -> None:
         self._store, self._ids, self._clock = store, ids, clock
         self._compactor, self._model = compactor, model
         self.policy = policy
+        self._lock = lock or StoredLock(store)
+        self._session_ids = session_ids
 
     def window(self, model: Model) -> int | None:
         """The context window in tokens, where it is known."""
@@ -134,38 +147,52 @@ class Compactions:
             state, now=to_millis(self._clock.now()), turn_from=turn_from
         )
 
-    async def compact(
+    async def compact(  # noqa: PLR0913  (a facade over one way for every caller)
         self,
         conversation: ConversationId,
         *,
         owner: OwnerId,
         lease: Lease | None = None,
+        session: SessionId | None = None,
         focus: str | None = None,
         holder: str | None = None,
         on_demand: bool = False,
         operation: str | None = None,
     ) -> Compacted:
         """
-        Compact the current session of a conversation; once per ``operation``.
+        Compact the current session of a conversation, if it is still ``session``; once per
+        ``operation``.
 
         While another holds the compression lock nothing is summarised and nothing moves. A
         summary that is no good, a model that fails, or a head that moved meanwhile change nothing.
 
-        :raises LeaseHeld: if no lease was given and another owner holds it
+        :raises NotFound: if there is no such conversation
         """
-        found = await self._store.read(context.head_context, conversation)
+        head = await self._store.read(sessions.get_head, conversation)
         operation = operation or self._ids.operation()
-        if await self._store.read(sessions.opened_by_operation, operation) is not None:
-            return _unmoved(found, "it was compacted already")
-        holder = holder or operation
-        if not await self._lock(found.session.id, holder):
-            return _unmoved(found, "another compaction of this conversation is under way")
+        holder = holder or f"{owner}:{operation}"
+        if not await self._locked(head.id, holder):
+            found = await self._store.read(context.head_context, conversation)
+            note = "another compaction of this conversation is under way"
+            return replace(_unmoved(found, note), busy=True)
         try:
-            return await self._locked(found, owner, lease, focus, operation, on_demand=on_demand)
+            # Read under the lock: whoever had it before may have moved the head.
+            found = await self._store.read(context.head_context, conversation)
+            done = await self._store.read(sessions.opened_by_operation, operation)
+            if done is not None or session not in (None, found.session.id):
+                return _unmoved(found, "it was compacted already")
+            return await self._alone(found, owner, lease, focus, operation, on_demand=on_demand)
         finally:
-            await self._unlock(found.session.id, holder)
+            await self._unlock(head.id, holder)
 
-    async def _locked(
+    async def others_are_done(self, session: SessionId) -> None:
+        """Wait until nobody compacts the session's conversation, but not for ever."""
+        for _ in range(_LOOKS):
+            if await self._lock.get_compression_lock_holder(session) is None:
+                return
+            await asyncio.sleep(_PAUSE)
+
+    async def _alone(
         self,
         found: Context,
         owner: OwnerId,
@@ -181,15 +208,20 @@ class Compactions:
             raise
         except Exception as error:
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
-            await self._failed(found.session.id)
-            return _unmoved(found, f"it could not be summarised: {error}")
+            note = f"it could not be summarised: {error}"
+            first = await self._failed(found.session.id)
+            return replace(_unmoved(found, note), alarm=note if first else None)
         if plan is None:
             return _unmoved(found, "there is nothing to compact yet")
         try:
             return await self._rotate(found, plan, owner, lease, operation)
+        except LeaseLost:
+            if lease is not None:
+                raise
+            return _unmoved(found, _OVERTAKEN)
         except Refused as error:
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
-            return _unmoved(found, "the conversation went on meanwhile")
+            return _unmoved(found, _OVERTAKEN)
 
     async def plan(
         self, found: Context, *, focus: str | None = None, on_demand: bool = True
@@ -270,27 +302,24 @@ class Compactions:
     async def _rotate(
         self, found: Context, plan: Plan, owner: OwnerId, lease: Lease | None, operation: str
     ) -> Compacted:
-        own = None if lease else await self._short_lease(found.session.conversation_id, owner)
-        state = await self._store.read(compactions.compaction_state, found.session.id)
-        try:
+        before = await self._store.read(compactions.compaction_state, found.session.id)
+        rotation = _Rotation(
+            operation=operation,
+            expected=Head(session=found.session.id, last_seq=found.last_seq),
+            base=plan.items,
+            reason=reasons.COMPRESSION,
+            state=rules.after_success(
+                before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
+            ),
+            session_ids=self._session_ids,
+        )
+        if lease is not None:
+            session = await self._store.write(compactions.compress, lease, **rotation)
+        else:
+            conversation = found.session.conversation_id
             session = await self._store.write(
-                compactions.compress,
-                lease or own,  # pyright: ignore[reportArgumentType]  (one of them is there)
-                operation=operation,
-                expected=Head(session=found.session.id, last_seq=found.last_seq),
-                base=plan.items,
-                reason=reasons.COMPRESSION,
-                state=rules.after_success(
-                    state,
-                    last_seq=found.last_seq,
-                    before=plan.tokens_before,
-                    after=plan.tokens_after,
-                ),
-                session_ids=session_id,
+                compactions.compress_alone, conversation, owner=owner, **rotation
             )
-        finally:
-            if own is not None:
-                await self._store.write(leases.release, own)
         log.info("session_compacted", session=session.id, predecessor=found.session.id)
         return Compacted(
             session_id=session.id,
@@ -302,20 +331,16 @@ class Compactions:
             note=plan.summary,
         )
 
-    async def _short_lease(self, conversation: ConversationId, owner: OwnerId) -> Lease:
-        acquired = await self._store.write(
-            leases.acquire, conversation, owner=owner, duration=_SHORT_LEASE
-        )
-        return acquired.lease
+    async def _failed(self, session: SessionId) -> bool:
+        """Remember it; whether the person was not told before."""
+        before = await self._store.read(compactions.compaction_state, session)
+        after = rules.after_failure(before, now=to_millis(self._clock.now()))
+        await self._store.write(compactions.remember_compaction, session, after)
+        return not before.told
 
-    async def _failed(self, session: SessionId) -> None:
-        state = await self._store.read(compactions.compaction_state, session)
-        state = rules.after_failure(state, now=to_millis(self._clock.now()))
-        await self._store.write(compactions.remember_compaction, session, state)
-
-    async def _lock(self, session: SessionId, holder: str) -> bool:
+    async def _locked(self, session: SessionId, holder: str) -> bool:
         try:
-            return await self._store.write(locks.try_acquire_compression_lock, session, holder)
+            return await self._lock.try_acquire_compression_lock(session, holder)
         except StoreError:
             raise
         except Exception:
@@ -325,9 +350,20 @@ class Compactions:
 
     async def _unlock(self, session: SessionId, holder: str) -> None:
         try:
-            await self._store.write(locks.release_compression_lock, session, holder)
+            await self._lock.release_compression_lock(session, holder)
         except Exception:
             log.warning("compression_lock_unusable", session=session, exc_info=True)
+
+
+class _Rotation(TypedDict):
+    """What every rotation into a compacted base says, whoever holds the lease."""
+
+    operation: str
+    expected: Head
+    base: Base
+    reason: str
+    state: rules.State
+    session_ids: SessionIds
 
 
 def _plan(items: Sequence[BaseItem], messages: int, before: int, after: int, summary: str) -> Plan:

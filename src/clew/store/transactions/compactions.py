@@ -6,11 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core.compaction import State
-from clew.store.transactions.sessions import rotate
+from clew.errors import LeaseHeld
+from clew.store.transactions import leases
+from clew.store.transactions.sessions import opened_by_operation, rotate
 
 if TYPE_CHECKING:
     from clew.core.base import Base
-    from clew.core.ids import SessionId, SessionIds
+    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds
     from clew.core.lease import Lease
     from clew.core.session import Head, Session
     from clew.store.contract import Tx
@@ -81,4 +83,43 @@ def compress(  # noqa: PLR0913  (each is a column of its own)
         session_ids=session_ids,
     )
     remember_compaction(t, session.id, state)
+    return session
+
+
+def compress_alone(  # noqa: PLR0913  (each is a column of its own)
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    owner: OwnerId,
+    operation: str,
+    expected: Head,
+    base: Base,
+    reason: str,
+    state: State,
+    session_ids: SessionIds,
+) -> Session:
+    """
+    As ``compress``, under a lease that is taken and let go in the same commit.
+
+    :raises LeaseHeld: while any owner works on the conversation, ``owner`` itself included
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    """
+    if (before := opened_by_operation(t, operation)) is not None:
+        return before
+    held = t.one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    if held is not None and held[0] == owner:
+        # A turn of this process is under way, and its lease must not be let go under its hands.
+        raise LeaseHeld(conversation, holder=owner)
+    lease = leases.acquire(t, conversation, owner=owner).lease
+    session = compress(
+        t,
+        lease,
+        operation=operation,
+        expected=expected,
+        base=base,
+        reason=reason,
+        state=state,
+        session_ids=session_ids,
+    )
+    leases.release(t, lease)
     return session

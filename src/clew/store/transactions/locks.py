@@ -55,15 +55,30 @@ def try_acquire_compression_lock(
     """
     Take the compression lock of the session's conversation; ``False`` while another has it.
 
+    A holder that is named ``OWNER:…`` loses it with its owner's death.
+
     :raises NotFound: if there is no such session
     """
     name = _compression(get_session(t, session).conversation_id)
+    holding = lock_holder(t, name)
+    if holding is not None and _is_dead(t, holding):
+        unlock(t, name, holding)
     return try_lock(t, name, holder, duration=duration)
 
 
 def get_compression_lock_holder(t: Tx, session: SessionId) -> str | None:
-    """:raises NotFound: if there is no such session"""
-    return lock_holder(t, _compression(get_session(t, session).conversation_id))
+    """
+    Who has the compression lock of the session's conversation, and lives.
+
+    :raises NotFound: if there is no such session
+    """
+    holding = lock_holder(t, _compression(get_session(t, session).conversation_id))
+    return None if holding is None or _is_dead(t, holding) else holding
+
+
+def _is_dead(t: Tx, holder: str) -> bool:
+    owner, colon, _ = holder.partition(":")
+    return bool(colon) and owner.startswith("own_") and not t.alive(owner)
 
 
 def release_compression_lock(t: Tx, session: SessionId, holder: str) -> None:
