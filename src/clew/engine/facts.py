@@ -42,10 +42,14 @@ class Facts:
         """A session's end was carried out: it is finalised, and then its successor told."""
         said = json.loads(item.note or "{}")
         platform = platform_of(item.route)
-        over = {"session_id": said.get("session"), "platform": platform}
-        self.tell(FINALIZE, over, subject=item.id)
+        if said.get("session") is not None:
+            over = {"session_id": said["session"], "platform": platform}
+            self._line.put_nowait((FINALIZE, over, item.id))
         if said.get("next") is not None:
-            self.tell(RESET, {"session_id": said["next"], "platform": platform}, subject=item.id)
+            opened = {"session_id": said["next"], "platform": platform}
+            self._line.put_nowait((RESET, opened, item.id))
+        # The last in line: without it, it is all told again after a crash to those that lack it.
+        self._line.put_nowait((marks.ALL, {}, item.id))
 
     def stopping(self, session: SessionId, platform: str) -> None:
         """A session's turn is let go because the process stops; it goes on after the restart."""
@@ -53,8 +57,6 @@ class Facts:
 
     async def catch_up(self) -> None:
         """Tell the ends that a process which died did not tell."""
-        if not self.plugins.implements(FINALIZE):
-            return
         for item in await self._store.read(marks.untold_ends):
             self.ended(item)
 
@@ -62,8 +64,10 @@ class Facts:
         """Work the line off, for ever."""
         while True:
             hook, facts, subject = await self._line.get()
-            await self._tell(hook, facts, subject)
-            self._line.task_done()
+            try:
+                await self._tell(hook, facts, subject)
+            finally:
+                self._line.task_done()
 
     async def drain(self, seconds: float) -> None:
         """Wait until the line is empty, but not longer."""
@@ -79,6 +83,9 @@ class Facts:
             return
         try:
             known = await self._store.read(marks.told, hook, subject)
+            if hook == marks.ALL:
+                await self._store.write(marks.mark, marks.ALL, marks.ALL, subject)
+                return
             for plugin in self.plugins.names:
                 if plugin not in known:
                     await self.plugins.tell(hook, facts, plugin=plugin)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.store.transactions import deletion, expiry, idempotency, maintenance
+from clew.store.transactions import clients, deletion, expiry, idempotency, maintenance, marks
 
 if TYPE_CHECKING:
     from clew.core.reset import ResetPolicy
@@ -28,14 +28,14 @@ class Maintained:
 
 async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
     """Do what is due, in slices that hold nobody up."""
-    overdue = 0
-    if policy.idle is not None or policy.daily_at is not None:
-        overdue = await store.write(expiry.end_overdue, policy=policy)
+    overdue = await store.write(expiry.end_overdue, policy=policy) if _ends(policy) else 0
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
     ghosts = await store.write(maintenance.prune_empty_ghost_sessions)
     deleted = await _finish_deletions(store)
     await store.write(idempotency.forget_keys)
     await store.write(deletion.forget_events)
+    await store.write(clients.forget_dead_clients)
+    await store.write(marks.forget_marks)
     done = Maintained(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
@@ -51,11 +51,16 @@ async def _finish_deletions(store: Store) -> int:
     return len(half)
 
 
-async def would_maintain(store: Store) -> Maintained:
+async def would_maintain(store: Store, policy: ResetPolicy) -> Maintained:
     """What ``maintain`` would find now; changes nothing."""
+    overdue = await store.read(expiry.overdue, policy=policy) if _ends(policy) else []
     return Maintained(
-        overdue=0,
+        overdue=len(overdue),
         orphans=len(await store.read(maintenance.orphaned_compression_sessions)),
         ghosts=len(await store.read(maintenance.empty_ghost_sessions)),
         deleted=len(await store.read(deletion.half_deleted)),
     )
+
+
+def _ends(policy: ResetPolicy) -> bool:
+    return policy.idle is not None or policy.daily_at is not None

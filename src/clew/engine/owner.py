@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 
 #: Seconds between looks for work that nobody announced: turns of dead owners, overdue questions.
 BEAT = 1.0
+#: Seconds that plugins have at stop to be told what happened.
+FACTS_PATIENCE = 5.0
 MAINTENANCE = timedelta(minutes=1)
 #: Slices of the search index that one beat may write.
 _SLICES = 4
@@ -63,7 +65,12 @@ class Owner:
             role=self._role,
             version=self._version,
         )
-        for loop in (self._watch, self._beat, self._maintain):
+        for loop in (
+            self._watch,
+            self._beat,
+            self._maintain,
+            self._means.facts.run,
+        ):
             self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
         return self
 
@@ -74,6 +81,8 @@ class Owner:
         traceback: TracebackType | None,
     ) -> None:
         await self._actors.drain()
+        await self._means.facts.drain(FACTS_PATIENCE)
+        self._means.facts.plugins.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.wait(self._tasks)
@@ -119,6 +128,7 @@ class Owner:
             if await self._store.write(
                 locks.try_lock, "maintenance", self.id, duration=2 * MAINTENANCE
             ):
+                await self._means.facts.catch_up()
                 await maintain(self._store, self._means.reset)
             await asyncio.sleep(MAINTENANCE.total_seconds())
         await asyncio.Event().wait()

@@ -72,6 +72,7 @@ _AFTER_ENTRIES: tuple[LiteralString, ...] = (
     "DELETE FROM client WHERE conversation_id = $1 AND $2 > 0",
     "DELETE FROM resent WHERE conversation_id = $1 AND $2 > 0",
     "DELETE FROM pending_title WHERE conversation_id = $1 AND $2 > 0",
+    "DELETE FROM setting WHERE scope = $1 AND $2 > 0",
     "DELETE FROM conversation WHERE id = $1 AND $2 > 0",
 )
 

@@ -61,16 +61,29 @@ def _end_of(inbox_id: InboxId) -> InboxId:
 
 
 def over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> str | None:
-    """Why a conversation is over: it was ended so, or by the policy with nothing open in it."""
+    """
+    Why a conversation is over: it was ended so, or by the policy with nothing open in it.
+
+    A route that was moved to it since is a person's wish to go on with it.
+    """
     head = get_head(t, conversation)
-    if head.end_reason is not None:
-        return head.end_reason if head.end_reason in OVER else None
+    moved_at = _moved_at(t, conversation)
+    if head.ended_at is not None:
+        chosen = to_millis(head.ended_at) < moved_at
+        return head.end_reason if head.end_reason in OVER and not chosen else None
     if _in_use(t, conversation):
         return None
     row = t.one("SELECT updated_at, last_seq FROM lease WHERE conversation_id = $1", conversation)
     if row is None or row[1] == 0:
         return None
-    return expired(policy, last_used=from_millis(row[0]), now=from_millis(t.now))
+    last_used = from_millis(max(row[0], moved_at))
+    return expired(policy, last_used=last_used, now=from_millis(t.now))
+
+
+def _moved_at(t: Tx, conversation: ConversationId) -> int:
+    """When a route was last moved there; 0 if none leads there."""
+    row = t.one("SELECT max(moved_at) FROM route WHERE conversation_id = $1", conversation)
+    return 0 if row is None or row[0] is None else row[0]
 
 
 def _in_use(t: Tx, conversation: ConversationId) -> bool:
@@ -85,24 +98,41 @@ def _in_use(t: Tx, conversation: ConversationId) -> bool:
     return row is not None
 
 
-def end_overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
-    """
-    File the end of at most ``limit`` conversations that are over by the policy; how many.
-
-    Their routes stay: the next message there starts a new conversation.
-    """
+def overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> list[ConversationId]:
+    """At most ``limit`` conversations that are over by the policy and still open."""
     found = t.all(
         """
         SELECT l.conversation_id
         FROM lease l JOIN head h ON h.conversation_id = l.conversation_id
         JOIN session s ON s.id = h.session_id
         WHERE l.updated_at < $1 AND l.last_seq > 0 AND s.ended_at IS NULL
+          AND NOT EXISTS (
+              SELECT 1 FROM route r
+              WHERE r.conversation_id = l.conversation_id AND r.moved_at >= $1
+          )
+          AND NOT EXISTS (
+              SELECT 1 FROM inbox i
+              WHERE i.conversation_id = l.conversation_id AND i.outcome IS NULL
+          )
+          AND NOT EXISTS (
+              SELECT 1 FROM turn t
+              WHERE t.conversation_id = l.conversation_id AND t.state <> 'done'
+          )
         ORDER BY l.updated_at LIMIT $2
         """,
         to_millis(used_before(policy, from_millis(t.now))),
         limit,
     )
-    return sum(_end_if_over(t, ConversationId(row[0]), policy) for row in found)
+    return [ConversationId(row[0]) for row in found]
+
+
+def end_overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
+    """
+    File the end of at most ``limit`` conversations that are over by the policy; how many.
+
+    Their routes stay: the next message there starts a new conversation.
+    """
+    return sum(_end_if_over(t, each, policy) for each in overdue(t, policy=policy, limit=limit))
 
 
 def _end_if_over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 _KEPT = 30 * 24 * 3600 * 1000
+#: What ended less long ago is being told by whoever ended it.
+_FRESH = 30_000
+
+
+#: Stands for every plugin and hook: nothing is left to be told.
+ALL = "*"
 
 
 def mark(t: Tx, plugin: str, hook: str, subject: str) -> None:
@@ -35,16 +41,21 @@ def told(t: Tx, hook: str, subject: str) -> set[str]:
 
 
 def untold_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
-    """Sessions' ends that were carried out of late, and of which nobody was told yet."""
+    """Sessions' ends that were carried out of late, and that were not told to the last plugin."""
     found = t.all(
         f"""
         {rows.INBOX}
-        WHERE outcome = 'executed' AND kind = 'command' AND text = $1 AND resolved_at > $2
-          AND NOT EXISTS (SELECT 1 FROM hook_mark m WHERE m.subject = inbox.id)
-        ORDER BY n LIMIT $3
+        WHERE outcome = 'executed' AND kind = 'command' AND text = $1
+          AND resolved_at BETWEEN $2 AND $3
+          AND NOT EXISTS (
+              SELECT 1 FROM hook_mark m WHERE m.subject = inbox.id AND m.hook = $4
+          )
+        ORDER BY n LIMIT $5
         """,
         END,
         t.now - _KEPT,
+        t.now - _FRESH,
+        ALL,
         limit,
     )
     return [rows.inbox_item(row) for row in found]

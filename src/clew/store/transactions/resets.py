@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.scope import scope_of
 from clew.core.turn import Stop
+from clew.store.transactions.clients import detach, wanted
 from clew.store.transactions.conversations import move_route, open_conversation
 from clew.store.transactions.inbox import executed
-from clew.store.transactions.sessions import end_head
+from clew.store.transactions.sessions import end_head, get_head
 from clew.store.transactions.stops import request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, InboxId, SessionId, SessionIds
+    from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIds
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.route import Route
@@ -94,11 +96,29 @@ def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     """
     End the head for the reason that was filed, and record that it was done, in one commit.
 
-    The note of the item tells which session ended, and which one its route goes on in.
+    The note of the item tells which session ended (none if it had ended before, or if the close of
+    a client came too late), and which one its route goes on in.
 
     :raises LeaseLost: if the lease is not held any more
     """
     filed = json.loads(item.payload)
-    session = end_head(t, lease, filed["reason"])
-    executed(t, item.id, note=json.dumps({"session": session.id, "next": filed.get("next")}))
+    before = get_head(t, lease.conversation_id)
+    late = filed["reason"] == reasons.TUI_CLOSE and wanted(t, lease.conversation_id)
+    session = before if late else end_head(t, lease, filed["reason"])
+    ended = session.id if before.open and not session.open else None
+    executed(t, item.id, note=json.dumps({"session": ended, "next": filed.get("next")}))
     return session
+
+
+def close_client(t: Tx, client: ClientId, *, item: InboxId) -> ConversationId | None:
+    """
+    Detach a client; the conversation whose end was filed with that, if it was its last one.
+
+    Where others are attached or a channel leads to the conversation, it only detaches.
+    """
+    conversation = detach(t, client)
+    if conversation is None or wanted(t, conversation):
+        return None
+    file_end(t, conversation, None, item, reasons.TUI_CLOSE)
+    t.wake(conversation)
+    return conversation
