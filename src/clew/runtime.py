@@ -16,12 +16,14 @@ from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
 from clew.config import ensure_home
-from clew.core.ids import Ids
+from clew.core.ids import Ids, session_id
 from clew.core.reset import ResetPolicy
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.facts import Facts
 from clew.engine.hub import Hub
+from clew.engine.model_choice import ModelChoice
+from clew.engine.titles import Titles
 from clew.engine.turns import Means
 from clew.engine.warm import Warm
 from clew.hooks.manager import Plugins, load_plugins
@@ -107,6 +109,12 @@ def make_means(settings: Settings, store: Store) -> Means:
             ),
         ),
         warm=Warm(store),
+        titles=Titles(store, ids, session_ids=session_id, model=make_titler(settings)),
+        choice=ModelChoice(
+            store,
+            offered=(settings.model.name, *settings.model.fallback),
+            make=lambda name: make_chosen(settings, name),
+        ),
         facts=Facts(store, make_plugins(settings)),
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
@@ -134,22 +142,45 @@ def make_summariser(settings: Settings) -> Model | None:
     """The model that writes summaries, if it is another one."""
     if settings.compaction.model is None:
         return None
-    return build_model(ModelSpec(name=settings.compaction.model))
+    return build_model(model_spec(settings, settings.compaction.model))
+
+
+def make_titler(settings: Settings) -> Model | None:
+    """The model that names conversations; ``None`` where they are named by their beginning."""
+    if settings.session.title_model is None:
+        return None
+    return build_model(model_spec(settings, settings.session.title_model))
 
 
 def make_models(settings: Settings) -> list[Model]:
     """The model and its stand-ins, by the settings."""
-    first = ModelSpec(
-        name=settings.model.name,
-        base_url=settings.model.base_url,
-        api_key=settings.model.api_key.reveal() if settings.model.api_key else None,
-        timeout=settings.model.timeout.total_seconds(),
+    names = (settings.model.name, *settings.model.fallback)
+    return [build_model(model_spec(settings, name)) for name in names]
+
+
+def make_chosen(settings: Settings, name: str) -> Models:
+    """
+    A model that a person chose, and those that stand in for it.
+
+    :raises SettingsError: if there is no such model, or it cannot be used here
+    """
+    others = (settings.model.name, *settings.model.fallback)
+    names = [name, *(other for other in others if other != name)]
+    models = [build_model(model_spec(settings, each)) for each in names]
+    return Models(models, Patience(), time.monotonic)
+
+
+def model_spec(settings: Settings, name: str) -> ModelSpec:
+    """How a model is reached: the place and key of the settings are those of their own model."""
+    model, timeout = settings.model, settings.model.timeout.total_seconds()
+    if name != model.name:
+        return ModelSpec(name=name, timeout=timeout)
+    return ModelSpec(
+        name=name,
+        base_url=model.base_url,
+        api_key=model.api_key.reveal() if model.api_key else None,
+        timeout=timeout,
     )
-    others = [
-        ModelSpec(name=name, timeout=settings.model.timeout.total_seconds())
-        for name in settings.model.fallback
-    ]
-    return [build_model(spec) for spec in (first, *others)]
 
 
 def read_instructions(settings: Settings) -> str:

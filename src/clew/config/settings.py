@@ -191,6 +191,12 @@ class SessionSettings:
         "What happens to a message while a turn is unfinished. `auto`: programs queue, people on "
         "channels collect.",
     )
+    title_model: str | None = key(
+        MODEL,
+        None,
+        "The model that names a conversation after its first answer.",
+        default_doc="none: its name is how it begins",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

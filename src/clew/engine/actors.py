@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.ids import session_id
 from clew.engine.hub import CHANGED
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
@@ -145,7 +144,7 @@ class Actors:
                 owner=self._owner,
                 turn=self._means.ids.turn(),
                 compose=compose,
-                session_ids=session_id,
+                session_ids=self._means.session_ids,
                 duration=self._means.lease,
             )
         )

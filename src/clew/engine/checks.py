@@ -7,6 +7,8 @@ from clew.errors import UsageError
 
 #: Characters of one message.
 LONGEST_MESSAGE = 2_000_000
+#: Characters of a title.
+LONGEST_TITLE = 200
 
 
 def checked_text(text: str) -> str:
@@ -24,3 +26,17 @@ def checked_text(text: str) -> str:
             "may have: send it in parts, or as a file"
         )
     return text
+
+
+def checked_title(title: str) -> str:
+    """
+    A title as it is stored, on one line.
+
+    :raises UsageError: if it is empty or too long
+    """
+    cleaned = " ".join(storable(title).split())
+    if not cleaned:
+        raise UsageError("a title has at least one character that is no space")
+    if len(cleaned) > LONGEST_TITLE:
+        raise UsageError(f"a title has at most {LONGEST_TITLE} characters, not {len(cleaned)}")
+    return cleaned

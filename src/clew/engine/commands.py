@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from clew.core.ids import session_id
+from clew.core.double_text import DoubleText
+from clew.core.ids import InboxId
+from clew.core.inbox import Input
+from clew.core.route import Route
 from clew.errors import UsageError
-from clew.store.transactions import inbox, leases, resets, rewinds
+from clew.store.transactions import branches, conversations, inbox, leases, resets, rewinds
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from clew.core.ids import ConversationId, SessionIds
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
+    from clew.core.session import Session
     from clew.engine.turns import Means
     from clew.store.contract import Tx
+
+    Carry = Callable[[Tx, Lease, InboxItem, SessionIds], Mapping[str, object]]
 
 log = structlog.get_logger(__name__)
 
 REWIND = "rewind"
+UNDO = "undo"
+RETRY = "retry"
+RESTORE = "restore"
 COMPRESS = "compress"
 
 
@@ -29,7 +41,7 @@ async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
     note: str | None = None
     if item.text == COMPRESS:
         note = await _compress(means, lease, item)
-    await means.store.write(_carry_out, lease, item, note=note)
+    await means.store.write(_carry_out, lease, item, means.session_ids, note=note)
     if item.text == resets.END:
         means.facts.ended(await means.store.read(inbox.get_item, item.id))
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
@@ -40,32 +52,90 @@ async def _compress(means: Means, lease: Lease, item: InboxItem) -> str:
         lease.conversation_id,
         owner=lease.owner,
         lease=lease,
-        focus=json.loads(item.payload).get("focus"),
+        focus=_payload(item).get("focus"),
         on_demand=True,
         # Carried out again after a crash, it finds that it was done.
         operation=item.id,
     )
-    return json.dumps(dataclasses.asdict(done))
+    told = {name: value for name, value in dataclasses.asdict(done).items() if name != "messages"}
+    return json.dumps(told)
 
 
-def _carry_out(t: Tx, lease: Lease, item: InboxItem, *, note: str | None) -> None:
-    match item.text:
-        case _ if note is not None:
-            inbox.executed(t, item.id, note=note)
-        case resets.END:
-            resets.carry_out_end(t, lease, item)
-        case _ if item.text == REWIND:
-            _rewind(t, lease, item)
-        case _:
-            inbox.cancel(t, item.id, note=f"there is no command {item.text!r}")
+def _carry_out(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds, *, note: str | None
+) -> None:
+    if note is not None:
+        inbox.executed(t, item.id, note=note)
+    elif item.text == resets.END:
+        resets.carry_out_end(t, lease, item)
+    elif (carry := _CARRY.get(item.text)) is None:
+        inbox.cancel(t, item.id, note=f"there is no command {item.text!r}")
+    else:
+        try:
+            done = carry(t, lease, item, session_ids)
+        except UsageError as error:
+            inbox.cancel(t, item.id, note=str(error))
+        else:
+            inbox.executed(t, item.id, note=json.dumps(done))
     leases.release(t, lease)
 
 
-def _rewind(t: Tx, lease: Lease, item: InboxItem) -> None:
-    to: int = json.loads(item.payload)["to"]
-    try:
-        session = rewinds.rewind(t, lease, to=to, operation=item.id, session_ids=session_id)
-    except UsageError as error:
-        inbox.cancel(t, item.id, note=str(error))
-    else:
-        inbox.executed(t, item.id, note=session.id)
+def _rewind(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    to: int = _payload(item)["to"]
+    return {"session": _back(t, lease, item, to, session_ids).id}
+
+
+def _undo(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    back: int = _payload(item).get("back", 1)
+    exchange = branches.last_exchange(t, lease.conversation_id, back=back)
+    session = _back(t, lease, item, exchange.first - 1, session_ids)
+    return {"session": session.id, "text": exchange.text}
+
+
+def retried(command: InboxId) -> InboxId:
+    """The input that a retry hands in again."""
+    return InboxId(f"{command}r")
+
+
+def _retry(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    conversation = lease.conversation_id
+    exchange = branches.last_exchange(t, conversation)
+    session = _back(t, lease, item, exchange.first - 1, session_ids)
+    inbox.accept(
+        t,
+        Input(
+            id=retried(item.id),
+            text=exchange.text,
+            double_text=DoubleText.QUEUE,
+            payload="{}" if exchange.turn is None else inbox.payload_of(t, exchange.turn),
+        ),
+        target=_place(t, conversation, _payload(item).get("route")),
+        new_conversation=conversation,
+        session_ids=session_ids,
+    )
+    return {"session": session.id, "text": exchange.text}
+
+
+def _place(t: Tx, conversation: ConversationId, route: str | None) -> Route | ConversationId:
+    """Where the answer is to go: the route that asked, if it still leads here."""
+    if route is None:
+        return conversation
+    parsed = Route.parse(route)
+    here = conversations.route_target(t, parsed.key) == conversation
+    return parsed if here else conversation
+
+
+def _restore(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    session = branches.restore(t, lease, operation=item.id, session_ids=session_ids)
+    return {"session": session.id}
+
+
+def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIds) -> Session:
+    return rewinds.rewind(t, lease, to=to, operation=item.id, session_ids=session_ids)
+
+
+_CARRY: dict[str, Carry] = {REWIND: _rewind, UNDO: _undo, RETRY: _retry, RESTORE: _restore}
+
+
+def _payload(item: InboxItem) -> dict[str, Any]:
+    return json.loads(item.payload)

@@ -7,23 +7,25 @@ owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.st
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Self
 
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
-from clew.core.ids import ConversationId, looks_like_id, session_id
-from clew.core.inbox import Accepted, InboxKind, Input
+from clew.core.ids import ConversationId, looks_like_id
+from clew.core.inbox import Accepted, Input
 from clew.core.route import Route, local_route
 from clew.core.turn import Stop
 from clew.engine.checks import checked_text
-from clew.engine.commands import REWIND
+from clew.engine.clients import Clients
 from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.lifecycle import Lifecycle
+from clew.engine.maintenance import Maintained, maintain, would_maintain
 from clew.engine.measures import Measures
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.engine.records import Records
+from clew.engine.slash import answer
 from clew.store.transactions import (
     approvals,
     expiry,
@@ -36,11 +38,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from types import TracebackType
 
+    from clew.agent.messages import ModelMessage
     from clew.core.approval import Approval
     from clew.core.events import Event, InputEnded
-    from clew.core.ids import ApprovalId, InboxId, OwnerId
+    from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId
     from clew.core.inbox import InboxItem
+    from clew.core.scope import Scope
     from clew.core.turn import Turn
+    from clew.engine.compaction import Compacted
+    from clew.engine.slash import Reply
     from clew.engine.turns import Means
 
 
@@ -67,6 +73,10 @@ class Engine(Records):
         self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(means, role=role, version=version, own_only=own_only)
         self.orders = Orders(means, self._owner.kick)
+        self.clients = Clients(means, self._owner.id, self._owner.kick)
+        self.lifecycle = Lifecycle(means, self._owner.id, self._owner.kick)
+        self.titles = means.titles
+        self.models = means.choice
         self.measures = Measures(means.store, means.hub, self._owner.id)
 
     @property
@@ -137,7 +147,7 @@ class Engine(Records):
             item,
             target=target,
             new_conversation=self._ids.conversation(),
-            session_ids=session_id,
+            session_ids=self._means.session_ids,
             policy=self._means.reset,
         )
         if accepted.outcome is None:
@@ -182,7 +192,7 @@ class Engine(Records):
             route,
             item=self._ids.inbox(),
             new_conversation=new,
-            session_ids=session_id,
+            session_ids=self._means.session_ids,
             reason=reason,
         )
         if old is not None:
@@ -190,38 +200,40 @@ class Engine(Records):
         return new
 
     async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
-        """
-        File a rewind: the context goes back to right after entry ``to``; the log keeps everything.
-
-        It is carried out in the conversation's line; ``follow_input`` tells when.
-        """
-        return await self._accept(
-            Input(
-                id=self._ids.inbox(),
-                kind=InboxKind.COMMAND,
-                text=REWIND,
-                payload=json.dumps({"to": to}),
-                double_text=DoubleText.QUEUE,
-            ),
-            conversation,
-        )
+        """As ``lifecycle.rewind``."""
+        return await self.lifecycle.rewind(conversation, to=to)
 
     async def close(self, conversation: ConversationId, *, reason: str) -> Accepted:
-        """
-        File the end of a conversation's session; the next message opens it again.
+        """As ``lifecycle.close``."""
+        return await self.lifecycle.close(conversation, reason=reason)
 
-        It is carried out in the conversation's line; ``follow_input`` tells when.
+    async def compact(
+        self,
+        session_id: SessionId,
+        messages: Sequence[ModelMessage] | None = None,
+        *,
+        focus: str | None = None,
+        holder: str | None = None,
+    ) -> Compacted:
+        """As ``lifecycle.compact``: the one way for every caller outside of a turn."""
+        return await self.lifecycle.compact(session_id, messages, focus=focus, holder=holder)
+
+    async def command(self, text: str, *, target: Route | ConversationId, viewer: Scope) -> Reply:
         """
-        return await self._accept(
-            Input(
-                id=self._ids.inbox(),
-                kind=InboxKind.COMMAND,
-                text=resets.END,
-                payload=json.dumps({"reason": reason, "next": None}),
-                double_text=DoubleText.QUEUE,
-            ),
-            conversation,
-        )
+        Carry out a chat command, a text that begins with ``/``, and say what came of it.
+
+        What cannot be done is said, too. ``viewer`` is whoever wrote it: nothing outside of that
+        scope can be seen or changed.
+
+        :raises StoreError: if the store cannot be used
+        """
+        return await answer(self, text, target=target, viewer=viewer)
+
+    async def maintain(self, *, dry_run: bool = False) -> Maintained:
+        """Do now what is done once a minute; with ``dry_run`` only say what it would be."""
+        if dry_run:
+            return await would_maintain(self._store, self._means.reset)
+        return await maintain(self._store, self._means.reset)
 
     async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
         """The questions that wait for a person's word."""

@@ -13,7 +13,6 @@ from clew.core.base import Literal
 from clew.core.double_text import DoubleText
 from clew.core.events import TurnBegun
 from clew.core.history import Said
-from clew.core.ids import session_id
 from clew.core.inbox import Input
 from clew.engine.checks import checked_text
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
@@ -53,6 +52,7 @@ class Orders:
 
     def __init__(self, means: Means, kick: Callable[[ConversationId], None]) -> None:
         self._store, self._ids, self._policy = means.store, means.ids, means.reset
+        self._session_ids = means.session_ids
         self._kick = kick
 
     async def place(
@@ -90,7 +90,7 @@ class Orders:
                 resent=_resent(target, item.text),
                 key=key,
                 new_conversation=self._ids.conversation(),
-                session_ids=session_id,
+                session_ids=self._session_ids,
             )
         if isinstance(target, str):
             target = await self._store.read(conversations.resolve, target)
@@ -100,7 +100,7 @@ class Orders:
             target=target,
             key=key,
             new_conversation=self._ids.conversation(),
-            session_ids=session_id,
+            session_ids=self._session_ids,
             policy=self._policy,
         )
 

@@ -70,6 +70,7 @@ class Owner:
             self._beat,
             self._maintain,
             self._means.facts.run,
+            self._means.titles.run,
         ):
             self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
         return self

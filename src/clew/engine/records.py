@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
-from clew.core.text import storable
-from clew.errors import NotFound, UsageError
+from clew.engine.checks import checked_title
+from clew.errors import NotFound
 from clew.store import search as searching
 from clew.store.transactions import (
     conversations,
@@ -139,7 +139,7 @@ class Records:
         :raises TitleTaken: if another conversation of the same scope has it
         """
         await self._visible(conversation, conversation, viewer)
-        cleaned = None if title is None else _title(title)
+        cleaned = None if title is None else checked_title(title)
         await self._store.write(conversations.rename, conversation, cleaned)
         return await self._store.read(conversations.get_conversation, conversation)
 
@@ -158,12 +158,3 @@ class Records:
     async def check(self) -> None:
         """:raises StoreError: if the store cannot be read and written now"""
         await self._store.check()
-
-
-def _title(title: str) -> str:
-    cleaned = " ".join(storable(title).split())
-    if not cleaned:
-        raise UsageError("a title has at least one character that is no space")
-    if len(cleaned) > 200:
-        raise UsageError(f"a title has at most 200 characters, not {len(cleaned)}")
-    return cleaned

@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from clew.agent.loop import Loop, Result
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.core.ids import Ids, SessionId
+    from clew.core.ids import Ids, SessionId, SessionIds
     from clew.core.turn import Turn
-    from clew.engine.compaction import Compactions
+    from clew.engine.compaction import Compacted, Compactions
     from clew.engine.facts import Facts
     from clew.engine.hub import Hub
+    from clew.engine.model_choice import ModelChoice
+    from clew.engine.titles import Titles
     from clew.engine.warm import Warm
     from clew.store.contract import Store
     from clew.store.transactions.turns import Begun
@@ -58,7 +60,10 @@ class Means:
     compactions: Compactions
     warm: Warm
     facts: Facts
+    titles: Titles
+    choice: ModelChoice
     reset: ResetPolicy = field(default_factory=ResetPolicy)
+    session_ids: SessionIds = session_id
     lease: timedelta = leases.DURATION
 
 
@@ -247,15 +252,17 @@ class TurnWork:
         compactions = self._means.compactions
         if not await compactions.needed(tokens, model, session, self._turn.first_seq):
             return False
-        return await self._compact()
+        return (await self._compact()).moved
 
-    async def _compact(self) -> bool:
+    async def _compact(self) -> Compacted:
         done = await self._means.compactions.compact(
             self._turn.conversation_id, owner=self._begun.lease.owner, lease=self._begun.lease
         )
         if done.moved:
             self._enter(done.session_id)
-        return done.moved
+        if done.alarm is not None:
+            await self._log.store_notice(f"The conversation could not be compacted: {done.alarm}")
+        return done
 
     def _enter(self, session: SessionId) -> None:
         current.enter(
@@ -269,8 +276,14 @@ class TurnWork:
         session = self._log.session
         if failure.kind is not FailureKind.OVERFLOW or session is None:
             return False
-        allowed = await self._means.compactions.allowed(session, self._turn.first_seq)
-        return allowed and await self._compact()
+        if not await self._means.compactions.allowed(session, self._turn.first_seq):
+            return False
+        done = await self._compact()
+        if done.busy:
+            # Without room the step cannot be repeated: wait for whoever is at it, then look again.
+            await self._means.compactions.others_are_done(session)
+            done = await self._compact()
+        return done.moved
 
     async def _answer(self, answer: Answer) -> None:
         drafts = [
@@ -329,7 +342,7 @@ class TurnWork:
                 self._turn,
                 drafts=drafts,
                 step=step,
-                session_ids=session_id,
+                session_ids=self._means.session_ids,
             )
         )
         self._tell_closed(done)
@@ -393,6 +406,8 @@ class TurnWork:
             "platform": self._platform,
         }
         self._means.facts.tell("on_session_end", facts)
+        if done.outcome is Outcome.ANSWERED:
+            self._means.titles.after_turn(self._turn.conversation_id)
         self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))
 
 

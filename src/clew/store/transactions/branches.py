@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
@@ -12,10 +14,16 @@ from clew.store.transactions import leases
 from clew.store.transactions.context import base_at, head_context, materialised
 from clew.store.transactions.conversations import get_conversation, open_conversation
 from clew.store.transactions.rewinds import boundary_before
-from clew.store.transactions.sessions import get_base, get_head, get_session, rotate
+from clew.store.transactions.sessions import (
+    get_base,
+    get_head,
+    get_session,
+    opened_by_operation,
+    rotate,
+)
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, SessionId, SessionIds
+    from clew.core.ids import ConversationId, SessionId, SessionIds, TurnId
     from clew.core.lease import Lease
     from clew.core.session import Session
     from clew.store.contract import Tx
@@ -64,9 +72,13 @@ def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> 
     """
     Undo the compaction that opened the head: its predecessor's context and everything said since.
 
+    Repeating it with the same ``operation`` returns the same session.
+
     :raises LeaseLost: if the lease is not held any more
     :raises UsageError: if the head was not opened by a compaction
     """
+    if (done := opened_by_operation(t, operation)) is not None:
+        return done
     last_seq = leases.hold(t, lease)
     head = get_head(t, lease.conversation_id)
     if head.opened_by != reasons.COMPRESSION or head.predecessor is None:
@@ -83,22 +95,37 @@ def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> 
     )
 
 
-def exchange_start(t: Tx, conversation: ConversationId, *, back: int) -> int:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exchange:
+    """What a person said, and everything up to what they said next."""
+
+    #: The seq of its first message.
+    first: int
+    turn: TurnId | None
+    #: What the person said in it.
+    text: str
+
+
+def last_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exchange:
     """
-    The seq before the ``back``-th last message of a person in the context: where an undo goes to.
+    The ``back``-th last exchange that the context has; messages that began one turn are one.
 
     :raises UsageError: if there are not so many
     """
-    said = [
-        message.seq
-        for message in head_context(t, conversation).messages
-        if message.seq is not None and _from_user(t, conversation, message.seq)
-    ]
-    if not 1 <= back <= len(said):
-        raise UsageError(f"there are only {len(said)} messages of yours to go back over")
-    return said[-back] - 1
-
-
-def _from_user(t: Tx, conversation: ConversationId, seq: int) -> bool:
-    row = t.one("SELECT role FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
-    return row is not None and row[0] == "user"
+    in_context = {message.seq for message in head_context(t, conversation).messages}
+    found = t.all(
+        """
+        SELECT seq, turn_id, text FROM entry
+        WHERE conversation_id = $1 AND kind = 'message' AND role = 'user' ORDER BY seq
+        """,
+        conversation,
+    )
+    said = [row for row in found if row[0] in in_context]
+    exchanges = [list(rows) for _, rows in groupby(said, key=lambda row: row[1] or row[0])]
+    if not 1 <= back <= len(exchanges):
+        raise UsageError(
+            f"that goes back too far: the context has {len(exchanges)} messages of yours"
+        )
+    messages = exchanges[-back]
+    first, turn, _ = messages[0]
+    return Exchange(first=first, turn=turn, text="\n\n".join(row[2] for row in messages))

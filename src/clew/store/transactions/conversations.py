@@ -8,7 +8,8 @@ from clew.core import base as bases
 from clew.core import session as reasons
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.ids import ConversationId, SessionId
-from clew.core.route import RouteKey, local_route
+from clew.core.route import Route, RouteKey, local_route
+from clew.core.scope import scope_of
 from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
@@ -97,6 +98,24 @@ def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
     )
 
 
+def open_route(
+    t: Tx, route: Route, *, new_conversation: ConversationId, session_ids: SessionIds
+) -> ConversationId:
+    """
+    The conversation that a route resolves to; ``new_conversation`` is opened where there is none.
+
+    Repeating it with the same ``new_conversation`` changes nothing.
+    """
+    if claim_route(t, route.key, new_conversation):
+        open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
+        return new_conversation
+    found = route_target(t, route.key)
+    if found is None:
+        # The route was deleted between the two statements: it is free again.
+        return open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
+    return found
+
+
 def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> ConversationId | None:
     """
     Make a route resolve to a conversation; the one that it resolved to before.
@@ -116,6 +135,12 @@ def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> Conversa
             t.now,
         )
     return before
+
+
+def choose_route(t: Tx, route: RouteKey, conversation: ConversationId) -> None:
+    """As ``move_route``, for a person who goes on there: also where the route led there before."""
+    move_route(t, route, conversation)
+    t.run("UPDATE route SET moved_at = $2 WHERE key = $1", route, t.now)
 
 
 def routes_of(t: Tx, conversation: ConversationId) -> list[RouteKey]:
@@ -176,7 +201,7 @@ def rename(
     found = get_conversation(t, conversation)
     if titled_by is TitledBy.MODEL and found.titled_by is TitledBy.PERSON:
         return False
-    if title is not None and _taken(t, found, title):
+    if title is not None and is_title_taken(t, found.scope, title, by_other_than=found.id):
         raise TitleTaken(title)
     try:
         t.run(
@@ -194,11 +219,12 @@ def rename(
     return True
 
 
-def _taken(t: Tx, found: Conversation, title: str) -> bool:
+def is_title_taken(t: Tx, scope: Scope, title: str, *, by_other_than: str = "") -> bool:
+    """Whether a conversation of the scope has this title."""
     row = t.one(
         "SELECT id FROM conversation WHERE scope = $1 AND title = $2 AND id <> $3",
-        found.scope,
+        scope,
         title,
-        found.id,
+        by_other_than,
     )
     return row is not None

@@ -11,15 +11,14 @@ from clew.core.double_text import DoubleText, window_closes
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import Accepted, InboxItem, InboxKind, InboxOutcome, Input
 from clew.core.route import Route
-from clew.core.scope import scope_of
 from clew.core.turn import Stop
 from clew.errors import NotFound
 from clew.store.transactions import rows
-from clew.store.transactions.conversations import claim_route, open_conversation, route_target
+from clew.store.transactions.conversations import open_route
 from clew.store.transactions.stops import request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIds
+    from clew.core.ids import SessionIds, TurnId
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
@@ -100,14 +99,7 @@ def _target(
         if t.one("SELECT conversation_id FROM head WHERE conversation_id = $1 @SHARE", target):
             return target
         raise NotFound("conversation", target)
-    if claim_route(t, target.key, new):
-        open_conversation(t, new, scope=scope_of(target), session_ids=session_ids)
-        return new
-    found = route_target(t, target.key)
-    if found is None:
-        # The route was deleted between the two statements: it is free again.
-        return _target(t, target, new, session_ids)
-    return found
+    return open_route(t, target, new_conversation=new, session_ids=session_ids)
 
 
 def event_key(event: tuple[str, str, str]) -> bytes:
@@ -302,3 +294,9 @@ def turn_of(t: Tx, inbox_id: InboxId) -> Turn | None:
     """The turn that an item began or joined, once it did."""
     row = t.one(f"{rows.TURN} WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
     return None if row is None else rows.turn(row)
+
+
+def payload_of(t: Tx, turn: TurnId) -> str:
+    """What came with the first input of a turn."""
+    row = t.one("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+    return "{}" if row is None else row[0]

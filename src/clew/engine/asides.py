@@ -1,0 +1,120 @@
+"""Chat commands of the control lane: answered at once, whatever a conversation is doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core import scope as scopes
+from clew.core.turn import TurnState
+from clew.engine.chores import LISTED
+from clew.engine.desk import Reply, number
+from clew.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.approval import Approval
+    from clew.core.conversation import Conversation
+    from clew.engine.desk import Desk
+
+
+async def stop(desk: Desk, argument: str) -> Reply:
+    stopped = desk.found is not None and await desk.engine.stop(desk.found)
+    return desk.reply("Stopped." if stopped else "Nothing is running here.")
+
+
+async def sessions(desk: Desk, argument: str) -> Reply:
+    page = await desk.engine.list(viewer=desk.viewer, title=argument, limit=LISTED)
+    if not page.items:
+        return desk.reply("There are no conversations" + (" like that." if argument else " yet."))
+    lines = [_line(n, one, here=one.id == desk.found) for n, one in enumerate(page.items, 1)]
+    if argument:
+        # Numbers count in the whole list.
+        lines = [_line(None, one, here=one.id == desk.found) for one in page.items]
+    if page.next is not None:
+        lines.append("There are more: /sessions WORDS finds them by their titles.")
+    return desk.reply("\n".join(lines))
+
+
+def _line(place: int | None, one: Conversation, *, here: bool) -> str:
+    name = one.title or "(no title)"
+    mark = " (here)" if here else ""
+    start = "" if place is None else f"{place}. "
+    return f"{start}{name}{mark}, {one.last_seq} entries, {one.updated_at:%Y-%m-%d %H:%M}, {one.id}"
+
+
+async def queue(desk: Desk, argument: str) -> Reply:
+    if desk.found is None or not (waiting := await desk.engine.queue(desk.found)):
+        return desk.reply("Nothing waits.")
+    lines = [f"{n}. {' '.join(item.text.split())[:80]}" for n, item in enumerate(waiting, 1)]
+    return desk.reply("\n".join(lines))
+
+
+_DOING = {
+    None: "nothing",
+    TurnState.RUNNING: "answering; /stop ends it",
+    TurnState.WAITING: "waiting for /approve or /deny",
+}
+
+
+async def status(desk: Desk, argument: str) -> Reply:
+    view = await desk.engine.show(desk.conversation, viewer=desk.viewer)
+    turn = await desk.engine.unfinished_turn(desk.conversation)
+    waiting = await desk.engine.queue(desk.conversation)
+    head = view.sessions[-1]
+    rows = [
+        ("conversation", f"{view.conversation.title or '(no title)'}, {desk.conversation}"),
+        ("session", head.id if head.open else f"{head.id}, ended ({head.end_reason})"),
+        ("entries", str(view.conversation.last_seq)),
+        ("model", await desk.engine.models.name(desk.conversation)),
+        ("doing", _DOING[None if turn is None else turn.state]),
+        ("waiting", str(len(waiting))),
+    ]
+    return desk.reply("\n".join(f"{name}: {value}" for name, value in rows))
+
+
+async def usage(desk: Desk, argument: str) -> Reply:
+    used = (await desk.engine.show(desk.conversation, viewer=desk.viewer)).usage
+    text = (
+        f"Tokens in: {used.input_tokens:,} ({used.cached_tokens:,} of them cached), "
+        f"out: {used.output_tokens:,}."
+    )
+    if used.cost_micros is not None:
+        text += f" Cost: ${used.cost_micros / 1_000_000:.4f}."
+    return desk.reply(text)
+
+
+async def approve(desk: Desk, argument: str) -> Reply:
+    return await _answer(desk, argument, yes=True)
+
+
+async def deny(desk: Desk, argument: str) -> Reply:
+    return await _answer(desk, argument, yes=False)
+
+
+async def _answer(desk: Desk, argument: str, *, yes: bool) -> Reply:
+    if desk.found is None or not (questions := await _questions(desk)):
+        return desk.reply("Nothing waits for your word here.")
+    for each in _chosen(questions, argument):
+        await desk.engine.answer(each.id, yes=yes, by=desk.viewer)
+    word = "Allowed" if yes else "Refused"
+    named = ", ".join(one.tool for one in _chosen(questions, argument))
+    left = len(questions) - len(_chosen(questions, argument))
+    return desk.reply(f"{word}: {named}." + (f" {left} more wait." if left else ""))
+
+
+async def _questions(desk: Desk) -> Sequence[Approval]:
+    """The open questions that whoever writes here may answer."""
+    asked = await desk.engine.approvals(desk.conversation)
+    here = None if desk.route is None else desk.route.key
+    may_all = desk.viewer == scopes.LOCAL
+    return [one for one in asked if may_all or one.route in (None, here)]
+
+
+def _chosen(questions: Sequence[Approval], argument: str) -> Sequence[Approval]:
+    if argument == "all":
+        return questions
+    place = number(argument, default=1)
+    if place > len(questions):
+        raise UsageError(f"there is no question {place}: {len(questions)} wait")
+    return [questions[place - 1]]

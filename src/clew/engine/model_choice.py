@@ -1,0 +1,67 @@
+"""The model of a conversation, where a person chose another one than the settings name."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.errors import SettingsError
+from clew.store.transactions import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.agent.choice import Models
+    from clew.core.ids import ConversationId
+    from clew.store.contract import Store
+
+log = structlog.get_logger(__name__)
+
+_NAME = "model"
+
+
+class ModelChoice:
+    """Remembers choices in the store; the models themselves are made once per process."""
+
+    def __init__(
+        self, store: Store, *, offered: Sequence[str], make: Callable[[str], Models]
+    ) -> None:
+        self._store, self._make = store, make
+        #: What the settings name: the main model first.
+        self.offered = tuple(offered)
+        self._made: dict[str, Models] = {}
+
+    async def name(self, conversation: ConversationId) -> str:
+        """The model that the conversation asks first."""
+        return await self._chosen(conversation) or self.offered[0]
+
+    async def choose(self, conversation: ConversationId, name: str) -> None:
+        """
+        Ask this model from the next turn on.
+
+        :raises SettingsError: if there is no such model, or it cannot be used here
+        """
+        self._models(name)
+        await self._store.write(settings.put_setting, conversation, _NAME, json.dumps(name))
+
+    async def models(self, conversation: ConversationId) -> Models | None:
+        """The chosen model with its stand-ins; ``None`` where none was chosen, or it is gone."""
+        name = await self._chosen(conversation)
+        if name is None or name == self.offered[0]:
+            return None
+        try:
+            return self._models(name)
+        except SettingsError as error:
+            log.warning("chosen_model_gone", conversation=conversation, error=str(error))
+            return None
+
+    async def _chosen(self, conversation: ConversationId) -> str | None:
+        value = await self._store.read(settings.get_setting, conversation, _NAME)
+        return None if value is None else json.loads(value)
+
+    def _models(self, name: str) -> Models:
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
