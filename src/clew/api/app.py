@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -11,20 +13,26 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import Route
 
 from clew.api.chat import Chat
 from clew.api.chat_order import AGENT
+from clew.api.conversations import Conversations
+from clew.api.endpoints import routes
+from clew.api.events import Events
 from clew.api.guard import Guard
+from clew.api.metrics import Counting, Metrics, Served
+from clew.api.openapi import describe
 from clew.api.problems import INTERNAL, Problem, problem_of
 from clew.api.system import System
+from clew.api.table import table
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Sequence
 
     from starlette.requests import Request
 
+    from clew.api.endpoints import AnyEndpoint
     from clew.config import Settings
     from clew.engine.engine import Engine
 
@@ -46,24 +54,10 @@ def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = 
     It opens and closes nothing, so that it can be mounted in another program. ``leaving`` tells it
     that its server stops.
     """
-    leaving = leaving or Leaving()
-    models = tuple(dict.fromkeys([AGENT, settings.model.name]))
-    chat = Chat(
-        engine=engine,
-        models=models,
-        double_text=settings.session.double_text,
-        leaving=leaving.now,
-    )
-    system = System(engine=engine, models=models)
+    leaving, served = leaving or Leaving(), Served()
     app = Starlette(
-        routes=[
-            _route("POST", "/v1/chat/completions", chat.complete),
-            _route("GET", "/v1/models", system.list_models),
-            _route("GET", "/v1/models/{model}", system.show_model),
-            _route("GET", "/healthz", system.alive),
-            _route("GET", "/readyz", system.ready),
-        ],
-        middleware=[Middleware(Guard, settings.api.token)],
+        routes=routes(_endpoints(engine, settings, leaving, served)),
+        middleware=[Middleware(Counting, served), Middleware(Guard, settings.api.token)],
         exception_handlers={
             HTTPException: _http_error,
             ClewError: _clew_error,
@@ -76,8 +70,27 @@ def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = 
     return app
 
 
-def _route(method: str, path: str, handler: Callable[[Request], Awaitable[Response]]) -> Route:
-    return Route(path, handler, methods=[method])
+def _endpoints(
+    engine: Engine, settings: Settings, leaving: Leaving, served: Served
+) -> Sequence[AnyEndpoint]:
+    models = tuple(dict.fromkeys([AGENT, settings.model.name]))
+    rule = settings.session.double_text
+    conversations = Conversations(engine=engine, double_text=rule, leaving=leaving.now)
+
+    @cache
+    def description() -> dict[str, object]:
+        return describe(
+            endpoints, version=version("clew"), with_token=settings.api.token is not None
+        )
+
+    endpoints = table(
+        chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now),
+        conversations=conversations,
+        events=Events(engine=engine, conversations=conversations, leaving=leaving.soon),
+        metrics=Metrics(engine=engine, served=served),
+        system=System(engine=engine, models=models, description=description),
+    )
+    return endpoints
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

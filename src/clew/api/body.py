@@ -7,7 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from clew.api.problems import Declined, Problem, invalid
 from clew.core.text import storable
@@ -21,14 +21,7 @@ LARGEST = 10 * 1024 * 1024
 #: Seconds in which a body must have arrived.
 PATIENCE = 60.0
 
-T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
-
-
-class Body(BaseModel):
-    """What a client sends: types are taken as they are, unknown fields are left alone."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
 async def read_body(request: Request) -> bytes:

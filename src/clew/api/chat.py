@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from clew.api.answers import Answer
 from clew.api.asking import Asking
-from clew.api.body import checked, parse, read_body
 from clew.api.chat_order import order_of
 from clew.api.chat_stream import ChatStream
 from clew.api.keys import caller_of, key_of
-from clew.api.schemas import ChatRequest
 from clew.api.sse import Ear, EventStream, Heard, sent
 from clew.core.events import InputEnded
 from clew.engine.orders import History
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.api.chat_order import ChatOrder
+    from clew.api.schemas import ChatRequest, Nothing
     from clew.core.events import Event
     from clew.core.ids import ConversationId
     from clew.core.route import Route
@@ -43,15 +42,9 @@ class Chat:
     #: Set when the server stops and waits for no turn any more.
     leaving: asyncio.Event
 
-    async def complete(self, request: Request) -> Response:
-        body = parse(await read_body(request))
-        order = order_of(
-            checked(body, ChatRequest),
-            request.headers,
-            models=self.models,
-            double_text=self.double_text,
-        )
-        key = key_of(request, cast("dict[str, object]", body))
+    async def complete(self, request: Request, query: Nothing, body: ChatRequest) -> Response:
+        order = order_of(body, request.headers, models=self.models, double_text=self.double_text)
+        key = key_of(request)
         placed = await self.engine.orders.place(
             order.text,
             target=self._target(request, order),

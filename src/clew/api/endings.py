@@ -37,11 +37,16 @@ def said(end: InputEnded) -> str | Problem:
         case InboxOutcome.EXECUTED:
             return end.note or ""
         case InboxOutcome.REJECTED:
-            return _conflict(end.note or "another turn is unfinished", "rejected")
+            return rejected(end.note)
         case InboxOutcome.CANCELLED:
             return _conflict(f"the message was cancelled: {end.note or 'taken back'}", "cancelled")
         case InboxOutcome.TURN | InboxOutcome.MERGED | InboxOutcome.STEERED:
             return _answered(end)
+
+
+def rejected(note: str | None = None) -> Problem:
+    """The message came in mid turn, and was to be refused then."""
+    return _conflict(note or "another turn is unfinished", "rejected")
 
 
 def _answered(end: InputEnded) -> str | Problem:

@@ -54,7 +54,7 @@ class Guard:
                 await problem.response()(scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
-                scope = {**scope, "path": raw.decode("ascii", "replace")}
+                scope["path"] = raw.decode("ascii", "replace")
         await self._app(scope, receive, send)
 
     def _problem(self, connection: HTTPConnection) -> Problem | None:

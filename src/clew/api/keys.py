@@ -10,8 +10,6 @@ from clew.api.problems import invalid
 from clew.engine.orders import key_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
 
     from clew.engine.orders import Key
@@ -29,7 +27,7 @@ def caller_of(request: Request) -> str:
     return (bearer(request) or b"").decode("latin-1")
 
 
-def key_of(request: Request, body: Mapping[str, object]) -> Key | None:
+def key_of(request: Request) -> Key | None:
     """
     The key that came with a request, if one did.
 
@@ -40,6 +38,7 @@ def key_of(request: Request, body: Mapping[str, object]) -> Key | None:
         return None
     if not 1 <= len(key) <= _LONGEST:
         raise invalid(f"{HEADER} has 1 to {_LONGEST} characters, not {len(key)}", param=HEADER)
+    body: dict[str, object] = request.state.raw
     meant = {
         "headers": {name: request.headers.get(name) for name in _MEANT},
         "body": {name: value for name, value in body.items() if name not in _HOW},

@@ -1,12 +1,41 @@
-"""What clients send, as models: they check the requests and describe them in ``/openapi.json``."""
+"""What clients send and get, as models: they check requests and describe both for OpenAPI."""
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from clew.api.body import Body
+
+class Body(BaseModel):
+    """What a client sends as JSON: types are taken as they are, unknown fields are left alone."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class Query(BaseModel):
+    """What a client sends behind the question mark."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+
+class Nothing(Body):
+    """No body, no query."""
+
+
+def _whole(value: object) -> object:
+    """A whole number as it is written in a URL."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value):
+        return int(value)
+    return value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
+
+
+# POST /v1/chat/completions
 
 
 class Part(Body):
@@ -17,23 +46,31 @@ class Part(Body):
 
 
 class ChatMessage(Body):
+    """One message of the history; only its text counts."""
+
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
-    tool_calls: list[dict[str, object]] | None = None
+    tool_calls: list[dict[str, Any]] | None = None
 
 
 class StreamOptions(Body):
+    """How a stream is sent."""
+
     include_usage: bool | None = None
 
 
 class ResponseFormat(Body):
+    """Only ``text`` is supported."""
+
     type: str
 
 
 class ChatRequest(Body):
     """
-    A request for a chat completion. Sampling settings are the agent's own: fields that are not
-    listed are accepted and have no effect.
+    A request for a chat completion.
+
+    Sampling settings are the agent's own: fields that are not listed are accepted and have no
+    effect.
     """
 
     model: str | None = None
@@ -41,6 +78,202 @@ class ChatRequest(Body):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: int | None = None
-    tools: list[dict[str, object]] | None = None
-    functions: list[dict[str, object]] | None = None
+    tools: list[dict[str, Any]] | None = None
+    functions: list[dict[str, Any]] | None = None
     response_format: ResponseFormat | None = None
+
+
+# /api/conversations
+
+
+class ListQuery(Query):
+    """Which conversations."""
+
+    query: str = Field(default="", description="A part of the title.")
+    cursor: str | None = None
+    limit: Whole = Field(default=50, ge=1, le=200)
+    adhoc: Literal["true", "false"] = Field(
+        default="false", description="Also those of clients that resend all history."
+    )
+
+
+class EntriesQuery(Query):
+    """Which entries of the log."""
+
+    after: Whole = Field(default=0, ge=0)
+    limit: Whole = Field(default=200, ge=1, le=1000)
+
+
+class EventsQuery(Query):
+    """Where the stream begins; the header ``Last-Event-ID`` goes before it."""
+
+    after: Whole = Field(default=0, ge=0)
+
+
+class SearchQuery(Query):
+    """What is looked for in everything that was said."""
+
+    query: str = Field(min_length=1)
+    cursor: str | None = None
+    limit: Whole = Field(default=20, ge=1, le=100)
+
+
+class MessageRequest(Body):
+    """A message for a conversation; its answer is an entry of the log."""
+
+    text: str
+    attachments: list[Any] | None = Field(default=None, max_length=0)
+    double_text: DoubleTextName | None = None
+
+
+class RenameRequest(Body):
+    """The new title; ``null`` takes it away."""
+
+    title: str | None
+
+
+# Answers
+
+
+class Shape(BaseModel):
+    """What a client gets."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class ErrorShape(Shape):
+    message: str
+    type: str
+    code: str
+    param: str | None = None
+
+
+class Problems(Shape):
+    """Every error, everywhere."""
+
+    error: ErrorShape
+
+
+class Place(Shape):
+    conversation: str
+    session: str | None
+    turn: str | None
+
+
+class Usage(Shape):
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: dict[str, int]
+
+
+class Answered(Shape):
+    role: Literal["assistant"]
+    content: str
+    refusal: None
+
+
+class Choice(Shape):
+    index: int
+    message: Answered
+    logprobs: None
+    finish_reason: Literal["stop"]
+
+
+class ChatCompletion(Shape):
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: Usage
+    clew: Place
+
+
+class ModelShape(Shape):
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(Shape):
+    object: Literal["list"]
+    data: list[ModelShape]
+
+
+class Health(Shape):
+    status: Literal["ok"]
+
+
+class SessionShape(Shape):
+    id: str
+    predecessor: str | None
+    opened_at: str
+    opened_by: str
+    ended_at: str | None
+    end_reason: str | None
+    messages: int
+
+
+class OriginShape(Shape):
+    id: str
+    seq: int | None
+
+
+class ConversationShape(Shape):
+    id: str
+    title: str | None
+    head_session: str
+    scope: str
+    entries: int
+    created_at: str
+    updated_at: str
+    routes: list[str]
+    origin: OriginShape | None
+    sessions: list[SessionShape]
+
+
+class ConversationList(Shape):
+    items: list[ConversationShape]
+    next: str | None
+
+
+class EntryShape(Shape):
+    seq: int
+    kind: Literal["message", "attempt", "event"]
+    session: str
+    turn: str | None
+    role: Literal["user", "assistant", "tool"] | None
+    text: str
+    message: Any
+    created_at: str
+
+
+class EntryList(Shape):
+    items: list[EntryShape]
+    next: str | None
+
+
+class HitShape(Shape):
+    conversation: str
+    seq: int
+    role: Literal["user", "assistant", "tool"]
+    title: str | None
+    snippet: str
+    created_at: str
+
+
+class HitList(Shape):
+    items: list[HitShape]
+    next: str | None
+
+
+class AcceptedShape(Shape):
+    inbox_id: str
+    conversation: str
+    position: int
+
+
+class Deleted(Shape):
+    deleted: str

@@ -14,10 +14,11 @@ from clew.api.problems import SERVER, Problem
 from clew.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from starlette.requests import Request
 
+    from clew.api.schemas import Nothing
     from clew.engine.engine import Engine
 
 log = structlog.get_logger(__name__)
@@ -29,21 +30,23 @@ class System:
 
     engine: Engine
     models: Sequence[str]
+    #: The OpenAPI document, made when it is first asked for.
+    description: Callable[[], dict[str, object]]
 
-    async def list_models(self, request: Request) -> Response:
+    async def list_models(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return JSONResponse({"object": "list", "data": [_model(name) for name in self.models]})
 
-    async def show_model(self, request: Request) -> Response:
+    async def show_model(self, request: Request, query: Nothing, body: Nothing) -> Response:
         name = unquote(request.path_params["model"])
         if name not in self.models:
             return unknown_model(name, self.models).response()
         return JSONResponse(_model(name))
 
-    async def alive(self, request: Request) -> Response:
+    async def alive(self, request: Request, query: Nothing, body: Nothing) -> Response:
         """The process answers."""
         return JSONResponse({"status": "ok"})
 
-    async def ready(self, request: Request) -> Response:
+    async def ready(self, request: Request, query: Nothing, body: Nothing) -> Response:
         """The store can be read and written."""
         try:
             await self.engine.check()
@@ -55,6 +58,9 @@ class System:
                 status=503, message=message, code="not_ready", type=SERVER, again=True
             ).response()
         return JSONResponse({"status": "ok"})
+
+    async def describe(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        return JSONResponse(self.description())
 
 
 def _model(name: str) -> dict[str, object]:

@@ -92,8 +92,6 @@ class Orders:
                 new_conversation=self._ids.conversation(),
                 session_ids=self._session_ids,
             )
-        if isinstance(target, str):
-            target = await self._store.read(conversations.resolve, target)
         return await self._store.write(
             orders.place,
             item,

@@ -12,7 +12,7 @@ from clew.core.inbox import Accepted, InboxOutcome
 from clew.core.scope import LOCAL
 from clew.core.turn import Stop, TurnState
 from clew.errors import NotFound
-from clew.store.transactions.conversations import open_conversation
+from clew.store.transactions.conversations import open_conversation, resolve
 from clew.store.transactions.entries import texts_of_turn
 from clew.store.transactions.expiry import accept_in_time
 from clew.store.transactions.idempotency import bind_key, claim_key
@@ -77,10 +77,10 @@ def place(
     policy: ResetPolicy,
 ) -> Placed:
     """
-    Accept an input, once per key.
+    Accept an input, once per key; an id may be that of any session of a conversation.
 
     :raises KeyReused: if the key came with another request before
-    :raises NotFound: if the conversation given by id does not exist; the key stays free
+    :raises NotFound: if the id is one of nothing; the key stays free
     """
     return _once(
         t,
@@ -88,7 +88,7 @@ def place(
         lambda: accept_in_time(
             t,
             item,
-            target=target,
+            target=resolve(t, target) if isinstance(target, str) else target,
             new_conversation=new_conversation,
             session_ids=session_ids,
             policy=policy,

@@ -1,0 +1,177 @@
+"""``/api/conversations``: looking at conversations, and what is done with them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from starlette.responses import JSONResponse
+
+from clew.api import endings
+from clew.api.keys import key_of
+from clew.api.sse import Ear, Heard
+from clew.core import session as reasons
+from clew.core.double_text import rule_for
+from clew.core.events import InputEnded
+from clew.core.inbox import InboxOutcome
+from clew.core.text import storable
+from clew.errors import NotFound
+from clew.wire import shapes
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from clew.api.schemas import (
+        EntriesQuery,
+        ListQuery,
+        MessageRequest,
+        Nothing,
+        RenameRequest,
+        SearchQuery,
+    )
+    from clew.core.ids import ConversationId
+    from clew.core.inbox import Accepted
+    from clew.engine.engine import Engine
+    from clew.engine.records import ConversationView, SearchPage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conversations:
+    """The endpoints."""
+
+    engine: Engine
+    #: The rule for a message that comes in mid turn, where the client chooses none.
+    double_text: str
+    leaving: asyncio.Event
+
+    async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
+        page = await self.engine.list(
+            title=storable(query.query),
+            cursor=query.cursor,
+            limit=query.limit,
+            adhoc=query.adhoc == "true",
+        )
+        views = [view for each in page.items if (view := await self._view(each.id))]
+        return JSONResponse(shapes.page([shape_of(view) for view in views], page.next))
+
+    async def _view(self, conversation: ConversationId) -> ConversationView | None:
+        try:
+            return await self.engine.show(conversation)
+        except NotFound:
+            return None  # deleted since it was listed
+
+    async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
+        found = await self.engine.search(
+            storable(query.query), cursor=query.cursor, limit=query.limit
+        )
+        return JSONResponse(shapes.page(_hits(found), found.next))
+
+    async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        return await self._shown(await self.named(request))
+
+    async def _shown(self, conversation: ConversationId) -> Response:
+        return JSONResponse(shape_of(await self.engine.show(conversation)))
+
+    async def entries(self, request: Request, query: EntriesQuery, body: Nothing) -> Response:
+        conversation = await self.named(request)
+        found = await self.engine.entries(conversation, after=query.after, limit=query.limit + 1)
+        items = found[: query.limit]
+        following = str(items[-1].seq) if len(found) > len(items) else None
+        return JSONResponse(shapes.page([shapes.entry(entry) for entry in items], following))
+
+    async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
+        key = key_of(request)
+        placed = await self.engine.orders.place(
+            body.text,
+            target=self.engine.target(name_in_path(request)),
+            double_text=rule_for(body.double_text or self.double_text, people=False),
+            key=key,
+        )
+        if placed.answer is not None:
+            return _stored(placed.status or 202, placed.answer)
+        status, answer = _accepted(placed.accepted)
+        if key is not None:
+            await self.engine.orders.keep_answer(key, status=status, answer=answer)
+        return _stored(status, answer)
+
+    async def rename(self, request: Request, query: Nothing, body: RenameRequest) -> Response:
+        conversation = await self.named(request)
+        await self.engine.rename(conversation, body.title)
+        return await self._shown(conversation)
+
+    async def close(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        conversation = await self.named(request)
+        filed = await self.engine.close(conversation, reason=reasons.USER_EXIT)
+        async with Ear(self.engine.follow_input(filed), request.receive, self.leaving) as ear:
+            while not isinstance(heard := await ear.hear(), (InputEnded, Heard)):
+                pass
+        if isinstance(heard, Heard):
+            return endings.STOPPING.response()
+        return await self._shown(conversation)
+
+    async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        conversation = await self.named(request)
+        await self.engine.delete(conversation)
+        return JSONResponse({"deleted": conversation})
+
+    async def named(self, request: Request) -> ConversationId:
+        """:raises NotFound: if the name in the path means nothing"""
+        return await self.engine.resolve(name_in_path(request))
+
+
+def shape_of(view: ConversationView) -> dict[str, object]:
+    return shapes.conversation(
+        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+    )
+
+
+def _hits(found: SearchPage) -> list[dict[str, object]]:
+    return [
+        {
+            "conversation": hit.conversation_id,
+            "seq": hit.seq,
+            "role": hit.role.value,
+            "title": hit.title,
+            "snippet": hit.snippet,
+            "created_at": shapes.moment(hit.created_at),
+        }
+        for hit in found.items
+    ]
+
+
+def _accepted(accepted: Accepted) -> tuple[int, str]:
+    """What is answered to a message: 202, or that it was refused."""
+    if accepted.outcome is InboxOutcome.REJECTED:
+        return 409, json.dumps(endings.rejected().body)
+    body = {
+        "inbox_id": accepted.inbox_id,
+        "conversation": accepted.conversation_id,
+        "position": accepted.position,
+    }
+    return 202, json.dumps(body)
+
+
+def _stored(status: int, answer: str) -> Response:
+    headers = {"x-should-retry": "false"} if status >= 400 else None
+    return JSONResponse(json.loads(answer), status, headers=headers)
+
+
+def name_in_path(request: Request) -> str:
+    """
+    The name of a conversation in a path, which may hold escaped slashes.
+
+    :raises NotFound: if it cannot be one
+    """
+    escaped: str = request.path_params["id"]
+    try:
+        name = unquote(escaped, errors="strict")
+    except UnicodeDecodeError:
+        raise NotFound("conversation", escaped) from None
+    if name != storable(name):
+        raise NotFound("conversation", storable(name))
+    return name

@@ -1,0 +1,126 @@
+"""Metrics in the text format of Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from starlette.responses import PlainTextResponse
+
+from clew.core.turn import Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from clew.api.schemas import Nothing
+    from clew.engine.engine import Engine
+    from clew.engine.measures import Measured
+
+MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+
+
+def _zeros() -> defaultdict[tuple[str, str], float]:
+    return defaultdict(float)
+
+
+@dataclass(slots=True)
+class Served:
+    """What this process has served."""
+
+    #: Requests by method, path as declared and status.
+    requests: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
+    #: Seconds by method and path, and requests now under way.
+    seconds: defaultdict[tuple[str, str], float] = field(default_factory=_zeros)
+    under_way: int = 0
+
+
+class Counting:
+    """Counts what passes through, refusals too."""
+
+    def __init__(self, app: ASGIApp, served: Served) -> None:
+        self._app, self._served = app, served
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        status = "500"
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        begun = time.perf_counter()
+        self._served.under_way += 1
+        try:
+            await self._app(scope, receive, counted)
+        finally:
+            self._served.under_way -= 1
+            # Paths that are not declared count as one: what clients make up is no label.
+            path = scope["route"].path if "route" in scope else "none"
+            method = scope["method"] if "route" in scope else "any"
+            self._served.requests[method, path, status] += 1
+            self._served.seconds[method, path] += time.perf_counter() - begun
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Metrics:
+    """The endpoint."""
+
+    engine: Engine
+    served: Served
+
+    async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        measured = await self.engine.measures.take()
+        lines = [*_requests(self.served), *_engine(measured)]
+        return PlainTextResponse("\n".join([*lines, ""]), media_type=MEDIA)
+
+
+def _requests(served: Served) -> Iterable[str]:
+    yield from _family("clew_requests_total", "counter", "Requests that were answered.")
+    for (method, path, status), count in sorted(served.requests.items()):
+        yield _sample("clew_requests_total", count, method=method, path=path, status=status)
+    yield from _family("clew_request_seconds_total", "counter", "Seconds spent on requests.")
+    for (method, path), seconds in sorted(served.seconds.items()):
+        yield _sample("clew_request_seconds_total", seconds, method=method, path=path)
+    yield from _family("clew_requests_under_way", "gauge", "Requests under way, streams included.")
+    yield _sample("clew_requests_under_way", served.under_way)
+
+
+def _engine(measured: Measured) -> Iterable[str]:
+    yield from _family("clew_turns_total", "counter", "Turns that ended in this process.")
+    for outcome in Outcome:
+        yield _sample("clew_turns_total", measured.turns.get(outcome, 0), outcome=outcome.value)
+    gauges = measured.gauges
+    singles: Mapping[str, tuple[str, float]] = {
+        "clew_turns_unfinished": ("Turns without an outcome, in the store.", gauges.unfinished),
+        "clew_inbox_waiting": ("Inputs that wait for their turn.", gauges.waiting),
+        "clew_leases_held": ("Conversations that this process works on.", gauges.leases),
+    }
+    for name, (says, value) in singles.items():
+        yield from _family(name, "gauge", says)
+        yield _sample(name, value)
+    yield from _family("clew_store_seconds", "gauge", "How long the store took just now.")
+    yield _sample("clew_store_seconds", measured.read_seconds, operation="read")
+    yield _sample("clew_store_seconds", measured.check_seconds, operation="check")
+
+
+def _family(name: str, kind: str, says: str) -> tuple[str, str]:
+    return f"# HELP {name} {says}", f"# TYPE {name} {kind}"
+
+
+def _sample(name: str, value: float, **labels: str) -> str:
+    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{inside}}} {value:.9g}" if inside else f"{name} {value:.9g}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
