@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.store import upkeep
 from clew.store.transactions import clients, deletion, expiry, idempotency, maintenance, marks
 
 if TYPE_CHECKING:
@@ -46,8 +47,7 @@ async def _finish_deletions(store: Store) -> int:
     """Remove the rows of conversations whose deletion was interrupted."""
     half = await store.read(deletion.half_deleted)
     for conversation in half:
-        while await store.write(deletion.delete_slice, conversation):
-            pass
+        await upkeep.erase(store, conversation)
     return len(half)
 
 

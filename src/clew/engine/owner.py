@@ -17,7 +17,7 @@ from clew.engine.commands import execute
 from clew.engine.hub import CHANGED
 from clew.engine.maintenance import maintain
 from clew.errors import StoreError
-from clew.store import search
+from clew.store import upkeep
 from clew.store.transactions import approvals, locks, owners, work
 
 if TYPE_CHECKING:
@@ -118,10 +118,7 @@ class Owner:
             await self._scan()
             if await self._store.read(approvals.any_expired):
                 await self._store.write(approvals.expire)
-            for _ in range(_SLICES):
-                if not await self._store.read(search.is_behind):
-                    break
-                await self._store.write(search.index_slice)
+            await upkeep.catch_up(self._store, slices=_SLICES)
 
     async def _maintain(self) -> None:
         """Once a minute, one process at a time: end what is over, remove what was deleted."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clew.core import scope as scopes
 from clew.engine.checks import checked_title
 from clew.errors import NotFound
-from clew.store import search as searching
+from clew.store import upkeep
 from clew.store.transactions import (
     conversations,
     deletion,
@@ -121,9 +121,7 @@ class Records:
         limit: int = 20,
     ) -> SearchPage:
         """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
-        return await self._store.read(
-            searching.search, query, viewer=viewer, cursor=cursor, limit=limit
-        )
+        return await upkeep.find(self._store, query, viewer=viewer, cursor=cursor, limit=limit)
 
     async def rename(
         self,
@@ -151,8 +149,7 @@ class Records:
         """
         await self._visible(conversation, conversation, viewer)
         await self._store.write(deletion.mark_deleted, conversation)
-        while await self._store.write(deletion.delete_slice, conversation):
-            pass
+        await upkeep.erase(self._store, conversation)
         await self._store.write(deletion.delete_orphan_blobs)
 
     async def check(self) -> None:
