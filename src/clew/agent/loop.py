@@ -33,6 +33,8 @@ from pydantic_graph import End
 from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.messages import call_ids, text_of
+from clew.agent.rounds import MOST, goes_round
+from clew.agent.threads import Threads
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
 from clew.errors import ClewError
@@ -62,6 +64,7 @@ _CUT = "the provider's reply ended in the middle"
 _ENDLESS = "the provider's reply did not come to an end"
 # Steps are counted with the turn, which may have several runs.
 _LIMITS = UsageLimits(request_limit=None)
+_THREADS = Threads()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +89,15 @@ class OutOfSteps:
     steps: int
 
 
-Result = Answer | Suspended | OutOfSteps
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoesRound:
+    """The model asks for the same again and again, and gets the same."""
+
+    tools: str
+    times: int
+
+
+Result = Answer | Suspended | OutOfSteps | GoesRound
 
 
 class Loop:
@@ -123,6 +134,7 @@ class Loop:
         beside = Beside()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(beside.end)
+            stack.enter_context(self._agent.using_thread_executor(_THREADS))
             if context.instructions is not None:
                 # Rendered anew they could differ, and the prefix would not be the same any more.
                 stack.enter_context(self._agent.override(instructions=context.instructions))
@@ -182,6 +194,8 @@ class _Steps:
             if Agent.is_model_request_node(node):
                 if self._left <= 0:
                     return OutOfSteps(steps=self._used)
+                if (tools := goes_round([*self._run.all_messages(), node.request])) is not None:
+                    return GoesRound(tools=tools, times=MOST)
                 node = await self._request(node)
             elif Agent.is_call_tools_node(node):
                 node = await self._act(node)

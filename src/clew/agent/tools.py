@@ -91,7 +91,7 @@ async def settled(
         return results.said(CallStatus.RETRY, error.message)
     except Exception as error:
         log.warning("tool_failed", tool=tool, exc_info=True)
-        return results.said(CallStatus.ERROR, f"{type(error).__name__}: {error}")
+        return results.said(CallStatus.ERROR, _sentence(error))
     return ToolResult(status=CallStatus.OK, format=form, result=text)
 
 
@@ -101,7 +101,7 @@ async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> obj
 
     A synchronous tool runs in a thread, which ends when it likes: a stop would have to wait for it.
     """
-    task = asyncio.create_task(call, name="tool")
+    task = asyncio.create_task(_not_ending_the_program(call), name="tool")
     task.add_done_callback(_forget)
     try:
         done, _ = await asyncio.wait({task}, timeout=longest.total_seconds())
@@ -109,10 +109,27 @@ async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> obj
         task.cancel()
         raise
     if done:
+        if task.cancelled():
+            # By itself: as a cancellation of ours it would stop the turn.
+            raise RuntimeError("it was cancelled")
         return task.result()
     task.cancel()
     seconds = longest.total_seconds()
     raise TimeoutError(f"it took longer than {seconds:g} s and was given up; it may still go on")
+
+
+async def _not_ending_the_program(call: Coroutine[Any, Any, object]) -> object:
+    try:
+        return await call
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise RuntimeError(f"it tried to end the program ({type(error).__name__})") from error
+
+
+def _sentence(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001  (what a tool raises is anybody's code)
+        return type(error).__name__
 
 
 def _forget(task: asyncio.Task[object]) -> None:

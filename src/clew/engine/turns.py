@@ -11,7 +11,7 @@ import structlog
 
 from clew.agent import current, messages, results
 from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
-from clew.agent.loop import Answer, OutOfSteps, Suspended
+from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
 from clew.core.ids import session_id
@@ -177,6 +177,9 @@ class TurnWork:
             case OutOfSteps(steps=steps):
                 text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
                 await self._fail(text, "max_steps")
+            case GoesRound(tools=tools, times=times):
+                text = f"it called {tools} {times} times in a row, with the same result each time"
+                await self._fail(text, "repeated_calls")
 
     async def _asked_until_answered(self) -> Result:
         """:raises _GaveUp: when no model answered"""

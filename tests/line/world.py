@@ -1,0 +1,176 @@
+"""A world: an engine over a real store, with a scripted model and tools; and how to look at it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import Agent
+
+from clew import runtime
+from clew.agent.choice import Models, Patience
+from clew.agent.loop import Loop
+from clew.config import load
+from clew.core.double_text import DoubleText
+from clew.core.ids import ConversationId
+from clew.core.route import Route, local_route
+from clew.core.turn import TurnState
+from clew.engine.engine import Engine
+from clew.store.opening import open_store
+from clew.store.transactions import entries, inbox
+from tests.contract import invariants
+from tests.line import strict
+from tests.line.clock import ShiftedClock
+from tests.line.model import Scripted
+from tests.line.points import PointedStore, Points
+from tests.line.tools import Tools
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+    from pathlib import Path
+
+    from pydantic_ai import Tool
+
+    from clew.core.approval import Approval
+    from clew.core.entry import Entry
+    from clew.core.events import InputEnded
+    from clew.core.inbox import Accepted, InboxItem
+    from clew.core.turn import Turn
+    from clew.engine.turns import Means
+
+#: Between two looks at the store.
+_PAUSE = 0.003
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """One process: what a front sees of it, and what only a test sees."""
+
+    engine: Engine
+    means: Means
+    store: PointedStore
+    points: Points
+    model: Scripted
+    tools: Tools
+    clock: ShiftedClock
+    #: Set when the world is over: nothing may hang for ever.
+    over: asyncio.Event
+
+    async def say(
+        self,
+        text: str,
+        rule: DoubleText = DoubleText.QUEUE,
+        *,
+        to: Route | ConversationId | str = "talk",
+    ) -> Accepted:
+        """Accept a message; a NAME is a local route."""
+        target = to if isinstance(to, Route) or to.startswith("cnv_") else local_route(to)
+        return await self.engine.submit(text, target=_target(target), double_text=rule)
+
+    async def end(self, accepted: Accepted) -> InputEnded:
+        """What became of an input; looks into the store, so that nobody follows the turn."""
+        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+        return ended
+
+    async def item(self, accepted: Accepted) -> InboxItem:
+        return await self.store.inner.read(inbox.get_item, accepted.inbox_id)
+
+    async def log(self, conversation: ConversationId, *, after: int = 0) -> Sequence[Entry]:
+        return await self.store.inner.read(
+            entries.entries_after, conversation, after=after, limit=1000
+        )
+
+    async def shape(self, conversation: ConversationId, *, after: int = 0) -> list[str]:
+        return strict.shape(await self.log(conversation, after=after))
+
+    async def waiting(self, conversation: ConversationId) -> Turn:
+        """The turn, once it waits for a person."""
+        while True:
+            turn = await self.engine.unfinished_turn(conversation)
+            if turn is not None and turn.state is TurnState.WAITING:
+                return turn
+            await asyncio.sleep(_PAUSE)
+
+    async def question(self, conversation: ConversationId) -> Approval:
+        """The one open question, once the turn waits for it."""
+        await self.waiting(conversation)
+        (found,) = await self.engine.approvals(conversation)
+        return found
+
+    async def idle(self, conversation: ConversationId) -> None:
+        """Wait until there is nothing to do in a conversation."""
+
+        async def done() -> bool:
+            # In this order: what leaves the line becomes a turn.
+            waiting = await self.engine.queue(conversation)
+            return not waiting and await self.engine.unfinished_turn(conversation) is None
+
+        await self.until(done)
+
+    async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
+        while not await true():  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+
+    async def check(self) -> list[str]:
+        """Every violation of an invariant in the store, and of the provider's rules on the wire."""
+        wire = [text for sent in self.model.sent for text in strict.complaints(strict.bits(sent))]
+        return await self.store.inner.read(invariants.check) + wire
+
+
+def _target(target: Route | str) -> Route | ConversationId:
+    return target if isinstance(target, Route) else ConversationId(target)
+
+
+@asynccontextmanager
+async def open_world(
+    url: str,
+    home: Path,
+    *,
+    tools: Callable[[Tools], list[Tool[Any]]] = Tools.make,
+    clock: ShiftedClock | None = None,
+    longest_call: float = 600,
+    max_steps: int = 50,
+) -> AsyncGenerator[World]:
+    """Start an engine over the store; leaving the block lets its turns go, as a drain does."""
+    clock = clock or ShiftedClock()
+    points = Points()
+    model, made, over = Scripted(points), Tools(points), asyncio.Event()
+    async with PointedStore(await open_store(url, home=home, clock=clock), points) as store:
+        means = _means(home, store, model, tools(made), longest_call, max_steps)
+        try:
+            async with Engine(means, role="test", version="0") as engine:
+                yield World(
+                    engine=engine,
+                    means=means,
+                    store=store,
+                    points=points,
+                    model=model,
+                    tools=made,
+                    clock=clock,
+                    over=over,
+                )
+        finally:
+            over.set()
+
+
+def _means(
+    home: Path,
+    store: PointedStore,
+    model: Scripted,
+    tools: list[Tool[Any]],
+    longest_call: float,
+    max_steps: int,
+) -> Means:
+    flags = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
+    settings = load(home=home, flags=flags, environ={})
+    agent = Agent(tools=tools, retries=3)
+    return replace(
+        runtime.make_means(settings, store),
+        loop=Loop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),
+        models=Models([model.model], Patience(attempts=1), time.monotonic),
+    )
