@@ -1,0 +1,152 @@
+"""
+The table of double text: each rule at each moment, what is expected of it, and what came of it.
+
+Message *a* leads to one call and an answer; message *b* comes at a moment of its turn.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.core.double_text import DoubleText
+from clew.core.inbox import InboxOutcome
+from clew.core.turn import Outcome
+from tests.line import strict
+
+if TYPE_CHECKING:
+    from clew.core.inbox import Accepted
+    from tests.line.world import World
+
+RULES = tuple(DoubleText)
+#: What ends the turn that runs.
+STOPPING = (DoubleText.INTERRUPT, DoubleText.ROLLBACK)
+JOINING = (DoubleText.STEER, DoubleText.COLLECT)
+NOTICE = {
+    DoubleText.INTERRUPT: "interrupted by a new message",
+    DoubleText.ROLLBACK: "taken back for a new message",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    name: str
+    #: The point at which *b* comes; ``None``: while the turn waits for a person.
+    point: str | None
+    tool: str = "look"
+    streamed: bool = False
+    #: No step comes after this one.
+    final: bool = False
+    #: What of the turn is in the log when it is stopped here; ``!`` ends what is cancelled.
+    stored: tuple[str, ...] = ("a",)
+
+
+_ANSWERING = ("a", "look?", "look!")
+MOMENTS = (
+    Moment(name="model call", point="model asked for look"),
+    Moment(name="last call", point="model asked for an answer", final=True, stored=_ANSWERING),
+    Moment(name="stream", point="piece look", streamed=True),
+    Moment(
+        name="last stream",
+        point="piece 'to'",
+        streamed=True,
+        final=True,
+        stored=(*_ANSWERING, '"answer to"'),
+    ),
+    Moment(name="async tool", point="look begins", stored=("a", "look?", "look!cancelled: ")),
+    Moment(
+        name="sync tool",
+        point="read begins",
+        tool="read",
+        stored=("a", "read?", "read!cancelled: "),
+    ),
+    Moment(name="approval wait", point=None, tool="pay", stored=("a", "pay?", "pay!cancelled: ")),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Found:
+    """What came of it, or should."""
+
+    first: Outcome
+    second: InboxOutcome
+    log: list[str]
+    #: The last request to the model.
+    sent: list[str]
+
+
+def expected(rule: DoubleText, moment: Moment) -> Found:
+    """The table of the design."""
+    tool = moment.tool
+    whole = ["a", f"{tool}?", f"{tool}!", '"answer to a"']
+    if rule is DoubleText.REJECT:
+        return _found(InboxOutcome.REJECTED, whole)
+    if rule in STOPPING:
+        return _stopped(rule, moment)
+    if rule is DoubleText.QUEUE or moment.final:
+        return _found(InboxOutcome.TURN, [*whole, "b", '"answer to b"'])
+    denied = "" if moment.point else "not approved: the user wrote instead"
+    joined = ["a", f"{tool}?", f"{tool}!{denied}", "b", '"answer to a b"']
+    return _found(InboxOutcome.STEERED, joined)
+
+
+def _stopped(rule: DoubleText, moment: Moment) -> Found:
+    why = NOTICE[rule]
+    stored = [word + why if word.endswith(": ") else word for word in moment.stored]
+    kept = stored if rule is DoubleText.INTERRUPT else []
+    unanswered = any(word == "a" for word in kept) and '"answer to"' not in kept
+    answer = '"answer to a b"' if unanswered else '"answer to b"'
+    return Found(
+        first=Outcome.CANCELLED,
+        second=InboxOutcome.TURN,
+        log=[*stored, f"[{why}]", "b", answer],
+        sent=[*_WARM, *kept, "b"],
+    )
+
+
+def _found(second: InboxOutcome, log: list[str]) -> Found:
+    return Found(first=Outcome.ANSWERED, second=second, log=log, sent=[*_WARM, *log[:-1]])
+
+
+_WARM = ["warm", '"answer to warm"']
+_numbers = itertools.count(1)
+
+
+async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
+    """Say *a*, and *b* at the moment; wait until both have ended."""
+    name = f"talk-{next(_numbers)}"
+    warm = (await world.end(await world.say("warm:", to=name))).conversation
+    said: list[Accepted] = []
+
+    async def say_second() -> None:
+        said.append(await world.say("b:", rule, to=name))
+        if rule is DoubleText.COLLECT:
+            # Its window is over before the next step begins.
+            world.clock.advance(seconds=1)
+            world.engine.attend(warm)
+
+    async def at_point() -> None:
+        await say_second()
+        if rule in STOPPING:
+            # It is to be stopped at this moment, and at no later one.
+            await world.over.wait()
+
+    world.points.arm(moment.point, at_point)
+    with world.means.hub.follow(warm) if moment.streamed else nullcontext():
+        first = await world.say(f"a: {moment.tool}", to=name)
+        if moment.point is None:
+            question = await world.question(warm)
+            await say_second()
+            if rule in (DoubleText.QUEUE, DoubleText.REJECT):
+                await world.engine.answer(question.id, yes=True)
+        ended = await world.end(first)
+    assert ended.turn is not None
+    assert ended.turn.outcome is not None
+    return Found(
+        first=ended.turn.outcome,
+        second=(await world.end(said[0])).outcome,
+        log=(await world.shape(warm))[2:],
+        sent=strict.shape_of(world.model.sent[-1]),
+    )
