@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -82,6 +83,7 @@ async def open_product(
 
 def make_means(settings: Settings, store: Store) -> Means:
     """What turns are carried out with, by the settings."""
+    let_import_from(settings.home / "plugins")
     agent = build_agent(
         instructions=read_instructions(settings),
         object_path=settings.agent.object,
@@ -119,6 +121,12 @@ def make_means(settings: Settings, store: Store) -> Means:
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
     )
+
+
+def let_import_from(folder: Path) -> None:
+    """Find modules of one's own in a folder, after all others: tools, an agent."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
 
 
 def make_plugins(settings: Settings) -> Plugins:

@@ -211,3 +211,13 @@ def test_a_person_who_stops_waiting_for_her_turn_takes_her_message_back(
         first.communicate()
         assert first.returncode == 130
     assert [text for who, text in clew.said() if who == "user"] == ["first"]
+
+
+def test_a_command_is_carried_out_and_its_reply_printed(durable: Clew) -> None:
+    durable.ok("chat", "hello there")
+    assert durable.ok("chat", "/title", "Plans").strip()
+    told = durable.data("chat", "/title")
+    assert (told["turn"], "Plans" in told["text"]) == (None, True)
+    assert durable.ok("chat", "/retry") == "You said: hello there\n"
+    durable.ok("chat", "/new")
+    assert durable.ok("chat", "what did I say?") == "You have not told me anything yet.\n"

@@ -208,3 +208,57 @@ def test_json_wants_a_text_on_a_terminal(clew: Clew) -> None:
     with Terminal(clew, "chat", "--json") as terminal:
         terminal.see("--json needs a TEXT")
         assert terminal.ended() == 2
+
+
+def test_commands_are_answered_also_while_an_answer_runs(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("/nonsense\n")
+        terminal.see("There is no command /nonsense")
+        terminal.see("> ")
+        terminal.type("go on\n")
+        terminal.see("again")
+        terminal.type("second\n/queue\n")
+        terminal.see("second")
+        terminal.type("/stop\n")
+        terminal.see("(stopped)")
+        terminal.see("> second")
+        terminal.see("turn 2: I have seen: go on | second")
+        terminal.see("> ")
+        terminal.type("/title Plans\n")
+        terminal.see("\n")
+        terminal.see("> ")
+    assert clew.data("sessions", "show", "main")["conversation"]["title"] == "Plans"
+
+
+AGENT = '''
+from pydantic_ai import Agent
+
+agent = Agent()
+
+
+@agent.tool_plain(requires_approval=True)
+def cut_roses(colour: str) -> str:
+    """Cut the roses of a colour."""
+    return f"cut all {colour} ones"
+'''
+
+
+@pytest.mark.parametrize("word", ["approve", "deny"])
+def test_a_tool_that_needs_a_yes_asks_for_it(clew: Clew, word: str) -> None:
+    plugins = clew.home / "plugins"
+    plugins.mkdir(parents=True, mode=0o700)
+    (plugins / "my_agents.py").write_text(AGENT, encoding="utf-8")
+    own = clew.with_env({"CLEW_AGENT__OBJECT": "my_agents:agent"})
+    with Terminal(own, "chat") as terminal:
+        terminal.see("> ")
+        terminal.type('call cut_roses {"colour": "red"}\n')
+        terminal.see('? cut_roses({"colour":"red"}): /approve or /deny')
+        terminal.type(f"/{word}\n")
+        terminal.see("The tool answered: ")
+        terminal.see("> ")
+    cut = "The tool answered: cut all red ones" in dict(own.said()).values()
+    assert cut is (word == "approve")

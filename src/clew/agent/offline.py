@@ -30,7 +30,7 @@ NAME = "offline"
 _HELP = (
     "I am the offline model: I answer by a script, so that everything can be tried without a key. "
     "Say anything and I repeat it; ask “what did I say?” and I list what you have told me; "
-    "write /call TOOL {JSON} and I call a tool. Configure model.name for a real model."
+    "write call TOOL {JSON} and I call a tool. Configure model.name for a real model."
 )
 _CALL = re.compile(r"\s*(?:please )?/?call\s+(\w+)\s*(\{.*\})?\s*", re.DOTALL | re.IGNORECASE)
 

@@ -18,6 +18,7 @@ from clew.cli.telling import Teller, succeeded
 from clew.cli.terminal import Output, one_line, outputs
 from clew.config.settings import OFFLINE
 from clew.core.events import InputEnded
+from clew.engine.slash import is_command
 from clew.runtime import open_product
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from clew.cli.talk import Following
     from clew.config import Settings
     from clew.core.inbox import Accepted
+    from clew.engine.slash import Reply
     from clew.runtime import Product
 
 FAILED, STOPPED = 1, 130
@@ -43,7 +45,15 @@ async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> in
         notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_product(settings, role="chat", own_only=True) as product:
         talk = Talk(product.engine, name)
-        accepted = await talk.submit(text)
+        if not is_command(text):
+            accepted = await talk.submit(text)
+        else:
+            reply = await talk.command(text)
+            if reply.accepted is None:
+                await _told_reply(product, reply, out, as_json=as_json)
+                return 0
+            notes.dim(reply.text)
+            accepted = reply.accepted
         answer = Answer(talk, accepted, out=Output(io.StringIO()) if as_json else out, notes=notes)
         end = await answer.awaited()
         if as_json and succeeded(end):
@@ -52,6 +62,25 @@ async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> in
         return STOPPED
     out.check()
     return 0 if succeeded(end) else FAILED
+
+
+async def _told_reply(product: Product, reply: Reply, out: Output, *, as_json: bool) -> None:
+    """Print what a command answered."""
+    if not as_json:
+        out.write(reply.text.rstrip("\n") + "\n")
+        return
+    session = None
+    if reply.conversation is not None:
+        session = (await product.engine.show(reply.conversation)).conversation.head
+    print_json(
+        {
+            "conversation": reply.conversation,
+            "session": session,
+            "turn": None,
+            "text": reply.text,
+            "usage": asdict(await product.engine.orders.used(None)),
+        }
+    )
 
 
 async def _as_json(product: Product, end: InputEnded) -> dict[str, object]:

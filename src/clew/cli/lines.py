@@ -12,7 +12,7 @@ import signal
 from collections import deque
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 
 from anyio.from_thread import start_blocking_portal
 
@@ -20,25 +20,26 @@ from clew.cli import prompting
 from clew.cli.commands import VERSION
 from clew.cli.logs import log_to_file
 from clew.cli.mailbox import Mailbox
-from clew.cli.talk import Talk
+from clew.cli.talk import Talk, answers_at_once
 from clew.cli.telling import Teller
 from clew.cli.terminal import one_line, outputs
 from clew.core.events import InputEnded
+from clew.engine.slash import Reply, is_command
 from clew.errors import ClewError
 from clew.runtime import open_product
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Awaitable, Callable, Generator
     from concurrent.futures import Future
 
     from anyio.from_thread import BlockingPortal
 
-    from clew.cli.talk import Following
+    from clew.cli.talk import Following, Told
     from clew.cli.terminal import Output
     from clew.config import Settings
-    from clew.core.events import Event
-    from clew.core.ids import InboxId
     from clew.core.inbox import Accepted
+
+Ts = TypeVarTuple("Ts")
 
 LEAVE: Final = frozenset({"/exit", "/quit"})
 STOPPED: Final = 130
@@ -64,18 +65,20 @@ def run(settings: Settings, name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Something that happened to an input; an error where following it failed."""
+    """Something that happened to an input, or the reply to a command; an error if that failed."""
 
-    inbox_id: InboxId
-    event: Event | InputEnded | BaseException
+    key: str
+    event: Told | Reply | BaseException
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Waiting:
-    """An input that is not answered yet."""
+    """An input or a command that is not answered yet."""
 
-    accepted: Accepted
-    text: str
+    #: What its letters are marked with.
+    key: str
+    #: ``None`` for a command.
+    accepted: Accepted | None
     #: Said before its answer; "" where the text stands right above it.
     remark: str = ""
 
@@ -86,6 +89,7 @@ class Desk:
     def __init__(self, portal: BlockingPortal, talk: Talk, mailbox: Mailbox[Letter]) -> None:
         self._portal, self._talk = portal, talk
         self._tasks: list[Future[None]] = []
+        self._commands = 0
         self.mailbox = mailbox
 
     def __enter__(self) -> Self:
@@ -103,24 +107,38 @@ class Desk:
         :raises ClewError: if it was not accepted
         """
         accepted, following = self._portal.call(self._submit, text)
-        self._follow(accepted, following)
+        self._start(self._pass_on, accepted.inbox_id, following)
         return accepted
-
-    def _follow(self, accepted: Accepted, following: Following) -> None:
-        task = self._portal.start_task_soon(self._pass_on, accepted.inbox_id, following)
-        self._tasks = [*(one for one in self._tasks if not one.done()), task]
 
     async def _submit(self, text: str) -> tuple[Accepted, Following]:
         accepted = await self._talk.submit(text)
         return accepted, self._talk.follow(accepted)
 
+    def command(self, text: str) -> str:
+        """Begin to carry out a chat command; the key of the letter that brings the reply."""
+        self._commands += 1
+        key = f"command {self._commands}"
+        self._start(self._carry_out, key, text)
+        return key
+
+    async def _carry_out(self, key: str, text: str) -> None:
+        try:
+            reply = await self._talk.command(text)
+        except ClewError as error:
+            self.mailbox.put(Letter(key, error))
+            return
+        following = self._talk.follow(reply.accepted) if reply.accepted else None
+        self.mailbox.put(Letter(key, reply))
+        if following is not None and reply.accepted is not None:
+            await self._pass_on(reply.accepted.inbox_id, following)
+
     def earlier(self) -> list[Waiting]:
         """What was not answered before; it is taken up, and letters tell of it."""
         found: list[Waiting] = []
         for accepted, text, following in self._portal.call(self._take_up):
-            self._follow(accepted, following)
+            self._start(self._pass_on, accepted.inbox_id, following)
             remark = f"(still to be answered: “{one_line(text, 60)}”)"
-            found.append(Waiting(accepted=accepted, text=text, remark=remark))
+            found.append(Waiting(key=accepted.inbox_id, accepted=accepted, remark=remark))
         return found
 
     async def _take_up(self) -> list[tuple[Accepted, str, Following]]:
@@ -132,18 +150,22 @@ class Desk:
         self._talk.attend(conversation)
         return following
 
-    async def _pass_on(self, inbox_id: InboxId, following: Following) -> None:
+    async def _pass_on(self, key: str, following: Following) -> None:
         try:
             async for event in following:
-                self.mailbox.put(Letter(inbox_id, event))
+                self.mailbox.put(Letter(key, event))
         except ClewError as error:
-            self.mailbox.put(Letter(inbox_id, error))
+            self.mailbox.put(Letter(key, error))
         finally:
             following.close()
 
     def interrupt(self, accepted: Accepted) -> None:
         """Ask that an input's answer stops; the end of it arrives as a letter."""
-        self._tasks.append(self._portal.start_task_soon(self._talk.interrupt, accepted))
+        self._start(self._talk.interrupt, accepted)
+
+    def _start(self, work: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
+        task = self._portal.start_task_soon(work, *args)
+        self._tasks = [*(one for one in self._tasks if not one.done()), task]
 
 
 class LineChat:
@@ -152,7 +174,9 @@ class LineChat:
     def __init__(self, desk: Desk, *, out: Output, notes: Output) -> None:
         self._desk, self._out, self._notes = desk, out, notes
         self._waiting: deque[Waiting] = deque()
-        self._letters: dict[InboxId, list[Event | InputEnded | BaseException]] = {}
+        self._letters: dict[str, list[Told | Reply | BaseException]] = {}
+        #: Keys of commands whose replies are shown as soon as they come.
+        self._asides: set[str] = set()
         #: Presses of Ctrl-C that nothing has answered to.
         self._pressed = 0
         self._leaving = False
@@ -203,20 +227,33 @@ class LineChat:
         return not self._leaving
 
     def _hand_in(self, text: str, *, typed_ahead: bool) -> None:
+        remark = f"> {text}" if typed_ahead else ""
         if text.strip() in LEAVE:
             self._leaving = True
+        elif is_command(text):
+            self._command(text, remark)
         elif text.strip():
-            self._submit(text, remark=f"> {text}" if typed_ahead else "")
+            self._submit(text, remark)
 
-    def _submit(self, text: str, *, remark: str) -> None:
+    def _command(self, text: str, remark: str) -> None:
+        key = self._desk.command(text)
+        if self._waiting and answers_at_once(text):
+            self._asides.add(key)
+        else:
+            self._waiting.append(Waiting(key=key, accepted=None, remark=remark))
+
+    def _submit(self, text: str, remark: str) -> None:
         try:
             accepted = self._desk.submit(text)
         except ClewError as error:
-            self._notes.end_line()
-            self._notes.write(f"clew: {error}\n")
+            self._complain(error)
             self._begun = text
         else:
-            self._waiting.append(Waiting(accepted=accepted, text=text, remark=remark))
+            self._waiting.append(Waiting(key=accepted.inbox_id, accepted=accepted, remark=remark))
+
+    def _complain(self, error: ClewError) -> None:
+        self._out.end_line()
+        self._notes.write(f"clew: {error}\n")
 
     def _attend(self) -> bool:
         """Show answers until nothing waits; ``False`` if the person would not wait any longer."""
@@ -236,25 +273,54 @@ class LineChat:
             self._notes.dim(waiting.remark)
         heard = 0
         while True:
-            for event in self._letters.pop(waiting.accepted.inbox_id, ()):
-                if isinstance(event, BaseException):
-                    raise event
-                teller.tell(event)
-                if isinstance(event, InputEnded):
+            for event in self._letters.pop(waiting.key, ()):
+                if self._tell(event, teller):
                     return True
             if self._pressed > heard:
                 if heard:
                     return False
                 heard = self._pressed
-                self._notes.dim("(stopping; Ctrl-C once more leaves)")
-                self._desk.interrupt(waiting.accepted)
+                self._interrupt(waiting)
             self._wait(keyboard)
+
+    def _tell(self, event: Told | Reply | BaseException, teller: Teller) -> bool:
+        """Show a letter; whether it is the last one."""
+        match event:
+            case Reply():
+                self._reply(event)
+                return True
+            case ClewError():
+                self._complain(event)
+                return True
+            case BaseException():
+                raise event
+            case _:
+                teller.tell(event)
+                return isinstance(event, InputEnded)
+
+    def _reply(self, reply: Reply) -> None:
+        if reply.text:
+            self._out.end_line()
+            self._out.write(reply.text.rstrip("\n") + "\n")
+        if reply.accepted is not None:
+            key = reply.accepted.inbox_id
+            self._waiting.insert(1, Waiting(key=key, accepted=reply.accepted))
+
+    def _interrupt(self, waiting: Waiting) -> None:
+        self._out.end_line()
+        self._notes.dim("(stopping; Ctrl-C once more leaves)")
+        if waiting.accepted is not None:
+            self._desk.interrupt(waiting.accepted)
 
     def _wait(self, keyboard: int | None) -> None:
         if self._desk.mailbox.wait(None if self._leaving else keyboard) and keyboard is not None:
             self._read(keyboard)
         for letter in self._desk.mailbox.take():
-            self._letters.setdefault(letter.inbox_id, []).append(letter.event)
+            if letter.key in self._asides:
+                self._asides.discard(letter.key)
+                self._tell(letter.event, Teller(self._out, self._notes))
+            else:
+                self._letters.setdefault(letter.key, []).append(letter.event)
 
     def _read(self, keyboard: int) -> None:
         try:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.cli.reading import no_such
+from clew.core.approval import Approval
+from clew.core.events import Event, InputEnded
 from clew.core.ids import InboxId
 from clew.core.inbox import Accepted
+from clew.core.scope import LOCAL
+from clew.engine.slash import find
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from clew.core.events import Event, InputEnded
     from clew.core.ids import ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.engine import Engine
+    from clew.engine.slash import Reply
+
+#: What those who follow an input are told; an ``Approval`` is a question to them.
+Told = Event | InputEnded | Approval
+#: Seconds between looks for questions.
+_LOOK: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,6 +70,17 @@ class Talk:
         except NotFound as error:
             raise no_such(error) from error
 
+    async def command(self, text: str) -> Reply:
+        """
+        Carry out a chat command.
+
+        :raises UsageError: for an id of nothing
+        """
+        try:
+            return await self._engine.command(text, target=self._target, viewer=LOCAL)
+        except NotFound as error:
+            raise no_such(error) from error
+
     async def earlier(
         self, conversation: ConversationId, *, before: InboxId | None = None
     ) -> list[Earlier]:
@@ -87,7 +107,7 @@ class Talk:
 
     def follow(self, accepted: Accepted) -> Following:
         """Follow an input from now on, however late its events are read."""
-        return Following(self._engine.follow_input(accepted))
+        return Following(self._engine, accepted)
 
     async def interrupt(self, accepted: Accepted) -> None:
         """Take the input back, or stop the turn that answers it."""
@@ -98,24 +118,45 @@ class Talk:
 class Following:
     """The events of one input, collected from the start; the last one is its ``InputEnded``."""
 
-    def __init__(self, events: AsyncIterator[Event | InputEnded]) -> None:
-        self._queue: asyncio.Queue[Event | InputEnded | None] = asyncio.Queue()
-        self._task = asyncio.create_task(self._collect(events), name="follow")
+    def __init__(self, engine: Engine, accepted: Accepted) -> None:
+        self._engine, self._accepted = engine, accepted
+        self._queue: asyncio.Queue[Told | None] = asyncio.Queue()
+        self._task = asyncio.create_task(self._collect(), name="follow")
+        self._looking = asyncio.create_task(self._look(), name="look")
 
-    async def _collect(self, events: AsyncIterator[Event | InputEnded]) -> None:
+    async def _collect(self) -> None:
         try:
-            async for event in events:
+            async for event in self._engine.follow_input(self._accepted):
                 self._queue.put_nowait(event)
         finally:
+            self._looking.cancel()
             self._queue.put_nowait(None)
 
-    async def __aiter__(self) -> AsyncIterator[Event | InputEnded]:
+    async def _look(self) -> None:
+        """Tell the questions that wait for the person; they stand in the store, without event."""
+        known: set[str] = set()
+        while True:
+            await asyncio.sleep(_LOOK)
+            for question in await self._engine.approvals(self._accepted.conversation_id):
+                if question.id not in known:
+                    known.add(question.id)
+                    self._queue.put_nowait(question)
+
+    async def __aiter__(self) -> AsyncIterator[Told]:
         while (event := await self._queue.get()) is not None:
             yield event
         await self._task  # raises what went wrong
 
     def close(self) -> None:
         self._task.cancel()
+        self._looking.cancel()
+
+
+def answers_at_once(text: str) -> bool:
+    """Whether a chat command is answered while a turn runs; the others stand in line."""
+    name = text.strip().removeprefix("/").split(maxsplit=1)[0]
+    command = find(name.partition("@")[0])
+    return command is None or command.control
 
 
 def _ahead(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxItem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.cli.terminal import one_line
+from clew.core.approval import Approval
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     Delta,
@@ -22,8 +23,8 @@ from clew.core.text import storable
 from clew.core.turn import Outcome
 
 if TYPE_CHECKING:
+    from clew.cli.talk import Told
     from clew.cli.terminal import Output
-    from clew.core.events import Event
 
 
 class Teller:
@@ -42,7 +43,7 @@ class Teller:
         #: Whether the last message of the turn is printed already.
         self._answered = False
 
-    def tell(self, event: Event | InputEnded) -> None:
+    def tell(self, event: Told) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
                 self._say(storable(text))
@@ -58,6 +59,8 @@ class Teller:
                     self._answered = not entry.calls
             case InputEnded():
                 self._end(event)
+            case Approval():
+                self._ask(event)
             case TurnBegun() | TurnClosed():
                 pass
 
@@ -83,6 +86,10 @@ class Teller:
             self._notes.dim(f"· {event.tool}({one_line(event.args)})")
         elif event.status != "ok":
             self._notes.dim(f"· {event.tool}: {event.status}")
+
+    def _ask(self, question: Approval) -> None:
+        self._out.end_line()
+        self._notes.write(f"? {question.tool}({one_line(question.args)}): /approve or /deny\n")
 
     def _complete(self, text: str) -> None:
         rest = rest_of(text, self._shown)
