@@ -28,7 +28,9 @@ _PAYLOAD_BYTES = 7999
 
 WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
 READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-_NOW = Statement(b"SELECT (extract(epoch FROM now()) * 1000)::bigint", script=False)
+# Not ``now()``, which is the time of BEGIN: whoever waited for a lock since then would tell a time
+# before that of the transaction that it waited for.
+_NOW = Statement(b"SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint", script=False)
 # Looks without taking: an attempt to take the lock could make a starting owner fail.
 _ALIVE = Statement(
     b"SELECT EXISTS (SELECT FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND objsubid = 1"
@@ -169,15 +171,16 @@ class PgTx:
         return cursor.execute(statement.sql, prepare=False)
 
     def _first(self, statement: Statement, args: Sequence[object]) -> Cursor:
-        # BEGIN, the time and the statement in one round trip. Readers seldom ask for the time.
+        # BEGIN, the statement and the time after it in one round trip: the first statement is the
+        # one that waits for a lock. Readers seldom ask for the time.
         connection, cursor = self._link.connection, self._link.cursor
         asked = None
         self._begun = True
         with connection.pipeline():
             connection.execute(self._begin)
+            cursor.execute(statement.sql, args)
             if self._clock is None and self._begin is WRITE:
                 asked = connection.execute(_NOW.sql)
-            cursor.execute(statement.sql, args)
         if asked is not None:
             self._now = int(asked.fetchall()[0][0])
         return cursor
