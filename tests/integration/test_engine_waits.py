@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from clew.agent.choice import Models, Patience
 from clew.core.double_text import DoubleText
 from clew.core.events import InputEnded
 from clew.core.route import local_route
@@ -47,7 +50,10 @@ async def watched(store_url: str, tmp_path: Path) -> AsyncGenerator[Watched]:
             model = OpenAIChatModel(
                 "fake-model", provider=OpenAIProvider(base_url=job.provider, api_key="none")
             )
-            means = make_means(job, store, Killer(None, job.fronts, tmp_path), [model])
+            means = replace(
+                make_means(job, store, Killer(None, job.fronts, tmp_path)),
+                models=Models([model], Patience(), time.monotonic),
+            )
             async with model.client, Engine(means, role="test", version="0") as engine:
                 yield Watched(engine, reached)
 

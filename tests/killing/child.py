@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,7 @@ from pydantic_ai import Agent
 # Imported before the fork, for the time that it takes.
 import clew.store.postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew import runtime
-from clew.agent.choice import Models, Patience
+from clew.agent.choice import Patience
 from clew.agent.loop import Loop
 from clew.config import load
 from clew.core.double_text import DoubleText
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from clew.agent.models import Model
     from clew.config import Settings
     from clew.core.approval import Approval
     from clew.engine.turns import Means
@@ -133,7 +131,7 @@ async def _run(job: Job) -> None:
 
     inner = await open_store(job.store_url, home=job.folder)
     async with WatchedStore(inner, killer.reach, told) as store:
-        means = make_means(job, store, killer, runtime.make_models(make_settings(job)))
+        means = make_means(job, store, killer)
         engine = Engine(means, role="test", version="0", own_only=job.own_only)
         async with engine:
             job.fronts.add(Ready())
@@ -149,14 +147,11 @@ def make_settings(job: Job) -> Settings:
     return load(home=job.folder, flags=flags, environ={})
 
 
-def make_means(job: Job, store: Store, killer: Killer, models: Sequence[Model]) -> Means:
-    """As the composition root makes them, with our tools."""
-    patience = Patience(first_wait=0.05)
-    return replace(
-        runtime.make_means(make_settings(job), store),
-        loop=Loop(make_agent(job, killer), max_steps=20),
-        models=Models(models, patience, time.monotonic),
-    )
+def make_means(job: Job, store: Store, killer: Killer) -> Means:
+    """As the composition root makes them, with our tools and less patience."""
+    means = runtime.make_means(make_settings(job), store)
+    means.models.patience = Patience(first_wait=0.05)
+    return replace(means, loop=Loop(make_agent(job, killer), max_steps=20))
 
 
 def make_agent(job: Job, killer: Killer) -> Agent[None, str]:

@@ -33,8 +33,8 @@ class Point:
         return f"{self.row}: {self.place.name}{nth}{then}"
 
 
-#: Two steps, calls of all effects side by side.
-MIXED = ("look put send read; look", "put")
+#: Calls of several effects side by side, and a message that waits for its turn.
+MIXED = ("look put send read", "")
 ALONE = ("",)
 _ROUND = ("before", "inside", "after")
 
@@ -57,6 +57,7 @@ def _points() -> Iterator[Point]:
         row = "accept, after commit" if moment == "after" else "accept, before commit"
         yield _at(row, f"{_ACCEPT} {moment}", ALONE)
     yield _at("accept, before commit", f"{_ACCEPT} before", MIXED, nth=2)
+    yield _at("accept, after commit", f"{_ACCEPT} after", MIXED, nth=2)
     burst = ("look", "send", "put")
     yield _at("collect window", "front: all delivered", burst, rule=DoubleText.COLLECT)
     yield _at("collect window", f"{_ACCEPT} after", burst, nth=2, rule=DoubleText.COLLECT)
@@ -66,8 +67,8 @@ def _points() -> Iterator[Point]:
     yield from _in_the_tools()
     yield from _while_asking()
     for moment in _ROUND:
-        yield _at("finish", f"{_FINISH} {moment}", ("look", "send"))
-    yield _at("finish", "front: end told", ("look", "send"))
+        yield _at("finish", f"{_FINISH} {moment}", ("look", ""))
+    yield _at("finish", "front: end told", ("send", ""))
 
 
 def _in_the_model_call() -> Iterator[Point]:
@@ -78,7 +79,7 @@ def _in_the_model_call() -> Iterator[Point]:
     for moment in ("before", "inside"):
         yield _at("request under way", f"{_STEP} {moment}", MIXED)
     yield _at("response stored, no intent", f"{_STEP} after", MIXED)
-    yield _at("response stored, no intent", f"{_STEP} after", (f"{BLANK}; look", "put"))
+    yield _at("response stored, no intent", f"{_STEP} after", (f"{BLANK}; look", ""))
     yield _at("response stored, no intent", f"{_INTEND} before", MIXED, nth=2)
     yield _at("response stored, no intent", f"{_INTEND} inside", MIXED, nth=3)
 
@@ -87,7 +88,7 @@ def _in_the_tools() -> Iterator[Point]:
     yield _at("intent stored", f"{_INTEND} after", MIXED, nth=2)
     for tool in ("look", "read", "put", "send", "wipe", "pay"):
         for moment in ("before", "after"):
-            plans = (f"look {tool} put", "send") if tool != "look" else MIXED
+            plans = (f"read {tool} put", "") if tool != "read" else MIXED
             yield _at("intent stored", f"tool {tool} {moment}", plans)
     for moment in ("before", "inside", "after"):
         yield _at("intent stored", f"{_SETTLE} {moment}", MIXED, nth=2)
@@ -106,7 +107,7 @@ def _in_the_tools() -> Iterator[Point]:
 
 
 def _while_asking() -> Iterator[Point]:
-    plans = ("look pay; wipe", "send")
+    plans = ("look pay", "")
     for moment in _ROUND:
         yield _at("approval wait", f"{_ASK} {moment}", plans)
         yield _at("approval wait", f"{_WAIT} {moment}", plans)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+
+# Imported by name when the first loop runs.
+import anyio._backends._asyncio  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
+
 from clew.agent.models import ModelSpec, build_model
 from tests.killing import child
 
@@ -9,3 +14,6 @@ __all__ = ["child"]
 
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))
+# What a child never frees, its collector need not visit, and copy.
+gc.collect()
+gc.freeze()

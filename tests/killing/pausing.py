@@ -1,0 +1,71 @@
+"""Stopping an owner past its lease (SIGSTOP), while another one takes its turn over and ends it."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew.store.transactions import entries, journal, turns
+from tests.killing import processes
+from tests.killing.campaign import Campaign, NotAsPlanned
+from tests.killing.killer import Place, job_name
+from tests.killing.records import Ended, Killed
+
+if TYPE_CHECKING:
+    from tests.killing.child import Job
+
+#: Seconds: the shortest lease that there is.
+LEASE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pause:
+    """Where an owner is stopped; each is just before a write that must then be refused."""
+
+    place: str
+    plan: str
+
+
+PAUSES = (
+    Pause(place="tool send before", plan="look send"),
+    Pause(place="tool put after", plan="put; look"),
+    Pause(place="tool wipe before", plan="wipe"),
+    Pause(place="front: delta", plan="look"),
+    Pause(place=f"{job_name(turns.store_step)} before", plan="look put"),
+    Pause(place=f"{job_name(journal.intend)} before", plan="send; put"),
+    Pause(place=f"{job_name(journal.settle)} before", plan="send look"),
+    Pause(place=f"{job_name(entries.append)} before", plan="look put"),
+    Pause(place=f"{job_name(turns.finish)} before", plan="send"),
+)
+
+
+def stop_and_go_on(campaign: Campaign, pause: Pause) -> None:
+    """
+    Stop an owner, let another one end its turn, wake the first one and let it end by itself.
+
+    :raises NotAsPlanned: if it did not happen in this order
+    """
+    (say,) = campaign.says([pause.plan])
+    job = replace(campaign.job, lease=LEASE)
+    place = Place(name=pause.place, signal=signal.SIGSTOP)
+    stopped = processes.start(replace(job, says=[say], place=place))
+    _await_stop(job, campaign.kills.total())
+    campaign.undisturbed(job)
+    ended = [record.pid for record in job.fronts.of(Ended) if record.key == say.key]
+    if len(ended) != 1 or ended[0] == stopped.pid:
+        raise NotAsPlanned(f"{pause.place}: ended by {ended}, stopped was {stopped.pid}")
+    processes.send(stopped, signal.SIGCONT)
+    code = processes.ended(stopped)
+    if code != 0:
+        raise NotAsPlanned(f"{pause.place}: exit code {code}\n{campaign.output()[-4000:]}")
+    campaign.kills[pause.place] += 1
+
+
+def _await_stop(job: Job, before: int) -> None:
+    end = time.monotonic() + processes.LONGEST
+    while len(job.fronts.of(Killed)) <= before:
+        if time.monotonic() > end:
+            raise NotAsPlanned("the process did not come to the place where it is stopped")
+        time.sleep(0.01)

@@ -1,0 +1,96 @@
+"""Kill processes at each point 50 times, and 300 times at any moment, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.killing import processes
+from tests.killing.campaign import KILLED, Campaign
+from tests.killing.child import Job
+from tests.killing.history import resume_times
+from tests.killing.points import MIXED, POINTS
+from tests.killing.verdict import verdict
+from tests.soak import Table
+from tests.soak._stores import DATABASES, fresh, server
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: How often at each point, and how often at any moment; in rounds of ``BATCH``.
+ROUNDS, RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_ROUNDS", "50")), 300, 30
+#: Seconds after a process was forked in which it is killed.
+WINDOW = 0.5
+ANY = "any moment"
+
+
+class Tally:
+    """What the rounds of one database came to."""
+
+    def __init__(self) -> None:
+        self.kills = Counter[str]()
+        self.resumed: list[float] = []
+        self.wrong: list[str] = []
+
+    def round(self, database: str, server_url: str, kill: Callable[[Campaign], None]) -> None:
+        """One round on a store of its own."""
+        with fresh(database, server_url) as (url, home), processes.provider(home) as provider:
+            campaign = Campaign(job=Job(folder=home, store_url=url, provider=provider))
+            kill(campaign)
+            campaign.finish()
+            wrong = asyncio.run(verdict(campaign.job))
+            self.kills += campaign.kills
+            self.resumed += resume_times(campaign.job.fronts.read())
+        for sentence in wrong:
+            print(f"{database}: {sentence}", flush=True)
+        self.wrong += wrong
+
+
+def at_each_point(campaign: Campaign) -> None:
+    """Once at every point."""
+    for point in POINTS:
+        campaign.kill_at(point)
+
+
+def at_any_moment(campaign: Campaign) -> None:
+    """``BATCH`` times; every third process lives, so that no turn is given up as hopeless."""
+    while campaign.kills[ANY] < BATCH:
+        for _ in range(2):
+            job = replace(campaign.job, says=campaign.says(MIXED))
+            process = processes.start(job)
+            time.sleep(random.uniform(0, WINDOW))
+            process.kill()
+            campaign.kills[ANY] += processes.ended(process) == KILLED
+        campaign.undisturbed(campaign.job)
+
+
+def run() -> Table:
+    tallies = {database: Tally() for database in DATABASES}
+    with server() as url:
+        for database, tally in tallies.items():
+            for number in range(ROUNDS):
+                tally.round(database, url, at_each_point)
+                print(f"{database}: round {number + 1} of {ROUNDS}", flush=True)
+            while tally.kills[ANY] < RANDOM:
+                tally.round(database, url, at_any_moment)
+    names = [*(point.name for point in POINTS), ANY]
+    counts = [(name, *(tally.kills[name] for tally in tallies.values())) for name in names]
+    totals = ("all", *(tally.kills.total() for tally in tallies.values()))
+    wrong = ("violations", *(len(tally.wrong) for tally in tallies.values()))
+    median = ("resumed, seconds after ready: median", *map(_middle, tallies.values()))
+    slowest = ("resumed: slowest", *(f"{max(t.resumed):.3f}" for t in tallies.values()))
+    return Table(
+        title=f"kill -9 at {len(POINTS)} points and at any moment",
+        columns=("killed at", *DATABASES),
+        rows=(*counts, totals, wrong, median, slowest),
+        passed=not any(tally.wrong for tally in tallies.values()),
+    )
+
+
+def _middle(tally: Tally) -> str:
+    return f"{sorted(tally.resumed)[len(tally.resumed) // 2]:.3f}"
