@@ -43,7 +43,9 @@ WRITES: dict[str, Callable[[Tx, Lease, SessionId], object]] = {
     "rotate": lambda t, lease, _: acting.rotate(t, lease, acting.expected(t)),
     "end_head": lambda t, lease, _: sessions.end_head(t, lease, "idle"),
     "store_step": lambda t, lease, at: turns.store_step(t, lease, at, T1, DRAFTS),
-    "steer": lambda t, lease, at: turns.steer(t, lease, at, T1, step=1, compose=acting.compose),
+    "steer": lambda t, lease, at: turns.steer(
+        t, lease, at, T1, step=1, after=1, compose=acting.compose
+    ),
     "wait": lambda t, lease, _: turns.wait(t, lease, T1),
     "finish": lambda t, lease, at: turns.finish(t, lease, at, T1, Outcome.ANSWERED),
     "intend": lambda t, lease, _: journal.intend(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.approval import ApprovalState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
+from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, TurnId, session_id
 from clew.core.inbox import InboxOutcome
@@ -22,6 +23,7 @@ from clew.errors import (
     LeaseLost,
     NotFound,
     RotationConflict,
+    TakenBack,
     TitleTaken,
     WrongMove,
 )
@@ -315,6 +317,33 @@ def test_a_turn_that_is_finished_twice_at_once_has_the_first_outcome(
     )
     assert second == first or isinstance(second, LeaseLost)
     assert desk.do(stops.get_turn, T1).outcome is Outcome.ANSWERED
+
+
+def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
+    overlap: Overlap, desk: Desk
+) -> None:
+    """3.9: the person was told that the message takes the turn back."""
+    lease = started(desk).lease
+    session = desk.do(acting.head).id
+    _, finished = overlap(
+        lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
+        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
+    )
+    assert isinstance(finished, TakenBack)
+    assert desk.do(stops.get_turn, T1).stop is Stop.ROLLBACK
+
+
+def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
+    overlap: Overlap, desk: Desk
+) -> None:
+    lease = started(desk).lease
+    session = desk.do(acting.head).id
+    overlap(
+        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
+        lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
+    )
+    assert desk.do(stops.get_turn, T1).stop is None
+    assert [item.id for item in desk.do(inbox.line, C1)] == ["inb_2"]
 
 
 def test_a_stop_that_comes_while_a_turn_finishes_changes_nothing(

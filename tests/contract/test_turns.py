@@ -12,13 +12,14 @@ from clew.core.ids import ApprovalId, ConversationId, InboxId, OwnerId, TurnId, 
 from clew.core.inbox import InboxKind, InboxOutcome, Input
 from clew.core.journal import CallKey
 from clew.core.turn import MAX_RESUMES, Outcome, Stop, TurnState
-from clew.errors import StoreError, WrongMove
+from clew.errors import StoreError, TakenBack, WrongMove
 from clew.store.transactions import (
     approvals,
     context,
     conversations,
     inbox,
     leases,
+    rewinds,
     sessions,
     stops,
     turns,
@@ -98,12 +99,30 @@ def test_a_message_that_steers_joins_at_a_step(desk: Desk) -> None:
     begun = started(desk)
     desk.do(acting.accept, message("inb_2", DoubleText.STEER))
     session = desk.do(acting.head).id
-    steered = desk.do(
-        turns.steer, begun.lease, session, T1, step=1, compose=acting.compose
-    )  # fmt: skip
-    assert [entry.id for entry in steered] == ["ent_inb_2"]
+    for _ in range(2):  # the second time the answer had been lost
+        steered = desk.do(
+            turns.steer, begun.lease, session, T1, step=1, after=1, compose=acting.compose
+        )
+        assert [entry.id for entry in steered] == ["ent_inb_2"]
     item = desk.do(inbox.get_item, InboxId("inb_2"))
     assert (item.outcome, item.turn_id, item.step) == (InboxOutcome.STEERED, T1, 1)
+
+
+def test_a_turn_that_is_taken_back_cannot_be_answered(desk: Desk) -> None:
+    """3.9: the message that takes it back is answered instead, as if the turn had not been."""
+    begun = started(desk)
+    desk.do(acting.accept, message("inb_2", DoubleText.ROLLBACK))
+    with pytest.raises(TakenBack):
+        _finish(desk, begun, "ent_1")
+    assert begun.turn is not None
+    session = desk.do(acting.head).id
+    done = desk.do(
+        rewinds.roll_back, begun.lease, session, begun.turn, drafts=[], session_ids=session_id
+    )
+    assert done.outcome is Outcome.CANCELLED
+    assert _begin(desk) is not None
+    said = [m.message for m in desk.do(context.head_context, C1).messages]
+    assert said == ['"inb_2"']
 
 
 def test_a_message_that_is_refused_is_not_said(desk: Desk) -> None:

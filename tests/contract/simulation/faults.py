@@ -67,7 +67,8 @@ def use_ghost(sim: Sim, run: Run, index: int) -> None:
             LeaseLost, turns.store_step, run.lease, run.session, run.turn, drafts
         ),
         lambda: run.turn and sim.refused(
-            LeaseLost, turns.steer, run.lease, run.session, run.turn, step=1, compose=compose
+            LeaseLost, turns.steer, run.lease, run.session, run.turn, step=1, after=0,
+            compose=compose,
         ),
     )  # fmt: skip
     writes[index % len(writes)]()

@@ -50,6 +50,8 @@ class Doing:
     #: Call ids of the open batch: ``None`` (nothing stored), "intended" or "settled".
     calls: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     approvals: dict[str, ApprovalId] = field(default_factory=dict[str, "ApprovalId"])
+    #: When each question expires, in milliseconds.
+    deadlines: dict[ApprovalId, int] = field(default_factory=dict["ApprovalId", int])
 
 
 @dataclass(kw_only=True, slots=True)

@@ -10,8 +10,8 @@ from clew.core.entry import Role
 from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
 from clew.core.session import Head
-from clew.core.turn import Outcome
-from clew.errors import RotationConflict, SessionEnded
+from clew.core.turn import Outcome, Stop
+from clew.errors import RotationConflict, SessionEnded, TakenBack
 from clew.store.transactions import context, conversations, entries, sessions, turns
 from tests.contract.simulation.inputs import new_thread
 from tests.contract.simulation.sim import FORMAT, Sim, itself
@@ -114,10 +114,17 @@ def append_to_the_past(sim: Sim, run: Run, index: int) -> None:
         return
     drafts = [sim.draft(Role.ASSISTANT)]
     sim.refused(SessionEnded, entries.append, run.lease, old, drafts)
-    if run.turn is not None:
+    doing = thread.turn
+    if run.turn is not None and doing is not None:
         sim.refused(SessionEnded, turns.store_step, run.lease, old, run.turn, drafts)
         sim.refused(
-            SessionEnded, turns.finish, run.lease, old, run.turn, Outcome.ANSWERED, drafts=drafts
+            TakenBack if doing.stop is Stop.ROLLBACK else SessionEnded,
+            turns.finish,
+            run.lease,
+            old,
+            run.turn,
+            Outcome.ANSWERED,
+            drafts=drafts,
         )
 
 

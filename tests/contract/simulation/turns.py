@@ -14,8 +14,17 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
 from clew.core.turn import Outcome, Stop, TurnState
-from clew.errors import LeaseHeld, LeaseLost, WrongMove
-from clew.store.transactions import approvals, entries, inbox, journal, leases, stops, turns
+from clew.errors import LeaseHeld, LeaseLost, TakenBack, WrongMove
+from clew.store.transactions import (
+    approvals,
+    entries,
+    inbox,
+    journal,
+    leases,
+    rewinds,
+    stops,
+    turns,
+)
 from clew.store.transactions import work as work_of
 from tests.contract.simulation import sessions
 from tests.contract.simulation.inputs import due
@@ -186,17 +195,26 @@ def steer(sim: Sim, run: Run) -> None:
     if turn is None or (sim.holds(run) and thread.batch_open):
         return
     step = thread.turn.steps + 1 if thread.turn is not None else 1
-    expected = sim.desk.do(_steering, thread.id) if sim.holds(run) else []
+    stopped = thread.turn is not None and thread.turn.stop is not None
+    expected = sim.desk.do(_steering, thread.id) if sim.holds(run) and not stopped else []
     items = (
         [item for item in sim.desk.do(inbox.line, thread.id) if item.id in expected]
         if expected
         else []
     )
-    # Not repeated at once: what came in the meantime joins as well.
-    sim.lose_answer = False
-    found = sim.under(run, itself, turns.steer, run.session, turn, step=step, compose=compose)
+    found = sim.under(
+        run,
+        itself,
+        turns.steer,
+        run.session,
+        turn,
+        step=step,
+        after=len(thread.log),
+        compose=compose,
+    )
     if found is None:
         return
+    # Repeated later, it would also tell what came later.
     sim.history.pop()
     assert [entry.id for entry in found] == [compose(item).id for item in items]
     for item in items:
@@ -290,23 +308,44 @@ def ask(sim: Sim, run: Run, index: int) -> None:
     if asked is None:
         return
     if asked.id == approval and doing.calls[call] == "intended":
-        doing.calls[call] = None  # a call that has to be asked for has not begun
+        # A call that has to be asked for has not begun; to begin it is a new call then.
+        doing.calls[call] = None
+        key = _key(run, call)
+        sim.history = [c for c in sim.history if c.job is not journal.intend or key not in c.args]
     if asked.state is ApprovalState.OPEN:
         assert asked.id in (approval, doing.approvals.get(call))
         doing.approvals[call] = asked.id
+        doing.deadlines[asked.id] = int(asked.expires_at.timestamp() * 1000)
 
 
 def answer(sim: Sim, thread: Thread, state: ApprovalState) -> None:
     doing = thread.turn
     if doing is None or not doing.approvals:
         return
-    call, approval = doing.approvals.popitem()
+    call, approval = list(doing.approvals.items())[-1]
+    if doing.deadlines[approval] <= sim.world.now:
+        sim.refused(WrongMove, approvals.answer, approval, state, answered_by="p")
+        return
+    del doing.approvals[call]
     answered = sim.call(
         lambda a: (a.id, a.state), approvals.answer, approval, state, answered_by="p"
     )
     assert (answered.call_id, answered.state) == (call, state)
     other = ApprovalState.EXPIRED if state is not ApprovalState.EXPIRED else ApprovalState.DENIED
     sim.refused(WrongMove, approvals.answer, approval, other, answered_by="late")
+
+
+def expire(sim: Sim) -> None:
+    """Questions whose time is over end, and their turns may go on."""
+    ended = sim.desk.do(approvals.expire)
+    over: list[ConversationId] = []
+    for thread in sim.threads.values():
+        doing = thread.turn
+        if doing is not None:
+            left = {c: a for c, a in doing.approvals.items() if doing.deadlines[a] > sim.world.now}
+            over += [thread.id] * (left != doing.approvals)
+            doing.approvals = left
+    assert sorted(ended) == sorted(over)
 
 
 def wait(sim: Sim, run: Run) -> None:
@@ -341,6 +380,10 @@ def finish(sim: Sim, run: Run, outcome: Outcome, deliveries: int) -> None:
     if not sim.holds(run) and (doing is None or doing.id != turn):
         _finish_what_is_done(sim, run, turn)
         return
+    if sim.holds(run) and doing is not None and doing.stop is Stop.ROLLBACK:
+        sim.refused(TakenBack, turns.finish, run.lease, run.session, turn, outcome)
+        _roll_back(sim, run, turn)
+        return
     drafts = _last_words(sim, doing, outcome)
     new = [
         NewDelivery(
@@ -360,6 +403,24 @@ def finish(sim: Sim, run: Run, outcome: Outcome, deliveries: int) -> None:
         thread.turn = thread.lease = None
         sim.deliveries |= dict.fromkeys([one.id for one in new], DeliveryState.PENDING)
         sim.drop(run)
+
+
+def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
+    """The turn ends as cancelled, and the context is what it was before it."""
+    thread = run.thread
+    drafts = _last_words(sim, thread.turn, Outcome.CANCELLED)
+    before = sim.desk.do(stops.get_turn, turn)
+    done = sim.under(
+        run, itself, rewinds.roll_back, run.session, before, drafts=drafts,
+        session_ids=sim.session_ids,
+    )  # fmt: skip
+    assert done is not None
+    assert done.outcome is Outcome.CANCELLED
+    thread.said(drafts)
+    head = sim.desk.do(turns.get_head, thread.id)
+    thread.opened(head.id, thread.after[before.first_seq - 1])
+    thread.turn = thread.lease = None
+    sim.drop(run)
 
 
 def _last_words(sim: Sim, doing: Doing | None, outcome: Outcome) -> list[Draft]:
