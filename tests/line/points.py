@@ -53,8 +53,9 @@ class Points:
         self._acted.clear()
 
     async def acted(self) -> bool:
-        """Whether the point was come to; waits for what is done there."""
+        """Whether the point was come to; waits for what is done there, and disarms it if not."""
         if self._act is not None:
+            self._act = None
             return False
         await self._acted.wait()
         return True
