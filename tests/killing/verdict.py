@@ -28,6 +28,8 @@ from tests.killing.sent import Rebuilder, Stored, differences, rebuilding_provid
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable
 
+    from pydantic_ai import Agent
+
     from clew.store.contract import Store
     from clew.testing.provider import Captured
     from tests.killing.child import Job
@@ -56,18 +58,27 @@ def history_of(job: Job, requests: Iterable[Captured]) -> History:
     return History(fronts=job.fronts.read(), effects=job.effects.of(Effect), requests=mine)
 
 
-async def verdict(job: Job, *, failed: Iterable[str] = (), ordered: bool = True) -> list[str]:
-    """Everything that is wrong after a campaign."""
+async def verdict(
+    job: Job,
+    *,
+    failed: Iterable[str] = (),
+    ordered: bool = True,
+    agent: Agent[None, str] | None = None,
+) -> list[str]:
+    """Everything that is wrong after a campaign; ``agent``: which one answered, if not ours."""
     requests = captured(job)
     history = history_of(job, requests)
     found = judge(history, failed=failed, ordered=ordered)
     async with await open_store(job.store_url, home=job.folder) as store:
         broken = await store.read(invariants.check)
-        unequal = await _unequal(job, store, requests)
+        agent = agent or make_agent(job, Killer(None, job.fronts, job.folder))
+        unequal = await _unequal(job, store, requests, agent)
     return [*found, *broken, *unequal]
 
 
-async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list[str]:
+async def _unequal(
+    job: Job, store: Store, requests: Iterable[Captured], agent: Agent[None, str]
+) -> list[str]:
     ids = {
         conversation_of(record.key): ConversationId(record.conversation)
         for record in job.fronts.of(Acknowledged)
@@ -77,7 +88,7 @@ async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list
         if keys_in(brief.messages) and brief.conversation in ids:
             by_conversation[brief.conversation].append(request)
     found: list[str] = []
-    async with _rebuilder(job) as rebuilder:
+    async with _rebuilder(job, agent) as rebuilder:
         for name, asked in by_conversation.items():
             stored: list[Stored] = await store.read(stored_contexts, ids[name])
             found += await differences(rebuilder, ((request, stored) for request in asked))
@@ -85,8 +96,8 @@ async def _unequal(job: Job, store: Store, requests: Iterable[Captured]) -> list
 
 
 @asynccontextmanager
-async def _rebuilder(job: Job) -> AsyncGenerator[Rebuilder]:
-    loop = Loop(make_agent(job, Killer(None, job.fronts, job.folder)), max_steps=20)
+async def _rebuilder(job: Job, agent: Agent[None, str]) -> AsyncGenerator[Rebuilder]:
+    loop = Loop(agent, max_steps=20)
     with rebuilding_provider() as provider:
         served = replace(job, provider=provider.openai_url)
         (model,) = runtime.make_models(make_settings(served))
