@@ -196,6 +196,14 @@ ALL = (
         test=f"{_TURNS}an_item_that_was_consumed_cannot_be_consumed_again[sqlite]",
     ),
     Mutation(
+        name="taken-back",
+        mechanism="a turn that a message takes back is not answered",
+        file=f"{_TRANSACTIONS}/turns.py",
+        old="AND ($7 = 1 OR COALESCE(stop, '') <> $8)",
+        new="AND ($7 = $7 OR $8 = $8)",
+        test=f"{_OVERLAP}a_turn_that_is_taken_back_while_it_finishes_is_not_answered[postgres]",
+    ),
+    Mutation(
         name="waiting-turn",
         mechanism="nothing begins while a turn waits",
         file=f"{_TRANSACTIONS}/turns.py",
