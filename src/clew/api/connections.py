@@ -34,6 +34,9 @@ class Connection(HttpToolsProtocol):
     would take the answer away from it.
     """
 
+    #: How long a head may take.
+    head_seconds = HEAD_SECONDS
+
     def __init__(
         self,
         config: Config,
@@ -75,7 +78,7 @@ class Connection(HttpToolsProtocol):
         return bool(self.cycle) and self.cycle.more_body
 
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self._too_late)
+        self._head_timer = self.loop.call_later(self.head_seconds, self._too_late)
 
     def _head_arrived(self) -> None:
         self._head_bytes = 0

@@ -40,6 +40,7 @@ async def serve(
     sockets: list[socket.socket] | None = None,
     on_ready: Callable[[str], None] | None = None,
     grace: float = GRACE,
+    connection: type[Connection] = Connection,
 ) -> None:
     """
     Serve the API until cancelled, then stop in order.
@@ -57,7 +58,7 @@ async def serve(
     try:
         leaving = Leaving()
         app = create_app(engine, settings, leaving=leaving)
-        server = _Server(app, base_url(sockets[0]), on_ready, ceil(grace) + FLUSH)
+        server = _Server(app, base_url(sockets[0]), on_ready, connection, ceil(grace) + FLUSH)
         await _until_cancelled(server, sockets, leaving, grace)
     finally:
         close(sockets)
@@ -82,12 +83,17 @@ class _Server(uvicorn.Server):
     """uvicorn, leaving signals to the program that it is part of."""
 
     def __init__(
-        self, app: Starlette, url: str, on_ready: Callable[[str], None] | None, patience: int
+        self,
+        app: Starlette,
+        url: str,
+        on_ready: Callable[[str], None] | None,
+        connection: type[Connection],
+        patience: int,
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=Connection,
+                http=connection,
                 ws="none",
                 lifespan="off",
                 log_config=None,

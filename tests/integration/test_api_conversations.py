@@ -1,0 +1,297 @@
+"""Conversations over HTTP: looking at them, saying something, renaming, closing, deleting."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+
+from clew.api import schemas
+from clew.testing import FakeProvider, Text, counter
+from tests.integration.api_server import always, running, settings_for, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    import httpx2
+    from pydantic import BaseModel
+
+    from tests.integration.api_server import Server
+
+NOWHERE = "/api/conversations/cnv_0123456789abcdef0123456789"
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(counter) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def server(tmp_path: Path, provider: FakeProvider, store_url: str) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as found:
+        yield found
+
+
+def shaped(answer: httpx2.Response, shape: type[BaseModel], status: int = 200) -> Any:
+    """The body, which is exactly as it is described."""
+    assert answer.status_code == status, answer.text
+    shape.model_validate_json(answer.content)
+    return answer.json()
+
+
+def problem(answer: httpx2.Response, status: int) -> Any:
+    return shaped(answer, schemas.Problems, status)["error"]
+
+
+async def answered(server: Server, conversation: str, entries: int) -> None:
+    """Wait until the log has so many entries and nothing is under way."""
+
+    async def done() -> bool:
+        view = await server.engine.show(await server.engine.resolve(conversation))
+        unfinished = await server.engine.unfinished_turn(view.conversation.id)
+        return view.conversation.last_seq >= entries and unfinished is None
+
+    await until(done)
+
+
+async def test_a_conversation_is_shown_under_each_of_its_names(server: Server) -> None:
+    said = await server.say("hello", "my/talk: 100%")
+    ids = [said.headers["X-Clew-Conversation"], said.headers["X-Clew-Session"]]
+    names = [*ids, "my/talk: 100%", "agent:main:local:my/talk%3A 100%25"]
+    shown = [
+        shaped(
+            await server.http.get(f"/api/conversations/{quote(name, safe='')}"),
+            schemas.ConversationShape,
+        )
+        for name in names
+    ]
+    assert {each["id"] for each in shown} == {ids[0]}
+    assert shown[0]["head_session"] == ids[1]
+    assert shown[0]["entries"] == 2
+    assert shown[0]["routes"] == ["agent:main:local:my/talk%3A 100%25"]
+    assert [each["messages"] for each in shown[0]["sessions"]] == [2]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nothing", "cnv_1", "trn_1", "20260101_000000_aaaaaa", "%00", "%FF", "agent:x", "x" * 999],
+)
+@pytest.mark.parametrize(
+    ("method", "rest", "body"),
+    [
+        ("GET", "", None),
+        ("GET", "/entries", None),
+        ("GET", "/events", None),
+        ("POST", "/rename", {"title": "x"}),
+        ("POST", "/close", None),
+        ("DELETE", "", None),
+    ],
+)
+async def test_a_name_of_nothing_is_not_found(
+    server: Server, name: str, method: str, rest: str, body: Any
+) -> None:
+    answer = await server.http.request(method, f"/api/conversations/{name}{rest}", json=body)
+    assert problem(answer, 404)["code"] == "not_found"
+
+
+async def test_lists_come_in_pages_the_last_used_first(server: Server) -> None:
+    for name in ("one", "two", "three"):
+        await server.say("hello", name)
+    await server.say("not listed", None)
+    seen: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        at = {"cursor": cursor} if cursor else {}
+        page = shaped(
+            await server.http.get("/api/conversations", params={"limit": "2", **at}),
+            schemas.ConversationList,
+        )
+        seen += [each["routes"][0] for each in page["items"]]
+        cursor = page["next"]
+    assert seen == [f"agent:main:local:{name}" for name in ("three", "two", "one")]
+    every = await server.http.get("/api/conversations?adhoc=true")
+    assert len(every.json()["items"]) == 4
+
+
+async def test_a_list_is_narrowed_by_a_part_of_the_title(server: Server) -> None:
+    for name in ("one", "two"):
+        await server.say("hello", name)
+        await server.http.post(
+            f"/api/conversations/{name}/rename", json={"title": f"About {name} 100%"}
+        )
+    found = await server.http.get("/api/conversations", params={"query": "TWO 100%"})
+    assert [each["title"] for each in found.json()["items"]] == ["About two 100%"]
+    nul = await server.http.get("/api/conversations?query=%00")
+    assert nul.json()["items"] == []
+
+
+async def test_what_was_said_is_found(server: Server) -> None:
+    await server.say("the needle in the haystack")
+    page = shaped(await server.http.get("/api/search", params={"query": "needle"}), schemas.HitList)
+    assert {each["seq"] for each in page["items"]} == {1, 2}
+    assert problem(await server.http.get("/api/search"), 400)["param"] == "query"
+
+
+@pytest.mark.parametrize(
+    ("path", "param"),
+    [
+        ("/api/conversations?limit=0", "limit"),
+        ("/api/conversations?limit=many", "limit"),
+        ("/api/conversations?limit=1e2", "limit"),
+        ("/api/conversations?cursor=nonsense", None),
+        ("/api/conversations?adhoc=perhaps", "adhoc"),
+        ("/api/conversations/talk/entries?after=-1", "after"),
+        ("/api/conversations/talk/entries?limit=100000", "limit"),
+        ("/api/conversations/talk/events?after=x", "after"),
+        ("/api/search?query=", "query"),
+    ],
+)
+async def test_a_wrong_query_is_refused(server: Server, path: str, param: str | None) -> None:
+    await server.say("hello")
+    assert problem(await server.http.get(path), 400).get("param") == param
+
+
+async def test_the_log_is_read_in_pages(server: Server) -> None:
+    await server.say("one")
+    await server.say("two")
+    first = shaped(
+        await server.http.get("/api/conversations/talk/entries?limit=3"), schemas.EntryList
+    )
+    rest = shaped(
+        await server.http.get(
+            "/api/conversations/talk/entries", params={"after": first["next"], "limit": "3"}
+        ),
+        schemas.EntryList,
+    )
+    entries = first["items"] + rest["items"]
+    assert [each["seq"] for each in entries] == [1, 2, 3, 4]
+    assert rest["next"] is None
+    assert [each["role"] for each in entries] == ["user", "assistant"] * 2
+    assert entries[2]["message"]["parts"][0]["content"] == "two"
+    assert entries[2]["text"] == "two"
+
+
+async def test_a_message_is_acknowledged_once_it_is_stored_and_answered_later(
+    server: Server,
+) -> None:
+    accepted = shaped(
+        await server.http.post("/api/conversations/talk/messages", json={"text": "hello"}),
+        schemas.AcceptedShape,
+        202,
+    )
+    assert accepted["position"] == 0
+    await answered(server, accepted["conversation"], 2)
+    entries = await server.http.get("/api/conversations/talk/entries")
+    assert [each["text"] for each in entries.json()["items"]] == [
+        "hello",
+        "turn 1: I have seen: hello",
+    ]
+
+
+async def test_messages_in_mid_turn_follow_the_rule_that_came_with_them(
+    server: Server, provider: FakeProvider
+) -> None:
+    provider.script = always(Text("slow", chunks=4, delay=0.15))
+    path = "/api/conversations/talk/messages"
+    first = await server.http.post(path, json={"text": "first"})
+    await server.begun()
+    refused = await server.http.post(path, json={"text": "no", "double_text": "reject"})
+    queued = [
+        await server.http.post(path, json={"text": text, "double_text": "queue"})
+        for text in ("second", "third")
+    ]
+    assert problem(refused, 409)["code"] == "rejected"
+    assert [each.json()["position"] for each in queued] == [0, 1]
+    await answered(server, first.json()["conversation"], 6)
+
+
+async def test_a_message_is_taken_once_per_key(server: Server) -> None:
+    path, key = "/api/conversations/talk/messages", {"Idempotency-Key": "k1"}
+    first = await server.http.post(path, json={"text": "hello"}, headers=key)
+    await answered(server, "talk", 2)
+    again = await server.http.post(path, json={"text": "hello"}, headers=key)
+    other = await server.http.post(path, json={"text": "other"}, headers=key)
+    assert again.status_code == 202
+    assert again.json() == first.json()
+    assert problem(other, 422)["code"] == "idempotency_key_reused"
+    by_id = f"/api/conversations/{first.json()['conversation']}/messages"
+    await server.http.post(by_id, json={"text": "again"}, headers=key)
+    await answered(server, "talk", 4)
+    await server.http.delete("/api/conversations/talk")
+    gone = await server.http.post(by_id, json={"text": "again"}, headers=key)
+    assert gone.status_code == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({}, "text"),
+        ({"text": 7}, "text"),
+        ({"text": " "}, None),
+        ({"text": "hi", "double_text": "perhaps"}, "double_text"),
+        ({"text": "hi", "attachments": [{"name": "a.txt"}]}, "attachments"),
+        ({"text": "hi", "attachments": "a.txt"}, "attachments"),
+        ([], None),
+    ],
+)
+async def test_a_wrong_message_is_refused(server: Server, body: Any, param: str | None) -> None:
+    answer = await server.http.post("/api/conversations/talk/messages", json=body)
+    assert problem(answer, 400).get("param") == param
+
+
+async def test_a_conversation_is_renamed(server: Server) -> None:
+    await server.say("hello", "one")
+    await server.say("hello", "two")
+    path = "/api/conversations/one/rename"
+    named = shaped(
+        await server.http.post(path, json={"title": "  Plans\n"}), schemas.ConversationShape
+    )
+    assert named["title"] == "Plans"
+    taken = await server.http.post("/api/conversations/two/rename", json={"title": "Plans"})
+    assert problem(taken, 409)["code"] == "title_taken"
+    for title in ("", " ", "x" * 201, 7):
+        problem(await server.http.post(path, json={"title": title}), 400)
+    problem(await server.http.post(path, json={}), 400)
+    without = await server.http.post(path, json={"title": None})
+    assert without.json()["title"] is None
+
+
+async def test_a_closed_conversation_is_opened_again_by_the_next_message(server: Server) -> None:
+    await server.say("one")
+    closed = shaped(
+        await server.http.post("/api/conversations/talk/close"), schemas.ConversationShape
+    )
+    assert closed["sessions"][-1]["end_reason"] == "user_exit"
+    again = await server.http.post("/api/conversations/talk/close")
+    assert again.json()["sessions"] == closed["sessions"]
+    said = await server.say("two")
+    assert said.json()["choices"][0]["message"]["content"] == "turn 2: I have seen: one | two"
+    shown = await server.http.get("/api/conversations/talk")
+    assert [each["opened_by"] for each in shown.json()["sessions"]] == ["start", "reopen"]
+
+
+async def test_a_deleted_conversation_is_gone(server: Server) -> None:
+    said = await server.say("hello")
+    conversation = said.headers["X-Clew-Conversation"]
+    gone = shaped(await server.http.delete("/api/conversations/talk"), schemas.Deleted)
+    assert gone == {"deleted": conversation}
+    problem(await server.http.get(f"/api/conversations/{conversation}"), 404)
+    problem(await server.http.delete("/api/conversations/talk"), 404)
+    anew = await server.say("hello again")
+    assert anew.headers["X-Clew-Conversation"] != conversation
+
+
+async def test_deleting_ends_the_turn_that_is_under_way(
+    server: Server, provider: FakeProvider
+) -> None:
+    provider.script = always(Text("never told", chunks=20, delay=0.2))
+    asked = asyncio.create_task(server.say("hello"))
+    await server.begun()
+    await server.http.delete("/api/conversations/talk")
+    answer = await asked
+    assert answer.status_code in (404, 409)
+    assert answer.headers["x-should-retry"] == "false"

@@ -1,0 +1,125 @@
+"""The API describes itself, and its numbers can be read."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clew.testing import Fail, FakeProvider, counter
+from tests.integration.api_server import always, running, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    from tests.integration.api_server import Server
+
+PATHS = {
+    "/v1/chat/completions": {"post"},
+    "/v1/models": {"get"},
+    "/v1/models/{model}": {"get"},
+    "/api/conversations": {"get"},
+    "/api/conversations/{id}": {"get", "delete"},
+    "/api/conversations/{id}/entries": {"get"},
+    "/api/conversations/{id}/events": {"get"},
+    "/api/conversations/{id}/messages": {"post"},
+    "/api/conversations/{id}/rename": {"post"},
+    "/api/conversations/{id}/close": {"post"},
+    "/api/search": {"get"},
+    "/healthz": {"get"},
+    "/readyz": {"get"},
+    "/metrics": {"get"},
+    "/openapi.json": {"get"},
+}
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(counter) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider)) as found:
+        yield found
+
+
+async def test_every_path_is_described_and_every_reference_leads_somewhere(
+    server: Server,
+) -> None:
+    answer = await server.http.get("/openapi.json")
+    document: dict[str, Any] = answer.json()
+    assert document["openapi"].startswith("3.1")
+    assert {path: set(found) for path, found in document["paths"].items()} == PATHS
+    schemas = document["components"]["schemas"]
+    references = set(re.findall(r'"#/components/schemas/(\w+)"', answer.text))
+    assert references <= schemas.keys()
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            named = [each["name"] for each in operation["parameters"] if each["in"] == "path"]
+            assert named == re.findall(r"\{(\w+)\}", path)
+            assert ("security" in operation) == (path not in ("/healthz", "/readyz"))
+            assert ("401" in operation["responses"]) == ("security" in operation)
+
+
+async def test_an_api_without_a_token_says_so(tmp_path: Path) -> None:
+    async with running(settings_for(tmp_path, token=None)) as server:
+        document = (await server.http.get("/openapi.json")).json()
+    assert "security" not in document["paths"]["/v1/models"]["get"]
+
+
+async def test_names_of_the_agent_are_listed_and_each_is_shown(server: Server) -> None:
+    async with server.openai() as client:
+        listed = [model.id async for model in client.models.list()]
+        assert listed == ["clew", "openai-chat:fake-model"]
+        for name in listed:
+            assert (await client.models.retrieve(name)).id == name
+            answer = await client.chat.completions.create(
+                model=name, messages=[{"role": "user", "content": "hi"}]
+            )
+            assert answer.model == name
+    missing = await server.http.get("/v1/models/gpt-7")
+    assert (missing.status_code, missing.json()["error"]["code"]) == (404, "model_not_found")
+
+
+async def test_numbers_count_what_was_done(server: Server, provider: FakeProvider) -> None:
+    await server.say("hello")
+    provider.script = always(Fail("authentication"))
+    await server.say("hello")
+    await server.http.get("/nothing/here")
+    numbers = await numbers_of(server)
+    chat = 'method="POST",path="/v1/chat/completions"'
+    assert numbers[f'clew_requests_total{{{chat},status="200"}}'] == 1
+    assert numbers[f'clew_requests_total{{{chat},status="502"}}'] == 1
+    assert numbers['clew_requests_total{method="any",path="none",status="404"}'] == 1
+    assert numbers['clew_turns_total{outcome="answered"}'] == 1
+    assert numbers['clew_turns_total{outcome="failed"}'] == 1
+    assert numbers['clew_turns_total{outcome="cancelled"}'] == 0
+    assert numbers["clew_turns_unfinished"] == 0
+    assert numbers["clew_inbox_waiting"] == 0
+    assert numbers["clew_leases_held"] == 0
+    assert numbers["clew_requests_under_way"] == 1
+    assert numbers['clew_store_seconds{operation="check"}'] > 0
+
+
+async def numbers_of(server: Server) -> dict[str, float]:
+    answer = await server.http.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert answer.text.endswith("\n")
+    families = re.findall(r"^# TYPE (\w+) (?:counter|gauge)$", answer.text, re.MULTILINE)
+    samples = [line for line in answer.text.splitlines() if not line.startswith("#")]
+    assert {re.split(r"[{ ]", line)[0] for line in samples} <= set(families)
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in samples)}
+
+
+async def test_a_head_request_is_answered_without_a_body(server: Server) -> None:
+    answer = await server.http.head("/v1/models")
+    assert (answer.status_code, answer.content) == (200, b"")
+    endless = await server.http.head("/api/conversations/talk/events")
+    assert endless.status_code == 405
+    assert endless.headers["Allow"] == "GET"
+    both = await server.http.put("/api/conversations/talk")
+    assert both.headers["Allow"] == "DELETE, GET, HEAD"
