@@ -1,4 +1,4 @@
-"""A clock that goes as the machine's, and is put forward by hand."""
+"""Clocks that are put forward by hand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 
 class ShiftedClock:
+    """Goes as the machine's does, ahead of it."""
+
     def __init__(self) -> None:
         self._ahead = timedelta(0)
 
@@ -19,3 +21,14 @@ class ShiftedClock:
     def advance(self, **by: float) -> None:
         """``advance(seconds=3)``."""
         self._ahead += timedelta(**by)
+
+
+class StillClock(ShiftedClock):
+    """Stands still but for that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._start = datetime.now(UTC)
+
+    def now(self) -> datetime:
+        return self._start + self._ahead

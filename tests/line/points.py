@@ -112,6 +112,16 @@ class PointedStore(Store):
         await self.inner.aclose()
 
 
+class Forgetful(PointedStore):
+    """A store that loses the answer to each write, so that it is made once more."""
+
+    async def write(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        await self.inner.write(job, *args, **kwargs)
+        return await super().write(job, *args, **kwargs)
+
+
 def _retrieved(future: asyncio.Future[T]) -> None:
     if not future.cancelled():
         future.exception()

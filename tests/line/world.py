@@ -135,12 +135,13 @@ async def open_world(
     clock: ShiftedClock | None = None,
     longest_call: float = 600,
     max_steps: int = 50,
+    kind: type[PointedStore] = PointedStore,
 ) -> AsyncGenerator[World]:
     """Start an engine over the store; leaving the block lets its turns go, as a drain does."""
     clock = clock or ShiftedClock()
     points = Points()
     model, made, over = Scripted(points), Tools(points), asyncio.Event()
-    async with PointedStore(await open_store(url, home=home, clock=clock), points) as store:
+    async with kind(await open_store(url, home=home, clock=clock), points) as store:
         means = _means(home, store, model, tools(made), longest_call, max_steps)
         try:
             async with Engine(means, role="test", version="0") as engine:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections import Counter
 from typing import TYPE_CHECKING
+
+import structlog
 
 from clew.core.double_text import DoubleText
 from tests.line import double_text
@@ -32,6 +35,7 @@ _COLUMNS = ("a answered", "a cancelled", "b a turn", "b steered", "b refused", "
 
 def run() -> Table:
     """Print the table of moments; return that of points."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     rows: list[tuple[object, ...]] = []
     right = True
     with server() as server_url:

@@ -67,28 +67,25 @@ class Journal:
     async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
         position, self._asked = self._asked, self._asked + 1
+        # Only we can write to this journal now: what it does not hold was not begun.
         known, question = await self._store.read(_look, key)
         if known is not None and (stored := _stored(known)):
             return stored
         if question is not None:
             # What was shown is what runs.
             request = replace(request, args=question.args)
-            return await self._approved(key, position, request, execute)
+            begun = known is not None
+            return await self._approved(key, position, request, execute, begun=begun)
         if known is not None:
             request = replace(request, args=known.args)
-        else:
-            request, blocked = await self._asked_plugins(key, request)
-            if blocked is not None:
-                await self._intend(key, position, request)
-                return await self._settle(key, blocked)
-        if request.needs_approval:
+            return await self._resume(key, position, request, execute)
+        request, blocked = await self._asked_plugins(key, request)
+        if blocked is None and request.needs_approval:
             return await self._approved(key, position, request, execute)
-        known, first = await self._intend(key, position, request)
-        if stored := _stored(known):
-            return stored
-        if first:
-            return await self._run(key, position, request, execute, approved=False)
-        return await self._resume(key, position, request, execute)
+        await self._intend(key, position, request)
+        if blocked is not None:
+            return await self._settle(key, blocked)
+        return await self._run(key, position, request, execute, approved=False)
 
     async def _asked_plugins(
         self, key: CallKey, request: ToolRequest
@@ -128,18 +125,22 @@ class Journal:
                 return await self._approved(key, position, request, execute)
 
     async def _approved(
-        self, key: CallKey, position: int, request: ToolRequest, execute: Execute
+        self,
+        key: CallKey,
+        position: int,
+        request: ToolRequest,
+        execute: Execute,
+        *,
+        begun: bool = False,
     ) -> ToolResult | None:
         approval = await self._ask(key, request)
         if approval.state is ApprovalState.OPEN:
             self._suspended = True
             return None
-        known, first = await self._intend(key, position, request)
-        if stored := _stored(known):
-            return stored
+        await self._intend(key, position, request)
         if approval.state is not ApprovalState.APPROVED:
             return await self._settle(key, results.said(CallStatus.DENIED, _why(approval)))
-        if not first and on_resume(request.effect) is not Resume.RUN:
+        if begun and on_resume(request.effect) is not Resume.RUN:
             return await self._settle(key, results.said(CallStatus.UNKNOWN, _UNKNOWN))
         return await self._run(key, position, request, execute, approved=True)
 
@@ -155,10 +156,8 @@ class Journal:
             expires_in=APPROVAL_EXPIRES,
         )
 
-    async def _intend(
-        self, key: CallKey, position: int, request: ToolRequest
-    ) -> tuple[JournaledCall, bool]:
-        return await self._store.write(
+    async def _intend(self, key: CallKey, position: int, request: ToolRequest) -> None:
+        await self._store.write(
             journal.intend,
             self._lease,
             key,
