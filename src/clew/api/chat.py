@@ -54,7 +54,8 @@ class Chat:
         asking = Asking(orders=self.engine.orders, order=order, accepted=placed.accepted, key=key)
         if placed.answer is not None:
             return _again(asking, placed.answer)
-        ear = Ear(self.engine.follow_input(placed.accepted), request.receive, self.leaving)
+        events = self.engine.orders.follow(placed.accepted, live=order.stream)
+        ear = Ear(events, request.receive, self.leaving)
         return ChatStream(asking, ear) if order.stream else await _plain(asking, ear)
 
     def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | History:

@@ -75,13 +75,23 @@ class _Log:
 
     async def news(self) -> AsyncIterator[EntryAppended | TurnClosed]:
         """The entries that were not told yet, and the end of a turn that was not."""
+        # Looked at first: the entries of a turn that is closed now are all there to be read.
+        closed = await _last_closed(self._store, self._conversation)
+        untold = None if closed == self._closed else closed
+        self._closed = closed
         async for entry in _entries(self._store, self._conversation, self._last):
+            if untold is not None and _came_after(entry, untold):
+                yield TurnClosed(turn=untold)
+                untold = None
             self._last = entry.seq
             yield EntryAppended(entry=entry)
-        closed = await _last_closed(self._store, self._conversation)
-        if closed is not None and closed != self._closed:
-            self._closed = closed
-            yield TurnClosed(turn=closed)
+        if untold is not None:
+            yield TurnClosed(turn=untold)
+
+
+def _came_after(entry: Entry, turn: Turn) -> bool:
+    """Whether an entry was appended when the turn was over."""
+    return entry.seq > turn.first_seq and entry.turn_id != turn.id
 
 
 async def _last_closed(store: Store, conversation: ConversationId) -> Turn | None:
@@ -99,15 +109,20 @@ async def _entries(store: Store, conversation: ConversationId, after: int) -> As
 
 
 async def follow_input(
-    store: Store, hub: Hub, conversation: ConversationId, inbox_id: InboxId
+    store: Store,
+    hub: Hub,
+    conversation: ConversationId,
+    inbox_id: InboxId,
+    *,
+    live: bool = True,
 ) -> AsyncGenerator[Event | InputEnded]:
     """
     What happens to one input: the live events of the turn that answers it, and last its end.
 
     Who comes late is told the text so far first. Wherever the turn runs, and however often it is
-    resumed, the end comes once.
+    resumed, the end comes once. Who waits only for that (not ``live``) makes no model stream.
     """
-    with hub.follow(conversation) as follower:
+    with hub.follow(conversation, live=live) as follower:
         if snapshot := hub.snapshot(conversation):
             follower.put(snapshot)
         turn: TurnId | None = None

@@ -43,7 +43,9 @@ class Follower:
     makes the follower read the rest from the log.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, live: bool) -> None:
+        #: Whether pieces of a response are wanted.
+        self.live = live
         self._queue: asyncio.Queue[Event | Changed] = asyncio.Queue()
         self._pending_change = False
 
@@ -79,9 +81,13 @@ class Hub:
         self.closed: Counter[Outcome] = Counter()
 
     @contextmanager
-    def follow(self, conversation: ConversationId) -> Generator[Follower]:
-        """Follow from now on; nothing that happens while the block lasts is missed."""
-        follower = Follower()
+    def follow(self, conversation: ConversationId, *, live: bool = True) -> Generator[Follower]:
+        """
+        Follow from now on; nothing that happens while the block lasts is missed.
+
+        Who needs no pieces of responses (``live``) does not make the model stream them.
+        """
+        follower = Follower(live=live)
         self._followers[conversation].append(follower)
         try:
             yield follower
@@ -92,7 +98,7 @@ class Hub:
 
     def followed(self, conversation: ConversationId) -> bool:
         """Whether anybody here would see pieces of a response."""
-        return conversation in self._followers
+        return any(follower.live for follower in self._followers.get(conversation, ()))
 
     def snapshot(self, conversation: ConversationId) -> Snapshot | None:
         """The pieces that were told since the last entry."""

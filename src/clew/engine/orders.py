@@ -15,14 +15,17 @@ from clew.core.events import TurnBegun
 from clew.core.history import Said
 from clew.core.inbox import Input
 from clew.engine.checks import checked_text
+from clew.engine.follow import follow_input
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
 from clew.store.transactions.orders import Key, Placed
 from clew.store.transactions.usage import Used
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
 
+    from clew.core.events import Event, InputEnded
     from clew.core.ids import ConversationId, InboxId
+    from clew.core.inbox import Accepted
     from clew.core.route import Route
     from clew.core.turn import Turn
     from clew.engine.turns import Means
@@ -52,7 +55,7 @@ class Orders:
 
     def __init__(self, means: Means, kick: Callable[[ConversationId], None]) -> None:
         self._store, self._ids, self._policy = means.store, means.ids, means.reset
-        self._session_ids = means.session_ids
+        self._session_ids, self._hub = means.session_ids, means.hub
         self._kick = kick
 
     async def place(
@@ -100,6 +103,12 @@ class Orders:
             new_conversation=self._ids.conversation(),
             session_ids=self._session_ids,
             policy=self._policy,
+        )
+
+    def follow(self, accepted: Accepted, *, live: bool) -> AsyncGenerator[Event | InputEnded]:
+        """What happens to an order, and last its end; without ``live`` no pieces of the answer."""
+        return follow_input(
+            self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
     async def keep_answer(self, key: Key, *, status: int, answer: str) -> None:
