@@ -120,7 +120,8 @@ class Hanging:
     """Tools that do not come back by themselves, not even when they are cancelled."""
 
     def __init__(self) -> None:
-        self.begun = asyncio.Event()
+        #: Released by each call that begins.
+        self.begun = asyncio.Semaphore(0)
         self._loop = asyncio.get_running_loop()
         self._open = threading.Event()
         self._open_here = asyncio.Event()
@@ -138,13 +139,13 @@ class Hanging:
 
     def block(self, what: str) -> str:
         """Block a thread."""
-        self._loop.call_soon_threadsafe(self.begun.set)
+        self._loop.call_soon_threadsafe(self.begun.release)
         self._open.wait()
         return "at last"
 
     async def cling(self, what: str) -> str:
         """Ignore being cancelled."""
-        self.begun.set()
+        self.begun.release()
         while not self._open_here.is_set():
             with contextlib.suppress(asyncio.CancelledError):
                 await self._open_here.wait()
@@ -168,7 +169,7 @@ async def test_a_stop_ends_a_turn_whose_tool_hangs(
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         accepted = await world.say(f"a: {tool}")
-        await hanging.begun.wait()
+        await hanging.begun.acquire()
         assert await world.engine.stop(accepted.conversation_id)
         # The tool is not freed before the test is over: nobody waits for it.
         ended = await world.end(accepted)
@@ -197,7 +198,7 @@ async def test_tools_that_hang_leave_threads_for_others(
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         accepted = await world.say(f"a: {'block ' * 50}")
-        await hanging.begun.wait()
+        await hanging.begun.acquire()
         assert await world.engine.stop(accepted.conversation_id)
         await world.end(accepted)
         world.model.script = _calling_again(times=1)
@@ -218,7 +219,8 @@ async def test_a_turn_that_is_let_go_goes_on_elsewhere_by_the_effect_of_its_open
 ) -> None:
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         accepted = await world.say("a: block cling")
-        await hanging.begun.wait()
+        await hanging.begun.acquire()
+        await hanging.begun.acquire()
     hanging.free()
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         ended = await world.end(accepted)

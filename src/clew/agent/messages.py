@@ -86,9 +86,6 @@ def role_of(message: ModelMessage) -> Role:
     """Who speaks: the person only where a person wrote, and not where the library corrects."""
     if isinstance(message, ModelResponse):
         return Role.ASSISTANT
-    if answered_ids(message):
-        # What a tool shows beside its result looks as if a person had said it.
-        return Role.TOOL
     said = any(isinstance(part, UserPromptPart) for part in message.parts)
     return Role.USER if said else Role.TOOL
 

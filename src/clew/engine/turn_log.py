@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.agent import messages
 from clew.agent.compactor import reported_tokens, sized
 from clew.agent.ports import LoopContext
-from clew.core.entry import Draft, EntryKind
+from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.ids import EntryId, SessionId
 from clew.engine.uncancelled import uncancelled
@@ -114,7 +115,9 @@ class TurnLog:
 
     async def store_request(self, request: ModelRequest) -> None:
         self._tokens += sized(request).tokens
-        await self._store_drafts([messages.to_draft(self._ids.entry(), request)])
+        # What a tool shows beside its result looks as if a person had said it.
+        draft = replace(messages.to_draft(self._ids.entry(), request), role=Role.TOOL)
+        await self._store_drafts([draft])
 
     async def store_usage(self, response: ModelResponse) -> None:
         await self._store.write(
