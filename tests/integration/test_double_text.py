@@ -47,3 +47,4 @@ async def test_what_is_done_at_any_point_of_a_turn_is_as_the_table_says(
         runs.append(run)
     assert [(run.point, run.complaints) for run in runs if run.complaints] == []
     assert len(runs) > 5
+    assert world.left_over() == []

@@ -7,6 +7,7 @@ Message *a* leads to two calls at once, one in the loop and one in a thread, a t
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -62,7 +63,7 @@ class Sweep:
         world, name = self._world, f"sweep-{next(_numbers)}"
         warm = (await world.end(await world.say("warm:", to=name))).conversation
         world.model.sent.clear()
-        world.tools.ran.clear()
+        world.tools.ran = Counter()
         second: list[Accepted] = []
         world.points.arm(at, lambda: self._do(act, name, warm, second))
         with world.means.hub.follow(warm) if self._streamed else nullcontext():

@@ -47,11 +47,20 @@ class Tools:
     def _in_thread(self, name: str) -> Callable[..., object]:
         loop = asyncio.get_running_loop()
 
+        def reach(point: str) -> None:
+            coming = self._points.reach(point)
+            try:
+                asyncio.run_coroutine_threadsafe(coming, loop).result()
+            except RuntimeError:  # the world is over
+                coming.close()
+                raise
+
         def act(what: str) -> str:
             """Act in a thread."""
-            asyncio.run_coroutine_threadsafe(self._points.reach(f"{name} begins"), loop).result()
-            self.ran[f"{name} {what}"] += 1
-            asyncio.run_coroutine_threadsafe(self._points.reach(f"{name} ends"), loop).result()
+            ran = self.ran  # a later run does not count what a stopped one does
+            reach(f"{name} begins")
+            ran[f"{name} {what}"] += 1
+            reach(f"{name} ends")
             return f"{name} {what} done"
 
         return act

@@ -7,6 +7,7 @@ import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from inspect import iscoroutine
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import Agent
@@ -115,6 +116,12 @@ class World:
     async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
         while not await true():  # noqa: ASYNC110
             await asyncio.sleep(_PAUSE)
+
+    def left_over(self) -> list[str]:
+        """Tasks of the library that outlive their run."""
+        coroutines = [task.get_coro() for task in asyncio.all_tasks()]
+        codes = [coroutine.cr_code for coroutine in coroutines if iscoroutine(coroutine)]
+        return [code.co_qualname for code in codes if "pydantic_ai" in code.co_filename]
 
     async def check(self) -> list[str]:
         """Every violation of an invariant in the store, and of the provider's rules on the wire."""
