@@ -14,7 +14,7 @@ from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
 from clew.agent.compactor import HarnessCompactor
 from clew.agent.loop import Loop
-from clew.agent.models import ModelSpec, build_model
+from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.core.ids import Ids, session_id
@@ -58,8 +58,8 @@ async def open_product(
     """
     Open the store and start an engine over it; leaving the block lets running turns go.
 
-    ``role`` names the front for people. A ``store`` that is open already stays open. With ``own_only`` the engine works only on conversations
-    that are given an input here.
+    ``role`` names the front for people. A ``store`` that is open already stays open. With
+    ``own_only`` the engine works only on conversations that are given an input here.
 
     :raises SettingsError: if a setting cannot be used
     :raises StoreError: if the store cannot be opened
@@ -70,6 +70,7 @@ async def open_product(
             store = await stack.enter_async_context(
                 await open_store(settings.store.url, home=settings.home)
             )
+        await stack.enter_async_context(models_closed())
         engine = await stack.enter_async_context(
             Engine(
                 make_means(settings, store),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.exceptions import UserError
@@ -13,13 +16,17 @@ from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.errors import SettingsError
 
-__all__ = ["Model", "ModelSpec", "build_model"]
+__all__ = ["Model", "ModelSpec", "build_model", "models_closed"]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers import Provider
+
+
+#: Where the models are kept that are built from here on; also by tasks that are started later.
+_keeper: ContextVar[list[Model] | None] = ContextVar("models", default=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +49,28 @@ def build_model(spec: ModelSpec) -> Model:
 
     :raises SettingsError: if there is no such provider, its package is missing, or it has no key
     """
+    model = _built(spec)
+    if (keeper := _keeper.get()) is not None:
+        keeper.append(model)
+    return model
+
+
+@asynccontextmanager
+async def models_closed() -> AsyncGenerator[None]:
+    """Close, in the end, the connections of every model that was built inside."""
+    keeper: list[Model] = []
+    before = _keeper.set(keeper)
+    try:
+        yield
+    finally:
+        _keeper.reset(before)
+        for model in keeper:
+            close = getattr(getattr(model, "client", None), "close", None)
+            if iscoroutinefunction(close):
+                await close()
+
+
+def _built(spec: ModelSpec) -> Model:
     if spec.name == OFFLINE:
         return offline_model()
     provider, _, name = spec.name.partition(":")

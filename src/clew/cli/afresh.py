@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from clew.cli.logs import log_to_file
+from clew.cli.logs import logs_to_file
 from clew.errors import NotFound, UsageError
 from clew.runtime import open_product
 
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from clew.engine.records import ConversationView
 
 
-async def begin(settings: Settings, name: str, title: str | None) -> ConversationView:
+def begin(settings: Settings, name: str, title: str | None) -> ConversationView:
     """
     Have ``name`` mean a new conversation, and the one before ended.
 
     :raises UsageError: if ``name`` is an id, or the title cannot be used
     """
-    log_to_file(settings)
+    with logs_to_file(settings):
+        return asyncio.run(_begin(settings, name, title))
+
+
+async def _begin(settings: Settings, name: str, title: str | None) -> ConversationView:
     async with open_product(settings, role="sessions", own_only=True) as product:
         engine = product.engine
         route = engine.target(name)

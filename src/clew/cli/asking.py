@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import print_json
-from clew.cli.logs import log_to_file
+from clew.cli.logs import logs_to_file
 from clew.cli.talk import Talk
 from clew.cli.telling import Teller, succeeded
 from clew.cli.terminal import Output, one_line, outputs
@@ -35,12 +35,12 @@ FAILED, STOPPED = 1, 130
 
 def ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     """Have one message answered, print the answer, and return the exit code."""
-    return asyncio.run(_ask(settings, name, text, as_json=as_json))
+    with logs_to_file(settings):
+        return asyncio.run(_ask(settings, name, text, as_json=as_json))
 
 
 async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     out, notes = outputs()
-    log_to_file(settings)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_product(settings, role="chat", own_only=True) as product:

@@ -18,7 +18,7 @@ import structlog
 
 from clew.api.listening import base_url, close, listen
 from clew.cli.common import undisturbed
-from clew.cli.logs import log_to_stderr
+from clew.cli.logs import logs_to_stderr
 from clew.config import ensure_home
 from clew.config.check import problems
 from clew.errors import SettingsError
@@ -38,8 +38,10 @@ def run(settings: Settings) -> None:
 
     :raises ClewError: if it cannot be started
     """
-    log_to_stderr(settings)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with (
+        logs_to_stderr(settings),
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
         runner.run(_until_told_to_stop(settings))
 
 

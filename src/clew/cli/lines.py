@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 
 from anyio.from_thread import start_blocking_portal
 
-from clew.cli import prompting
 from clew.cli.commands import VERSION
-from clew.cli.logs import log_to_file
+from clew.cli.logs import logs_to_file
 from clew.cli.mailbox import Mailbox
+from clew.cli.prompting import Keyboard, Lines
 from clew.cli.talk import Talk, answers_at_once
 from clew.cli.telling import Teller
 from clew.cli.terminal import one_line, outputs
@@ -48,19 +48,23 @@ STOPPED: Final = 130
 def run(settings: Settings, name: str) -> int:
     """Chat until the person leaves; the exit code."""
     out, notes = outputs()
-    log_to_file(settings)
+    with logs_to_file(settings):
+        keyboard = Keyboard(settings.home / "chat_history")
+        return chat(settings, name, keyboard, out=out, notes=notes)
+
+
+def chat(settings: Settings, name: str, keyboard: Keyboard, *, out: Output, notes: Output) -> int:
+    """Chat with whoever sits at this keyboard and before these outputs."""
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal("asyncio"))
         product = stack.enter_context(
             portal.wrap_async_context_manager(open_product(settings, role="chat", own_only=True))
         )
-        stack.enter_context(prompting.history(settings.home / "chat_history"))
         mailbox = stack.enter_context(Mailbox[Letter]())
         desk = stack.enter_context(Desk(portal, Talk(product.engine, name), mailbox))
-        chat = LineChat(desk, out=out, notes=notes)
         notes.dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
         notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves")
-        return chat.run()
+        return LineChat(desk, keyboard, out=out, notes=notes).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +175,8 @@ class Desk:
 class LineChat:
     """One chat: asks for lines, shows answers in the order of the inputs."""
 
-    def __init__(self, desk: Desk, *, out: Output, notes: Output) -> None:
-        self._desk, self._out, self._notes = desk, out, notes
+    def __init__(self, desk: Desk, keyboard: Keyboard, *, out: Output, notes: Output) -> None:
+        self._desk, self._keyboard, self._out, self._notes = desk, keyboard, out, notes
         self._waiting: deque[Waiting] = deque()
         self._letters: dict[str, list[Told | Reply | BaseException]] = {}
         #: Keys of commands whose replies are shown as soon as they come.
@@ -180,7 +184,7 @@ class LineChat:
         #: Presses of Ctrl-C that nothing has answered to.
         self._pressed = 0
         self._leaving = False
-        self._typed = prompting.Lines()
+        self._typed = Lines()
         #: What the next prompt begins with.
         self._begun = ""
 
@@ -211,7 +215,7 @@ class LineChat:
         begun, self._begun = self._begun, ""
         self._out.end_line()
         try:
-            text = prompting.ask("> ", begun=begun)
+            text = self._keyboard.ask("> ", begun=begun)
         except KeyboardInterrupt:
             print()
             if self._pressed:
@@ -257,7 +261,7 @@ class LineChat:
 
     def _attend(self) -> bool:
         """Show answers until nothing waits; ``False`` if the person would not wait any longer."""
-        with prompting.typing_ahead() as keyboard:
+        with self._keyboard.typing_ahead() as keyboard:
             while self._waiting:
                 if not self._show(self._waiting[0], keyboard):
                     return False

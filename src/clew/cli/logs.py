@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 from urllib.parse import urlsplit
 
 import structlog
 
+from clew.config import ensure_home
 from clew.config.describe import secrets
 from clew.config.secret import HIDDEN
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
     from pathlib import Path
 
     from clew.config import Settings
@@ -29,22 +30,29 @@ _SHORTEST_SECRET: Final = 6
 _JSON: Final = structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
-def log_to_stderr(settings: Settings) -> None:
+@contextmanager
+def logs_to_stderr(settings: Settings) -> Generator[None]:
     """Log to standard error: for people on a terminal, else a line of JSON per record."""
-    _configure(settings, sys.stderr, readable=sys.stderr.isatty(), level=logging.INFO)
+    with _logging(settings, sys.stderr, readable=sys.stderr.isatty()):
+        yield
 
 
-def log_to_file(settings: Settings) -> None:
+@contextmanager
+def logs_to_file(settings: Settings) -> Generator[None]:
     """Log to ``logs/chat.log`` in ``CLEW_HOME``, so that a chat stays a chat."""
     if os.environ.get("CLEW_DEBUG"):
-        log_to_stderr(settings)
+        with logs_to_stderr(settings):
+            yield
         return
-    file = _opened(settings.home / "logs" / "chat.log")
-    _configure(settings, file, readable=False, level=logging.INFO)
+    ensure_home(settings)
+    with (
+        _opened(settings.home / "logs" / "chat.log") as file,
+        _logging(settings, file, readable=False),
+    ):
+        yield
 
 
 def _opened(path: Path) -> TextIO:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > _LARGEST:
         path.replace(path.with_suffix(".log.1"))
     # Several chats write to it: each record is one write at its end.
@@ -52,7 +60,8 @@ def _opened(path: Path) -> TextIO:
     return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace")
 
 
-def _configure(settings: Settings, stream: TextIO, *, readable: bool, level: int) -> None:
+@contextmanager
+def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator[None]:
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -62,13 +71,19 @@ def _configure(settings: Settings, stream: TextIO, *, readable: bool, level: int
             Redaction(settings),
             _readable(stream) if readable else _JSON,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(level),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.WriteLoggerFactory(stream),
-        cache_logger_on_first_use=True,
     )
     root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
     root.handlers[:] = [Foreign()]
     root.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        structlog.reset_defaults()
 
 
 def _readable(stream: TextIO) -> structlog.dev.ConsoleRenderer:

@@ -21,45 +21,86 @@ if TYPE_CHECKING:
 _REMEMBERED: Final = 1000
 
 
-@contextmanager
-def history(file: Path) -> Generator[None]:
-    """Have earlier lines at hand, and keep the new ones in ``file``, for the user alone."""
-    if readline is None:
-        yield
-        return
-    with suppress(OSError):
-        readline.read_history_file(file)
-    readline.set_history_length(_REMEMBERED)
-    # Whole pastes: several lines arrive as one text. Not known to every library behind readline.
-    readline.parse_and_bind("set enable-bracketed-paste on")
-    try:
-        yield
-    finally:
+class Keyboard:
+    """A person's keyboard, and the terminal that shows what she types."""
+
+    def __init__(self, history: Path) -> None:
+        """Have earlier lines at hand, and keep the new ones in a file, for the user alone."""
+        self._history = history
+        if readline is None:
+            return
+        readline.set_history_length(_REMEMBERED)
         with suppress(OSError):
-            file.touch(mode=0o600)
-            readline.write_history_file(file)
+            readline.read_history_file(history)
+            readline.write_history_file(history)  # no longer than that
+        # Several lines arrive as one text. Not known to every library behind readline.
+        readline.parse_and_bind("set enable-bracketed-paste on")
 
+    def ask(self, prompt: str, *, begun: str = "") -> str | None:
+        """
+        One message, which may have several lines if it was pasted; ``None`` at the end (Ctrl-D).
 
-def ask(prompt: str, *, begun: str = "") -> str | None:
-    """
-    One message, which may have several lines if it was pasted; ``None`` at the end (Ctrl-D).
+        ``begun`` is what stands there already. Ctrl-C raises ``KeyboardInterrupt``.
+        """
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            if readline is not None:
+                readline.set_startup_hook(lambda: _insert(begun))
+            text = input(prompt)
+        except EOFError:
+            return None
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if text.strip():
+            self._remember()
+        return text
 
-    ``begun`` is what stands there already. Ctrl-C raises ``KeyboardInterrupt``.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        if readline is not None:
-            readline.set_startup_hook(lambda: _insert(begun))
-        return input(prompt)
-    except EOFError:
-        return None
-    finally:
-        signal.signal(signal.SIGINT, before)
+    def _remember(self) -> None:
+        """Keep the last line, at once: this process may be killed."""
+        if readline is None:
+            return
+        with suppress(OSError):
+            self._history.touch(mode=0o600)
+            if hasattr(readline, "append_history_file"):
+                readline.append_history_file(1, self._history)
+            else:
+                readline.write_history_file(self._history)
+
+    @contextmanager
+    def typing_ahead(self) -> Generator[int | None]:
+        """
+        Let a person type while an answer runs: the descriptor to read lines from, if there is one.
+
+        The terminal marks pastes, and does not print the marks.
+        """
+        if sys.platform == "win32" or not sys.stdin.isatty():
+            yield None
+            return
+        import termios  # noqa: PLC0415  (not on Windows)
+
+        descriptor = sys.stdin.fileno()
+        before = termios.tcgetattr(descriptor)
+        quiet = list(before)
+        quiet[3] &= ~termios.ECHOCTL
+        marks = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
+        _switch(marks, "\x1b[?2004h")
+        try:
+            yield descriptor
+        finally:
+            _switch(marks, "\x1b[?2004l")
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
 def _insert(text: str) -> None:
     if readline is not None and text:
         readline.insert_text(text)
+
+
+def _switch(wanted: bool, sequence: str) -> None:
+    if wanted:
+        sys.stdout.write(sequence)
+        sys.stdout.flush()
 
 
 class Lines:
@@ -108,35 +149,3 @@ class Lines:
 def _text(line: bytes) -> str:
     text = line.decode(sys.stdin.encoding or "utf-8", errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-@contextmanager
-def typing_ahead() -> Generator[int | None]:
-    """
-    Let a person type while an answer runs: the descriptor to read lines from, where there is one.
-
-    The terminal marks pastes, and does not print the marks.
-    """
-    if sys.platform == "win32" or not sys.stdin.isatty():
-        yield None
-        return
-    import termios  # noqa: PLC0415  (not on Windows)
-
-    descriptor = sys.stdin.fileno()
-    before = termios.tcgetattr(descriptor)
-    quiet = list(before)
-    quiet[3] &= ~termios.ECHOCTL
-    marks = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
-    _switch(marks, "\x1b[?2004h")
-    try:
-        yield descriptor
-    finally:
-        _switch(marks, "\x1b[?2004l")
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-def _switch(wanted: bool, sequence: str) -> None:
-    if wanted:
-        sys.stdout.write(sequence)
-        sys.stdout.flush()

@@ -182,7 +182,7 @@ def new(program: Globals, name: str, title: str | None, as_json: bool) -> None:
     """
     from clew.cli.afresh import begin  # noqa: PLC0415  (needs an engine; the other commands do not)
 
-    view = asyncio.run(begin(program.settings(), name, title))
+    view = begin(program.settings(), name, title)
     if as_json:
         print_json(_shape(view))
     else:

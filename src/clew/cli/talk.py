@@ -76,10 +76,8 @@ class Talk:
 
         :raises UsageError: for an id of nothing
         """
-        try:
-            return await self._engine.command(text, target=self._target, viewer=LOCAL)
-        except NotFound as error:
-            raise no_such(error) from error
+        await self.find()
+        return await self._engine.command(text, target=self._target, viewer=LOCAL)
 
     async def earlier(
         self, conversation: ConversationId, *, before: InboxId | None = None

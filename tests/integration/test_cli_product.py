@@ -1,0 +1,331 @@
+"""The commands that need the product, run in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import pytest
+import structlog
+
+from clew.cli.entry import run
+from clew.cli.lines import chat
+from clew.cli.logs import logs_to_file
+from clew.cli.prompting import Keyboard
+from clew.cli.terminal import Output
+from clew.config import Secret, Settings
+from clew.config.settings import ModelSettings
+from clew.runtime import open_product
+from clew.testing import (
+    CutStream,
+    Endless,
+    Fail,
+    FakeProvider,
+    Hang,
+    Text,
+    counter,
+    per_user_text,
+    sequence,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from pathlib import Path
+
+
+@pytest.fixture
+def provider() -> Generator[FakeProvider]:
+    with FakeProvider(counter) as provider:
+        yield provider
+
+
+@pytest.fixture
+def clew(tmp_path: Path) -> Callable[..., int]:
+    def clew(*args: str, **settings: str) -> int:
+        given = {"model.name": "offline", **settings}
+        flags = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
+        return run(["--home", str(tmp_path), *flags, *args])
+
+    return clew
+
+
+def model(provider: FakeProvider) -> dict[str, str]:
+    return {"model.name": "openai-chat:fake", "model.base_url": provider.openai_url}
+
+
+def test_a_question_is_answered_on_standard_output(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clew("chat", "hello", "there") == 0
+    assert capsys.readouterr() == ("You said: hello there\n", "")
+    assert clew("chat", "--json", "what did I say?") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["text"] == "You told me: hello there"
+
+
+def test_a_failure_is_told_and_exits_1(
+    clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.script = sequence([], default=Fail("authentication"))
+    assert clew("chat", "hello", **model(provider)) == 1
+    out, err = capsys.readouterr()
+    assert (out, "401" in err) == ("", True)
+
+
+def test_commands_are_carried_out(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clew("chat", "hello there") == 0
+    assert clew("chat", "/retry") == 0
+    assert clew("chat", "--json", "/status") == 0
+    assert clew("chat", "-c", "cnv_none", "/status") == 2
+    out, err = capsys.readouterr()
+    assert out.startswith("You said: hello there\nYou said: hello there\n{")
+    assert "clew sessions list" in err
+
+
+def test_ctrl_c_stops_an_answer(
+    clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
+) -> None:
+    provider.script = sequence([], default=Hang())
+    with pressed_when(lambda: bool(provider.requests)):
+        assert clew("chat", "hello", **model(provider)) == 130
+    assert "stopped" in capsys.readouterr().err
+
+
+def test_sessions_are_listed_shown_found_named_begun_and_deleted(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def printed(*args: str, code: int = 0) -> str:
+        capsys.readouterr()
+        assert clew(*args) == code
+        out, err = capsys.readouterr()
+        return out or err
+
+    def data(*args: str) -> Any:
+        return json.loads(printed(*args, "--json"))
+
+    assert "clew chat" in printed("sessions", "list")
+    printed("chat", "-c", "work", "hello there")
+    assert "work" in printed("sessions", "list")
+    (listed,) = data("sessions", "list")["items"]
+    assert data("sessions", "show", "work")["conversation"] == listed
+    assert "You said: hello there" in printed("sessions", "show", "work")
+    assert data("sessions", "show", "work", "--cursor", "0", "--limit", "1")["next"] == "1"
+    assert "hello" in printed("sessions", "search", "hello there")
+    assert len(data("sessions", "search", "hello")["items"]) == 2
+    assert "nothing found" in printed("sessions", "search", "goodbye")
+    assert listed["id"] in printed("sessions", "rename", "work", "Plans")
+    assert data("sessions", "rename", "work", "")["title"] is None
+    new = printed("sessions", "new", "work").strip()
+    assert data("sessions", "new", "other", "--title", "Other")["title"] == "Other"
+    assert "is an id" in printed("sessions", "new", new, code=2)
+    assert "--yes" in printed("sessions", "delete", "work", code=2)
+    assert new in printed("sessions", "delete", "work", "--yes")
+    assert data("sessions", "delete", listed["id"], "--yes") == {"deleted": listed["id"]}
+    assert "clew sessions list" in printed("sessions", "show", "work", code=2)
+
+
+class Typist(Keyboard):
+    """Types what a test says: at the prompt, and while answers run."""
+
+    def __init__(self, lines: Sequence[str | None], ahead: Sequence[str] = ()) -> None:
+        self.lines, self._ahead = list(lines), list(ahead)
+        #: What stood at each prompt already.
+        self.begun: list[str] = []
+        self._reader, self._writer = os.pipe()
+
+    def ask(self, prompt: str, *, begun: str = "") -> str | None:
+        self.begun.append(begun)
+        line = self.lines.pop(0)
+        if line == "^C":
+            raise KeyboardInterrupt
+        return line
+
+    @contextmanager
+    def typing_ahead(self) -> Generator[int | None]:
+        if self._ahead:
+            os.write(self._writer, self._ahead.pop(0).encode())
+        yield self._reader
+
+
+def talk(home: Path, keyboard: Keyboard, provider: FakeProvider | None = None) -> tuple[int, str]:
+    """The exit code of a chat, and everything that it printed."""
+    settings = Settings(home=home) if provider is None else with_model(home, provider)
+    stream = io.StringIO()
+    screen = Output(stream)
+    code = chat(settings, "main", keyboard, out=screen, notes=screen)
+    return code, stream.getvalue()
+
+
+def with_model(home: Path, provider: FakeProvider) -> Settings:
+    model = ModelSettings(name="openai-chat:fake", base_url=provider.openai_url)
+    return Settings(home=home, model=model)
+
+
+def test_a_chat_goes_line_by_line_until_the_person_leaves(tmp_path: Path) -> None:
+    code, screen = talk(tmp_path, Typist(["hello there", "", "/nonsense", "^C", "again", None]))
+    assert code == 0
+    assert "You said: hello there\n" in screen
+    assert "There is no command /nonsense" in screen
+    assert "once more" in screen
+    assert "You said: again\n" in screen
+    assert talk(tmp_path, Typist(["^C", "^C"]))[0] == 0
+    assert talk(tmp_path, Typist(["/quit"]))[0] == 0
+
+
+def test_what_is_typed_ahead_is_answered_in_order(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.script = per_user_text({"first": Text("one", delay=0.1)}, default=counter)
+    keyboard = Typist(["first", "/quit"], ahead=["second\n/status\n/retry\nun"])
+    code, screen = talk(tmp_path, keyboard, provider)
+    assert code == 0
+    assert keyboard.begun == ["", "un"]
+    order = [
+        "one\n",
+        "> second\n",
+        "turn 2: I have seen: first | second\n",
+        "> /retry\n",
+        "turn 2:",
+    ]
+    places = [screen.index(text) for text in order[:-1]]
+    assert places == sorted(places)
+    assert "doing: " in screen
+
+
+def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    with pressed_when(lambda: bool(provider.requests)):
+        code, screen = talk(tmp_path, Typist(["go on", "and now?", None]), provider)
+    assert code == 0
+    assert "(stopped)" in screen
+    assert "turn 2: I have seen: go on | and now?" in screen
+
+
+def test_what_was_left_is_taken_up(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.script = per_user_text({"first": [Hang()]}, default=counter)
+    asyncio.run(leave(tmp_path, provider))
+    _, screen = talk(tmp_path, Typist([None]), provider)
+    assert "still to be answered: “first”" in screen
+    assert "still to be answered: “second”" in screen
+    assert "turn 2: I have seen: first | second" in screen
+
+
+async def leave(home: Path, provider: FakeProvider) -> None:
+    """Hand two messages in, and go away while the first is being answered."""
+    async with open_product(with_model(home, provider), role="test", own_only=True) as product:
+        for text in ("first", "second"):
+            await product.engine.submit(text, target=product.engine.target("main"))
+        await asyncio.to_thread(until, lambda: bool(provider.requests))
+
+
+def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
+    keyboard = Typist(["x" * 2_000_001, "short", None])
+    code, screen = talk(tmp_path, keyboard)
+    assert code == 0
+    assert "2,000,001 characters" in screen
+    assert "You said: short" in screen
+    assert keyboard.begun == ["", "x" * 2_000_001, ""]
+
+
+def test_an_attempt_that_failed_is_told(tmp_path: Path, provider: FakeProvider) -> None:
+    provider.script = per_user_text({"first": [CutStream(after=2)]}, default=counter)
+    _, screen = talk(tmp_path, Typist(["first", None]), provider)
+    assert "void" in screen
+    assert screen.count("turn 1: I have seen: first\n") == 1
+
+
+def until(ready: Callable[[], bool]) -> None:
+    while not ready():
+        time.sleep(0.01)
+
+
+@contextmanager
+def pressed_when(ready: Callable[[], bool]) -> Generator[None]:
+    """Press Ctrl-C once something is so."""
+
+    def press() -> None:
+        until(ready)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def test_logs_hold_no_secret(tmp_path: Path) -> None:
+    secret = ModelSettings(name="openai:x", api_key=Secret.of("sk-very-secret"))
+    log = structlog.get_logger("clew.test")
+    with logs_to_file(Settings(home=tmp_path, model=secret)):
+        log.warning("asked", key="sk-very-secret", nested={"list": ["x sk-very-secret y", 1, None]})
+        try:
+            raise ValueError("sk-very-secret")
+        except ValueError:
+            log.exception("failed")
+        logging.getLogger("library").warning("it says %s", "sk-very-secret")
+    written = (tmp_path / "logs" / "chat.log").read_text(encoding="utf-8")
+    records = [json.loads(line) for line in written.splitlines()]
+    assert [record["event"] for record in records] == [
+        "asked",
+        "failed",
+        "it says ********",
+    ]
+    assert "sk-very-secret" not in written
+    assert records[0]["nested"] == {"list": ["x ******** y", 1, None]}
+
+
+def test_the_gateway_says_that_it_is_ready_answers_and_ends_when_told(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    answers: list[str] = []
+
+    def ask() -> None:
+        until(lambda: is_open(port))
+        body = {"messages": [{"role": "user", "content": "hello there"}]}
+        answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+        answers.append(answer.json()["choices"][0]["message"]["content"])
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    client = threading.Thread(target=ask)
+    client.start()
+    assert clew("serve", **{"api.port": str(port)}) == 0
+    client.join()
+    assert answers == ["You said: hello there"]
+    out, err = capsys.readouterr()
+    assert out == f"ready {url}\n"
+    assert [json.loads(line)["event"] for line in err.splitlines()][-2:] == ["stopping", "stopped"]
+
+
+def is_open(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+        return True
+    return False
+
+
+def test_a_gateway_that_cannot_work_does_not_say_that_it_is_ready(
+    clew: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert clew("serve", **{"api.port": str(taken.getsockname()[1])}) == 2
+    assert clew("serve", **{"agent.instructions_file": "none.md", "api.port": "0"}) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "in use" in err
+    assert "none.md" in err

@@ -1,0 +1,204 @@
+"""What a person is told of an input: each text once, remarks beside it."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.cli.telling import Teller, succeeded
+from clew.cli.terminal import Output
+from clew.core.approval import Approval, ApprovalState
+from clew.core.entry import GENESIS, Entry, EntryKind, Role
+from clew.core.events import (
+    Delta,
+    DeltaKind,
+    EntryAppended,
+    InputEnded,
+    Retracted,
+    ToolCalled,
+    TurnBegun,
+)
+from clew.core.ids import ApprovalId, ConversationId, EntryId, InboxId, SessionId, TurnId
+from clew.core.inbox import InboxOutcome
+from clew.core.turn import Outcome, Turn, TurnState
+
+if TYPE_CHECKING:
+    from clew.cli.talk import Told
+
+CONVERSATION, SESSION, TURN = ConversationId("cnv_1"), SessionId("s"), TurnId("trn_1")
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def told(*events: Told) -> tuple[str, str]:
+    """What is printed on both streams."""
+    out, notes = io.StringIO(), io.StringIO()
+    teller = Teller(Output(out), Output(notes))
+    for event in events:
+        teller.tell(event)
+    return out.getvalue(), notes.getvalue()
+
+
+def piece(text: str, kind: DeltaKind = DeltaKind.TEXT) -> Delta:
+    return Delta(conversation=CONVERSATION, turn=TURN, kind=kind, text=text)
+
+
+def turn(outcome: Outcome | None = Outcome.ANSWERED) -> Turn:
+    return Turn(
+        id=TURN,
+        conversation_id=CONVERSATION,
+        state=TurnState.RUNNING if outcome is None else TurnState.DONE,
+        outcome=outcome,
+        error=None,
+        error_code=None,
+        stop=None,
+        first_seq=1,
+        steps=1,
+        resumes=0,
+        retries={},
+        model=None,
+        started_at=NOON,
+        finished_at=None,
+    )
+
+
+def end(
+    text: str = "",
+    *,
+    of: Turn | None = None,
+    outcome: InboxOutcome = InboxOutcome.TURN,
+    note: str | None = None,
+) -> InputEnded:
+    return InputEnded(
+        inbox_id=InboxId("inb_1"),
+        conversation=CONVERSATION,
+        session=SESSION,
+        outcome=outcome,
+        turn=of,
+        text=text,
+        note=note,
+    )
+
+
+def answered(text: str) -> InputEnded:
+    return end(text, of=turn())
+
+
+def stored(text: str, *, calls: tuple[str, ...] = ()) -> EntryAppended:
+    return EntryAppended(
+        entry=Entry(
+            conversation_id=CONVERSATION,
+            seq=2,
+            id=EntryId("ent_1"),
+            session_id=SESSION,
+            turn_id=TURN,
+            kind=EntryKind.MESSAGE,
+            role=Role.ASSISTANT,
+            text=text,
+            calls=calls,
+            answers=(),
+            format="",
+            message="null",
+            created_at=NOON,
+            prev_hash=GENESIS,
+            hash=GENESIS,
+        )
+    )
+
+
+def call(status: str | None = None) -> ToolCalled:
+    return ToolCalled(
+        conversation=CONVERSATION,
+        turn=TURN,
+        call_id="c",
+        tool="look",
+        args='{"where": "here"}',
+        status=status,
+    )
+
+
+@pytest.mark.parametrize(
+    "pieces", [[], ["the "], ["the ", "answer"], ["swer"], ["the answer", "!"]], ids=repr
+)
+def test_the_answer_stands_there_in_the_end_whatever_was_streamed(pieces: list[str]) -> None:
+    out, notes = told(*map(piece, pieces), answered("the answer"))
+    assert out.endswith("the answer\n")
+    assert out.count("the answer\n") == 1
+    assert notes == ""
+
+
+def test_text_beside_tool_calls_is_printed_once_and_calls_are_remarks() -> None:
+    out, notes = told(
+        TurnBegun(turn=turn(None), session=SESSION),
+        piece("I loo"),
+        piece("k."),
+        stored("I look.", calls=("c",)),
+        call(),
+        call("ok"),
+        call("denied"),
+        answered("Nothing here."),
+    )
+    assert out == "I look.\nNothing here.\n"
+    assert notes == '· look({"where": "here"})\n· look: denied\n'
+
+
+def test_an_answer_that_is_told_as_an_entry_is_not_told_again() -> None:
+    assert told(piece("the "), stored("the answer"), answered("the answer"))[0] == "the answer\n"
+
+
+def test_a_second_answer_like_the_first_is_told_too() -> None:
+    out, _ = told(stored("yes", calls=("c",)), call(), answered("yes"))
+    assert out == "yes\nyes\n"
+
+
+def test_text_that_was_taken_back_is_said_to_be_void() -> None:
+    reason = Retracted(conversation=CONVERSATION, turn=TURN, reason="500\nserver error")
+    out, notes = told(piece("half an ans"), reason, piece("whole"), answered("whole"))
+    assert out == "half an ans\nwhole\n"
+    assert notes == "(broken off, the text above is void: 500 server error)\n"
+    assert told(reason, answered("whole")) == ("whole\n", "(no answer yet: 500 server error)\n")
+
+
+def test_a_failure_is_a_remark_and_no_answer() -> None:
+    failed = end("That failed: 401.", of=turn(Outcome.FAILED))
+    assert told(piece("half"), failed) == ("half\n", "That failed: 401.\n")
+    assert not succeeded(failed)
+
+
+def test_an_answer_that_was_stopped_ends_in_a_remark() -> None:
+    stopped = end(of=turn(Outcome.CANCELLED))
+    assert told(piece("half"), stopped) == ("half\n", "(stopped)\n")
+    assert not succeeded(stopped)
+
+
+def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
+    done = end(outcome=InboxOutcome.EXECUTED, note="renamed")
+    back = end(outcome=InboxOutcome.CANCELLED, note="taken back")
+    assert told(done) == ("renamed\n", "")
+    assert told(back) == ("", "(cancelled: taken back)\n")
+    assert [succeeded(done), succeeded(back), succeeded(answered("x"))] == [True, False, True]
+
+
+def test_a_tool_that_waits_for_a_yes_asks() -> None:
+    question = Approval(
+        id=ApprovalId("apr_1"),
+        conversation_id=CONVERSATION,
+        turn_id=TURN,
+        step=1,
+        call_id="c",
+        tool="cut",
+        args='{"all": true}',
+        route=None,
+        state=ApprovalState.OPEN,
+        asked_at=NOON,
+        expires_at=NOON,
+        answered_by=None,
+        note=None,
+    )
+    assert told(question) == ("", '? cut({"all": true}): /approve or /deny\n')
+
+
+def test_thinking_is_shown_as_a_remark_on_a_terminal_only() -> None:
+    assert told(piece("hm", DeltaKind.THINKING), answered("x")) == ("x\n", "")
