@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from tests.integration.api_server import Server
 
-NOWHERE = "/api/conversations/cnv_0123456789abcdef0123456789"
-
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
@@ -31,7 +29,14 @@ def provider() -> Iterator[FakeProvider]:
 
 
 @pytest.fixture
-async def server(tmp_path: Path, provider: FakeProvider, store_url: str) -> AsyncGenerator[Server]:
+async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider)) as found:
+        yield found
+
+
+@pytest.fixture
+async def on_each(tmp_path: Path, provider: FakeProvider, store_url: str) -> AsyncGenerator[Server]:
+    """A server over each kind of store."""
     async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as found:
         yield found
 
@@ -58,13 +63,13 @@ async def answered(server: Server, conversation: str, entries: int) -> None:
     await until(done)
 
 
-async def test_a_conversation_is_shown_under_each_of_its_names(server: Server) -> None:
-    said = await server.say("hello", "my/talk: 100%")
+async def test_a_conversation_is_shown_under_each_of_its_names(on_each: Server) -> None:
+    said = await on_each.say("hello", "my/talk: 100%")
     ids = [said.headers["X-Clew-Conversation"], said.headers["X-Clew-Session"]]
     names = [*ids, "my/talk: 100%", "agent:main:local:my/talk%3A 100%25"]
     shown = [
         shaped(
-            await server.http.get(f"/api/conversations/{quote(name, safe='')}"),
+            await on_each.http.get(f"/api/conversations/{quote(name, safe='')}"),
             schemas.ConversationShape,
         )
         for name in names
@@ -76,64 +81,65 @@ async def test_a_conversation_is_shown_under_each_of_its_names(server: Server) -
     assert [each["messages"] for each in shown[0]["sessions"]] == [2]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["nothing", "cnv_1", "trn_1", "20260101_000000_aaaaaa", "%00", "%FF", "agent:x", "x" * 999],
+NAMES_OF_NOTHING = (
+    "nothing", "cnv_1", "trn_1", "20260101_000000_aaaaaa", "%00", "%FF", "agent:x", "x" * 999,
+)  # fmt: skip
+OF_ONE: tuple[tuple[str, str, Any], ...] = (
+    ("GET", "", None),
+    ("GET", "/entries", None),
+    ("GET", "/events", None),
+    ("POST", "/rename", {"title": "x"}),
+    ("POST", "/close", None),
+    ("DELETE", "", None),
 )
-@pytest.mark.parametrize(
-    ("method", "rest", "body"),
-    [
-        ("GET", "", None),
-        ("GET", "/entries", None),
-        ("GET", "/events", None),
-        ("POST", "/rename", {"title": "x"}),
-        ("POST", "/close", None),
-        ("DELETE", "", None),
-    ],
-)
-async def test_a_name_of_nothing_is_not_found(
-    server: Server, name: str, method: str, rest: str, body: Any
-) -> None:
-    answer = await server.http.request(method, f"/api/conversations/{name}{rest}", json=body)
-    assert problem(answer, 404)["code"] == "not_found"
 
 
-async def test_lists_come_in_pages_the_last_used_first(server: Server) -> None:
+async def test_a_name_of_nothing_is_not_found(on_each: Server) -> None:
+    for name in NAMES_OF_NOTHING:
+        for method, rest, body in OF_ONE:
+            path = f"/api/conversations/{name}{rest}"
+            answer = await on_each.http.request(method, path, json=body)
+            assert problem(answer, 404)["code"] == "not_found"
+
+
+async def test_lists_come_in_pages_the_last_used_first(on_each: Server) -> None:
     for name in ("one", "two", "three"):
-        await server.say("hello", name)
-    await server.say("not listed", None)
+        await on_each.say("hello", name)
+    await on_each.say("not listed", None)
     seen: list[str] = []
     cursor: str | None = ""
     while cursor is not None:
         at = {"cursor": cursor} if cursor else {}
         page = shaped(
-            await server.http.get("/api/conversations", params={"limit": "2", **at}),
+            await on_each.http.get("/api/conversations", params={"limit": "2", **at}),
             schemas.ConversationList,
         )
         seen += [each["routes"][0] for each in page["items"]]
         cursor = page["next"]
     assert seen == [f"agent:main:local:{name}" for name in ("three", "two", "one")]
-    every = await server.http.get("/api/conversations?adhoc=true")
+    every = await on_each.http.get("/api/conversations?adhoc=true")
     assert len(every.json()["items"]) == 4
 
 
-async def test_a_list_is_narrowed_by_a_part_of_the_title(server: Server) -> None:
+async def test_a_list_is_narrowed_by_a_part_of_the_title(on_each: Server) -> None:
     for name in ("one", "two"):
-        await server.say("hello", name)
-        await server.http.post(
+        await on_each.say("hello", name)
+        await on_each.http.post(
             f"/api/conversations/{name}/rename", json={"title": f"About {name} 100%"}
         )
-    found = await server.http.get("/api/conversations", params={"query": "TWO 100%"})
+    found = await on_each.http.get("/api/conversations", params={"query": "TWO 100%"})
     assert [each["title"] for each in found.json()["items"]] == ["About two 100%"]
-    nul = await server.http.get("/api/conversations?query=%00")
+    nul = await on_each.http.get("/api/conversations?query=%00")
     assert nul.json()["items"] == []
 
 
-async def test_what_was_said_is_found(server: Server) -> None:
-    await server.say("the needle in the haystack")
-    page = shaped(await server.http.get("/api/search", params={"query": "needle"}), schemas.HitList)
+async def test_what_was_said_is_found(on_each: Server) -> None:
+    await on_each.say("the needle in the haystack")
+    page = shaped(
+        await on_each.http.get("/api/search", params={"query": "needle"}), schemas.HitList
+    )
     assert {each["seq"] for each in page["items"]} == {1, 2}
-    assert problem(await server.http.get("/api/search"), 400)["param"] == "query"
+    assert problem(await on_each.http.get("/api/search"), 400)["param"] == "query"
 
 
 @pytest.mark.parametrize(
@@ -155,14 +161,14 @@ async def test_a_wrong_query_is_refused(server: Server, path: str, param: str | 
     assert problem(await server.http.get(path), 400).get("param") == param
 
 
-async def test_the_log_is_read_in_pages(server: Server) -> None:
-    await server.say("one")
-    await server.say("two")
+async def test_the_log_is_read_in_pages(on_each: Server) -> None:
+    await on_each.say("one")
+    await on_each.say("two")
     first = shaped(
-        await server.http.get("/api/conversations/talk/entries?limit=3"), schemas.EntryList
+        await on_each.http.get("/api/conversations/talk/entries?limit=3"), schemas.EntryList
     )
     rest = shaped(
-        await server.http.get(
+        await on_each.http.get(
             "/api/conversations/talk/entries", params={"after": first["next"], "limit": "3"}
         ),
         schemas.EntryList,
@@ -193,36 +199,36 @@ async def test_a_message_is_acknowledged_once_it_is_stored_and_answered_later(
 
 
 async def test_messages_in_mid_turn_follow_the_rule_that_came_with_them(
-    server: Server, provider: FakeProvider
+    on_each: Server, provider: FakeProvider
 ) -> None:
     provider.script = always(Text("slow", chunks=4, delay=0.15))
     path = "/api/conversations/talk/messages"
-    first = await server.http.post(path, json={"text": "first"})
-    await server.begun()
-    refused = await server.http.post(path, json={"text": "no", "double_text": "reject"})
+    first = await on_each.http.post(path, json={"text": "first"})
+    await on_each.begun()
+    refused = await on_each.http.post(path, json={"text": "no", "double_text": "reject"})
     queued = [
-        await server.http.post(path, json={"text": text, "double_text": "queue"})
+        await on_each.http.post(path, json={"text": text, "double_text": "queue"})
         for text in ("second", "third")
     ]
     assert problem(refused, 409)["code"] == "rejected"
     assert [each.json()["position"] for each in queued] == [0, 1]
-    await answered(server, first.json()["conversation"], 6)
+    await answered(on_each, first.json()["conversation"], 6)
 
 
-async def test_a_message_is_taken_once_per_key(server: Server) -> None:
+async def test_a_message_is_taken_once_per_key(on_each: Server) -> None:
     path, key = "/api/conversations/talk/messages", {"Idempotency-Key": "k1"}
-    first = await server.http.post(path, json={"text": "hello"}, headers=key)
-    await answered(server, "talk", 2)
-    again = await server.http.post(path, json={"text": "hello"}, headers=key)
-    other = await server.http.post(path, json={"text": "other"}, headers=key)
+    first = await on_each.http.post(path, json={"text": "hello"}, headers=key)
+    await answered(on_each, "talk", 2)
+    again = await on_each.http.post(path, json={"text": "hello"}, headers=key)
+    other = await on_each.http.post(path, json={"text": "other"}, headers=key)
     assert again.status_code == 202
     assert again.json() == first.json()
     assert problem(other, 422)["code"] == "idempotency_key_reused"
     by_id = f"/api/conversations/{first.json()['conversation']}/messages"
-    await server.http.post(by_id, json={"text": "again"}, headers=key)
-    await answered(server, "talk", 4)
-    await server.http.delete("/api/conversations/talk")
-    gone = await server.http.post(by_id, json={"text": "again"}, headers=key)
+    await on_each.http.post(by_id, json={"text": "again"}, headers=key)
+    await answered(on_each, "talk", 4)
+    await on_each.http.delete("/api/conversations/talk")
+    gone = await on_each.http.post(by_id, json={"text": "again"}, headers=key)
     assert gone.status_code == 202
 
 
@@ -260,28 +266,28 @@ async def test_a_conversation_is_renamed(server: Server) -> None:
     assert without.json()["title"] is None
 
 
-async def test_a_closed_conversation_is_opened_again_by_the_next_message(server: Server) -> None:
-    await server.say("one")
+async def test_a_closed_conversation_is_opened_again_by_the_next_message(on_each: Server) -> None:
+    await on_each.say("one")
     closed = shaped(
-        await server.http.post("/api/conversations/talk/close"), schemas.ConversationShape
+        await on_each.http.post("/api/conversations/talk/close"), schemas.ConversationShape
     )
     assert closed["sessions"][-1]["end_reason"] == "user_exit"
-    again = await server.http.post("/api/conversations/talk/close")
+    again = await on_each.http.post("/api/conversations/talk/close")
     assert again.json()["sessions"] == closed["sessions"]
-    said = await server.say("two")
+    said = await on_each.say("two")
     assert said.json()["choices"][0]["message"]["content"] == "turn 2: I have seen: one | two"
-    shown = await server.http.get("/api/conversations/talk")
+    shown = await on_each.http.get("/api/conversations/talk")
     assert [each["opened_by"] for each in shown.json()["sessions"]] == ["start", "reopen"]
 
 
-async def test_a_deleted_conversation_is_gone(server: Server) -> None:
-    said = await server.say("hello")
+async def test_a_deleted_conversation_is_gone(on_each: Server) -> None:
+    said = await on_each.say("hello")
     conversation = said.headers["X-Clew-Conversation"]
-    gone = shaped(await server.http.delete("/api/conversations/talk"), schemas.Deleted)
+    gone = shaped(await on_each.http.delete("/api/conversations/talk"), schemas.Deleted)
     assert gone == {"deleted": conversation}
-    problem(await server.http.get(f"/api/conversations/{conversation}"), 404)
-    problem(await server.http.delete("/api/conversations/talk"), 404)
-    anew = await server.say("hello again")
+    problem(await on_each.http.get(f"/api/conversations/{conversation}"), 404)
+    problem(await on_each.http.delete("/api/conversations/talk"), 404)
+    anew = await on_each.say("hello again")
     assert anew.headers["X-Clew-Conversation"] != conversation
 
 

@@ -11,7 +11,7 @@ import pytest
 from clew.core.turn import Outcome, Stop
 from clew.store.transactions import stops
 from clew.testing import FakeProvider, Text
-from tests.integration.api_server import always, running, settings_for, until
+from tests.integration.api_server import always, events_of, running, settings_for, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -87,3 +87,35 @@ async def test_who_can_come_back_has_an_answer_waiting(
     assert turn is not None
     assert turn.outcome is outcome
     assert turn.stop is (Stop.CANCEL if outcome is Outcome.CANCELLED else None)
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("words", [False, True], ids=["before words", "after words"])
+async def test_a_server_that_stops_cancels_nothing(
+    tmp_path: Path, provider: FakeProvider, case: str, words: bool
+) -> None:
+    headers, _ = CASES[case]
+    provider.script = always(Text("a b c d", chunks=4, delay=0.1 if words else 5))
+    settings = settings_for(tmp_path, provider=provider)
+    async with running(settings, grace=0.15 if words else 0.05) as server:
+        body = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
+        asked = asyncio.create_task(
+            server.http.post("/v1/chat/completions", json=body, headers=headers)
+        )
+        await until(lambda: has_begun(server))
+        await asyncio.sleep(0.15 if words else 0)
+    answer = await asked
+    if words:
+        assert answer.status_code == 200
+        assert events_of(answer.text)[-1]["error"]["code"] == "stopping"
+        assert "[DONE]" not in answer.text
+    else:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "stopping")
+        again = "true" if "Idempotency-Key" in headers else "false"
+        assert answer.headers["x-should-retry"] == again
+    provider.script = always(Text("a b c d"))
+    async with running(settings) as server:
+        await until(lambda: is_over(server))
+        turn = await only_turn(server)
+    assert turn is not None
+    assert turn.outcome is Outcome.ANSWERED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -115,6 +116,23 @@ async def test_two_that_begin_alike_stay_apart(server: Server) -> None:
     assert await first.say("mine") == "turn 2: I have seen: hello | mine"
     assert await second.say("yours") == "turn 2: I have seen: hello | yours"
     assert len({*first.conversations, *second.conversations}) == 2
+
+
+async def test_of_many_that_go_on_at_once_one_gets_the_conversation(
+    store_url: str, tmp_path: Path, provider: FakeProvider
+) -> None:
+    async with running(settings_for(tmp_path, provider=provider, store_url=store_url)) as server:
+        client = Client(server)
+        await client.say("one")
+        names = [f"way {n}" for n in range(6)]
+        answers = await asyncio.gather(
+            *(post(server, [*client.messages, {"role": "user", "content": name}]) for name in names)
+        )
+    heard = [answer.json()["choices"][0]["message"]["content"] for answer in answers]
+    assert heard == [f"turn 2: I have seen: one | {name}" for name in names]
+    went_to = [answer.headers["X-Clew-Conversation"] for answer in answers]
+    assert went_to.count(client.conversations[0]) == 1
+    assert len(set(went_to)) == 6
 
 
 async def test_an_edited_history_is_another_conversation(

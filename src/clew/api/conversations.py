@@ -11,6 +11,7 @@ from starlette.responses import JSONResponse
 
 from clew.api import endings
 from clew.api.keys import key_of
+from clew.api.problems import invalid
 from clew.api.sse import Ear, Heard
 from clew.core import session as reasons
 from clew.core.double_text import rule_for
@@ -52,7 +53,7 @@ class Conversations:
     async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
         page = await self.engine.list(
             title=storable(query.query),
-            cursor=query.cursor,
+            cursor=query.cursor or None,
             limit=query.limit,
             adhoc=query.adhoc == "true",
         )
@@ -67,7 +68,7 @@ class Conversations:
 
     async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
         found = await self.engine.search(
-            storable(query.query), cursor=query.cursor, limit=query.limit
+            storable(query.query), cursor=query.cursor or None, limit=query.limit
         )
         return JSONResponse(shapes.page(_hits(found), found.next))
 
@@ -85,6 +86,12 @@ class Conversations:
         return JSONResponse(shapes.page([shapes.entry(entry) for entry in items], following))
 
     async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
+        if body.attachments:
+            raise invalid(
+                "attachments are not supported yet: put their text into the message",
+                param="attachments",
+                code="unsupported_parameter",
+            )
         key = key_of(request)
         placed = await self.engine.orders.place(
             body.text,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from pydantic.config import JsonDict
 
 
 class Body(BaseModel):
@@ -32,6 +35,9 @@ def _whole(value: object) -> object:
 
 
 Whole = Annotated[int, BeforeValidator(_whole)]
+#: Text that says something; the engine tells what is wrong in better words than a pattern.
+Said = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+_EMPTY: JsonDict = {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]}
 DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
 
@@ -121,15 +127,17 @@ class SearchQuery(Query):
 class MessageRequest(Body):
     """A message for a conversation; its answer is an entry of the log."""
 
-    text: str
-    attachments: list[Any] | None = Field(default=None, max_length=0)
+    text: Said
+    attachments: list[Any] | None = Field(
+        default=None, description="Not supported yet: must be empty.", json_schema_extra=_EMPTY
+    )
     double_text: DoubleTextName | None = None
 
 
 class RenameRequest(Body):
     """The new title; ``null`` takes it away."""
 
-    title: str | None
+    title: Annotated[Said, Field(json_schema_extra={"maxLength": 200})] | None
 
 
 # Answers
