@@ -100,6 +100,8 @@ def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
         t.now,
     )
     _end_what_is_open(t, conversation)
+    # An answer that was kept for its caller is content too.
+    t.run("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
     t.wake(conversation)
     return True
 
