@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.approval import ApprovalState
+from clew.core.conversation import TitledBy
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
@@ -45,6 +46,8 @@ from tests.contract import acting
 from tests.contract.acting import LEASE_MS, MAIN, ME, OTHER, message, started
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.store.contract import Tx
     from tests.contract.acting import Overlap
     from tests.contract.desk import Desk
@@ -433,6 +436,17 @@ def test_of_two_conversations_that_want_one_title_at_once_one_gets_it(
     assert first is True
     assert isinstance(second, TitleTaken)
     assert isinstance(second, ValueError)
+
+
+def test_a_persons_title_stays_whichever_of_both_comes_second(overlap: Overlap, desk: Desk) -> None:
+    def by(who: TitledBy) -> Callable[[Tx], bool]:
+        return lambda t: conversations.rename(t, C1, f"by the {who.value}", titled_by=who)
+
+    for first, second in ((TitledBy.PERSON, TitledBy.MODEL), (TitledBy.MODEL, TitledBy.PERSON)):
+        desk.do(_open, "cnv_1")
+        desk.do(conversations.rename, C1, None)
+        overlap(by(first), by(second))
+        assert desk.do(conversations.get_conversation, C1).title == "by the person"
 
 
 def test_of_two_that_want_a_lock_at_once_one_gets_it(overlap: Overlap, desk: Desk) -> None:

@@ -68,7 +68,7 @@ async def retry(desk: Desk, argument: str) -> Reply:
 
 async def branch(desk: Desk, argument: str) -> Reply:
     new_one = await desk.engine.lifecycle.branch(
-        desk.conversation, title=argument or None, route=desk.route
+        desk.conversation, title=argument or None, route=desk.route, viewer=desk.viewer
     )
     where = "You are in the copy now" if desk.route is not None else f"The copy is {new_one}"
     return Reply(text=f"{where}; the original is {desk.conversation}.", conversation=new_one)
@@ -96,7 +96,7 @@ async def resume(desk: Desk, argument: str) -> Reply:
     if not argument:
         raise UsageError("say which one: /resume 2, /resume TITLE; /sessions lists them")
     conversation = await _meant(desk, argument)
-    await desk.engine.lifecycle.resume(desk.own_route, conversation)
+    await desk.engine.lifecycle.resume(desk.own_route, conversation, viewer=desk.viewer)
     view = await desk.engine.show(conversation, viewer=desk.viewer)
     name = view.conversation.title or conversation
     return Reply(text=f"Here goes on: {name}", conversation=conversation)

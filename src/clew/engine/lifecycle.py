@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
+from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import Accepted, InboxKind, Input
 from clew.engine.checks import checked_title
 from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, retried
+from clew.errors import NotFound
 from clew.store.transactions import (
     branches,
     context,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds
     from clew.core.route import Route
+    from clew.core.scope import Scope
     from clew.engine.compaction import Compacted
     from clew.engine.turns import Means
     from clew.store.contract import Tx
@@ -132,13 +135,15 @@ class Lifecycle:
         at: int | None = None,
         title: str | None = None,
         route: Route | None = None,
+        viewer: Scope = scopes.LOCAL,
     ) -> ConversationId:
         """
         Open a conversation that begins with the context of another, and move ``route`` there.
 
-        :raises NotFound: if there is no such conversation
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
         :raises UsageError: if it has no entry ``at``, or the title cannot be used
         """
+        await self._store.read(_refuse_unseen, source, viewer)
         new = self._ids.conversation()
         await self._store.write(
             _branch,
@@ -151,13 +156,15 @@ class Lifecycle:
         )
         return new
 
-    async def resume(self, route: Route, conversation: ConversationId) -> None:
+    async def resume(
+        self, route: Route, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> None:
         """
         Have a route lead to a conversation; the one that it leaves stays as it is.
 
-        :raises NotFound: if there is no such conversation
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
         """
-        await self._store.write(_resume, route, conversation)
+        await self._store.write(_resume, route, conversation, viewer)
         self._kick(conversation)
 
     async def close(
@@ -184,7 +191,14 @@ def _branch(
         conversations.move_route(t, route.key, new)
 
 
-def _resume(t: Tx, route: Route, conversation: ConversationId) -> None:
-    conversations.get_conversation(t, conversation)
+def _resume(t: Tx, route: Route, conversation: ConversationId, viewer: Scope) -> None:
+    _refuse_unseen(t, conversation, viewer)
     conversations.choose_route(t, route.key, conversation)
     t.wake(conversation)
+
+
+def _refuse_unseen(t: Tx, conversation: ConversationId, viewer: Scope) -> None:
+    found = conversations.get_conversation(t, conversation)
+    if not scopes.sees(viewer, found.scope):
+        # To somebody else it does not exist.
+        raise NotFound("conversation", conversation)

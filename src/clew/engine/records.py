@@ -107,9 +107,19 @@ class Records:
         )
 
     async def entries(
-        self, conversation: ConversationId, *, after: int = 0, limit: int = 200
+        self,
+        conversation: ConversationId,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        after: int = 0,
+        limit: int = 200,
     ) -> Sequence[Entry]:
-        """At most ``limit`` entries above ``after``, in order."""
+        """
+        At most ``limit`` entries above ``after``, in order.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        await self._visible(conversation, conversation, viewer)
         return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
 
     async def search(

@@ -204,19 +204,25 @@ def rename(
     if title is not None and is_title_taken(t, found.scope, title, by_other_than=found.id):
         raise TitleTaken(title)
     try:
-        t.run(
-            "UPDATE conversation SET title = $2, titled_by = $3 WHERE id = $1",
+        # The rule once more within the statement: a person's title may have come in since we looked.
+        given = t.run(
+            """
+            UPDATE conversation SET title = $2, titled_by = $3
+            WHERE id = $1 AND ($4 = 'person' OR COALESCE(titled_by, '') <> 'person')
+            """,
             conversation,
             title,
             None if title is None else titled_by.value,
+            titled_by.value,
         )
     except ConstraintViolated as error:
         if title is not None and error.constraint == "conversation_title":
             # Given to another one since we looked.
             raise TitleTaken(title) from error
         raise
-    t.wake(conversation)
-    return True
+    if given:
+        t.wake(conversation)
+    return bool(given)
 
 
 def is_title_taken(t: Tx, scope: Scope, title: str, *, by_other_than: str = "") -> bool:
