@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from tests import postgres
@@ -30,7 +31,10 @@ settings.load_profile(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run's PostgreSQL home: once, in the process that starts the workers."""
+    """Make the run's PostgreSQL home, once, in the process that starts the workers."""
+    # Tracebacks with the values of all locals take seconds, in which an event loop stands still.
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     if hasattr(config, "workerinput"):
         return
     stack = ExitStack()

@@ -90,6 +90,11 @@ class Actors:
     def busy(self, conversation: ConversationId) -> bool:
         return conversation in self._actors
 
+    async def idle(self) -> None:
+        """Wait until nothing is being worked on here."""
+        while tasks := list(self._tasks.values()):
+            await asyncio.wait(tasks)
+
     async def drain(self) -> None:
         """Stop: running turns are let go for the next owner, and go on there."""
         self._draining = True

@@ -158,6 +158,10 @@ class Engine(Records):
         """Work on what this conversation has to do, as if an input had been given here."""
         self._owner.kick(conversation)
 
+    async def idle(self) -> None:
+        """Wait until nothing is being worked on here; what waits for others is not waited for."""
+        await self._owner.idle()
+
     def follow(self, conversation: ConversationId, *, after: int) -> AsyncGenerator[Event]:
         """Every entry above ``after`` in order, without gap or repeat, and live events; endless."""
         return follow(self._store, self._hub, conversation, after=after)

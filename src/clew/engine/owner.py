@@ -96,6 +96,12 @@ class Owner:
             self._own.add(conversation)
         self._actors.kick(conversation)
 
+    async def idle(self) -> None:
+        """Wait until nothing is being worked on here, plugins were told and titles given."""
+        await self._actors.idle()
+        await self._means.facts.drain(FACTS_PATIENCE)
+        await self._means.titles.idle()
+
     async def _execute(self, lease: Lease, item: InboxItem) -> None:
         await execute(self._means, lease, item)
 

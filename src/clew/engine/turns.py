@@ -183,10 +183,11 @@ class TurnWork:
 
     async def _asked_until_answered(self) -> Result:
         """:raises _GaveUp: when no model answered"""
-        models = self._means.models
+        chosen = await self._means.choice.models(self._turn.conversation_id)
+        models = chosen or self._means.models
         failure: Failure | None = None
         for number, model in models.in_order():
-            result = await self._ask(number, model)
+            result = await self._ask(models, number, model)
             if not isinstance(result, Failure):
                 models.worked(number)
                 return result
@@ -200,8 +201,8 @@ class TurnWork:
         assert failure is not None
         raise _GaveUp(failure)
 
-    async def _ask(self, number: int, model: Model) -> Result | Failure:
-        models, waited = self._means.models, 0.0
+    async def _ask(self, models: Models, number: int, model: Model) -> Result | Failure:
+        waited = 0.0
         stream = self._means.hub.followed(self._turn.conversation_id)
         for attempt in itertools.count(1):
             result = await self._try(model, stream=stream)

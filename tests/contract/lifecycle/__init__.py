@@ -1,0 +1,1 @@
+"""What the contracts of the session lifecycle are tested with."""

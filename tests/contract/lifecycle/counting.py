@@ -1,0 +1,96 @@
+"""A store that counts which rows are written."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
+
+from clew.store.contract import Store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from clew.store.contract import Row, Tx, Value
+    from clew.store.index import SearchIndex
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+_WRITE = re.compile(r"\s*(?:INSERT INTO|UPDATE|DELETE FROM)\s+(\w+)")
+
+
+class CountedStore(Store):
+    """Passes everything on."""
+
+    def __init__(self, inner: Store) -> None:
+        self.inner = inner
+        #: Rows written, by table, in transactions that were committed.
+        self.written: Counter[str] = Counter()
+
+    async def write(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        def counted(t: Tx) -> tuple[T, Counter[str]]:
+            tx = _CountedTx(t)
+            return job(tx, *args, **kwargs), tx.written
+
+        result, written = await self.inner.write(counted)
+        self.written += written
+        return result
+
+    async def read(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return await self.inner.read(job, *args, **kwargs)
+
+    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+        return self.inner.changes()
+
+    async def register(self, owner: str) -> None:
+        await self.inner.register(owner)
+
+    async def check(self) -> None:
+        await self.inner.check()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+
+class _CountedTx:
+    def __init__(self, real: Tx) -> None:
+        self._real = real
+        self.written: Counter[str] = Counter()
+
+    def _count(self, sql: str, rows: int) -> None:
+        if rows and (match := _WRITE.match(sql)):
+            self.written[match[1]] += rows
+
+    @property
+    def now(self) -> int:
+        return self._real.now
+
+    @property
+    def index(self) -> SearchIndex:
+        return self._real.index
+
+    def run(self, sql: LiteralString, *args: Value) -> int:
+        rows = self._real.run(sql, *args)
+        self._count(sql, rows)
+        return rows
+
+    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+        row = self._real.one(sql, *args)
+        self._count(sql, 0 if row is None else 1)
+        return row
+
+    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        rows = self._real.all(sql, *args)
+        self._count(sql, len(rows))
+        return rows
+
+    def alive(self, owner: str) -> bool:
+        return self._real.alive(owner)
+
+    def wake(self, topic: str) -> None:
+        self._real.wake(topic)

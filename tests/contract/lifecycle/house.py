@@ -1,0 +1,180 @@
+"""A house: an engine over a real store, with a model, a summariser and plugins that take notes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic_ai import Agent
+
+from clew import runtime
+from clew.agent.choice import Models, Patience
+from clew.agent.loop import Loop
+from clew.clock import SystemClock
+from clew.config import load
+from clew.core.ids import ConversationId, SessionId, session_id
+from clew.engine.compaction import Compactions, Policy
+from clew.engine.engine import Engine
+from clew.engine.facts import Facts
+from clew.engine.titles import Titles
+from clew.hooks.manager import Plugins
+from clew.store.opening import open_store
+from clew.store.transactions import conversations, sessions
+from tests.contract import invariants
+from tests.contract.lifecycle.counting import CountedStore
+from tests.contract.lifecycle.doubles import NoteTaker, Provider, Summariser
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
+
+    from pydantic_ai.models import Model
+
+    from clew.clock import Clock
+    from clew.core.events import InputEnded
+    from clew.core.inbox import Accepted
+    from clew.core.reset import ResetPolicy
+    from clew.core.route import Route
+    from clew.core.session import Session
+    from clew.engine.compression_lock import CompressionLock
+    from clew.engine.turns import Means
+    from clew.store.contract import Store
+
+
+class Proposals:
+    """Session ids as a contract names them, in order; then ids as they are made in production."""
+
+    def __init__(self, *ids: str) -> None:
+        self._left = list(ids)
+
+    def __call__(self, millis: int, /) -> SessionId:
+        return SessionId(self._left.pop(0)) if self._left else session_id(millis)
+
+
+@dataclass(frozen=True, kw_only=True)
+class House:
+    """One process: what a front sees of it, and what only a test sees."""
+
+    engine: Engine
+    means: Means
+    store: CountedStore
+    provider: Provider
+    summariser: Summariser
+    notes: NoteTaker
+
+    async def say(self, text: str, *, to: Route | ConversationId) -> InputEnded:
+        """Hand in a message and wait for what comes of it."""
+        return await self.end(await self.engine.submit(text, target=to))
+
+    async def end(self, accepted: Accepted) -> InputEnded:
+        """What became of an input; looks into the store, so that nothing is streamed."""
+        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        return ended
+
+    async def hold(self, *, to: Route | ConversationId) -> Accepted:
+        """Hand in a message, and keep the model from answering it: a running turn."""
+        self.provider.gate = asyncio.Event()
+        self.provider.asked.clear()
+        accepted = await self.engine.submit("hold the line", target=to)
+        await self.provider.asked.wait()
+        return accepted
+
+    def let_go(self) -> None:
+        """Let the model answer."""
+        assert self.provider.gate is not None
+        self.provider.gate.set()
+
+    async def head(self, name: str) -> Session:
+        """The current session of a route, a conversation or any of its sessions."""
+        conversation = await self.engine.resolve(name)
+        return await self.store.read(sessions.get_head, conversation)
+
+    async def lineage(self, name: str) -> list[tuple[str, str | None]]:
+        """Every session of a conversation with its end reason, oldest first."""
+        conversation = await self.engine.resolve(name)
+        found = await self.store.read(sessions.lineage, conversation)
+        return [(one.id, one.end_reason) for one in found]
+
+    async def open(self, route: Route) -> ConversationId:
+        """The conversation of a route, opened if need be."""
+        return await self.store.write(
+            conversations.open_route,
+            route,
+            new_conversation=self.means.ids.conversation(),
+            session_ids=self.means.session_ids,
+        )
+
+    async def quiet(self, conversation: ConversationId) -> None:
+        """Wait until the line is empty, plugins were told what happened, and titles given."""
+        while await self._busy(conversation):  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+        await self.engine.idle()
+
+    async def _busy(self, conversation: ConversationId) -> bool:
+        if await self.engine.queue(conversation):
+            return True
+        return await self.engine.unfinished_turn(conversation) is not None
+
+
+@asynccontextmanager
+async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
+    url: str,
+    home: Path,
+    *,
+    session_ids: Sequence[str] = (),
+    clock: Clock | None = None,
+    reset: ResetPolicy | None = None,
+    window: int | None = None,
+    plugins: Sequence[object] = (),
+    tools: Sequence[Callable[..., Any]] = (),
+    lock: CompressionLock | None = None,
+    title_model: Model | None = None,
+    around: Callable[[Store], Store] | None = None,
+    provider: Provider | None = None,
+    summariser: Summariser | None = None,
+    own_only: bool = False,
+) -> AsyncGenerator[House]:
+    """Start an engine over the store; leaving the block lets its turns go, as a drain does."""
+    provider, summariser = provider or Provider(), summariser or Summariser()
+    notes = NoteTaker()
+    opened = await open_store(url, home=home, clock=clock)
+    async with CountedStore(opened) as store:
+        settings = load(home=home, flags={"model.name": "offline"}, environ={})
+        means = runtime.make_means(settings, around(store) if around else store)
+        ids = Proposals(*session_ids)
+        told = Plugins()
+        for number, plugin in enumerate([notes, *plugins]):
+            told.add(plugin, f"plugin{number}")
+        means = replace(
+            means,
+            loop=Loop(Agent(tools=list(tools), retries=1), max_steps=20),
+            models=Models([provider.model], Patience(attempts=1), time.monotonic),
+            compactions=Compactions(
+                means.store,
+                means.ids,
+                clock or SystemClock(),
+                compactor=summariser,
+                model=provider.model,
+                policy=Policy(window=window),
+                lock=lock,
+                session_ids=ids,
+            ),
+            facts=Facts(means.store, told),
+            titles=Titles(means.store, means.ids, session_ids=ids, model=title_model),
+            reset=reset or means.reset,
+            session_ids=ids,
+        )
+        async with Engine(means, role="test", version="0", own_only=own_only) as engine:
+            yield House(
+                engine=engine,
+                means=means,
+                store=store,
+                provider=provider,
+                summariser=summariser,
+                notes=notes,
+            )
+        assert await store.read(invariants.check) == []
