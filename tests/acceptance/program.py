@@ -15,13 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from clew.testing import FakeProvider
 
 CLEW = str(Path(sys.executable).with_name("clew"))
 #: How long anything may take before a test gives up on it, in seconds.
 PATIENCE = 60.0
+
+
+def until(ready: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.02)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from clew.testing import (
     per_user_text,
     sequence,
 )
+from tests.acceptance.program import until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -150,8 +151,7 @@ def test_a_turn_whose_process_was_killed_is_answered_before_the_next_one(
     provider.script = per_user_text({"first": [Hang()]}, default=counter)
     asking = durable.asking(provider)
     with asking.started("chat", "first") as process:
-        while not provider.requests and process.poll() is None:
-            pass
+        until(lambda: provider.requests or process.poll() is not None)
         process.kill()
     ran = asking.run("chat", "second")
     assert (ran.code, ran.out) == (0, "turn 2: I have seen: first | second\n")
@@ -198,8 +198,7 @@ def test_a_person_who_stops_waiting_for_her_turn_takes_her_message_back(
     provider.script = per_user_text({"first": Hang()}, default=counter)
     asking = clew.asking(provider)
     with asking.started("chat", "first") as first:
-        while not provider.requests and first.poll() is None:
-            pass
+        until(lambda: provider.requests or first.poll() is not None)
         with asking.started("chat", "second") as second:
             assert second.stderr is not None
             assert "still to be answered" in second.stderr.readline()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import stat
 import sys
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ import pytest
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, inbox
 from clew.testing import Endless, FakeProvider, Hang, Text, counter, per_user_text, sequence
-from tests.acceptance.program import CTRL_C, CTRL_D, Terminal
+from tests.acceptance.program import CTRL_C, CTRL_D, Terminal, until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -100,8 +102,7 @@ def test_a_second_ctrl_c_leaves_though_the_answer_does_not_stop(
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("hello\n")
-        while not provider.requests:
-            pass
+        until(lambda: provider.requests)
         terminal.type(CTRL_C)
         terminal.see("(stopping")
         terminal.type(CTRL_C)
@@ -165,8 +166,7 @@ def test_nothing_typed_is_lost_when_the_terminal_dies(
         terminal.type("first\n")
         terminal.see("again")
         terminal.type("second\n")
-        while "second" not in waiting(durable):
-            pass
+        until(lambda: "second" in waiting(durable))
         terminal.kill()
     with Terminal(durable.asking(provider), "chat") as terminal:
         terminal.see("still to be answered: “first”")
@@ -202,6 +202,19 @@ def test_a_terminal_is_not_moved_by_what_a_model_writes(clew: Clew, provider: Fa
     provider.script = sequence([Text("a\x1b]0;title\x07b\x1b[2Jc")])
     with Terminal(clew.asking(provider), "chat", "hello") as terminal:
         terminal.see("a]0;titleb[2Jc")
+
+
+def test_a_chat_that_is_told_to_end_leaves_the_terminal_as_it_was(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    provider.script = sequence([], default=Endless())
+    with Terminal(clew.asking(provider), "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("hello\n")
+        terminal.see("again")
+        os.kill(terminal.pid, signal.SIGTERM)
+        assert terminal.ended() == 143
+        assert terminal.screen.rfind("\x1b[?2004l") > terminal.screen.rfind("\x1b[?2004h")
 
 
 def test_json_wants_a_text_on_a_terminal(clew: Clew) -> None:

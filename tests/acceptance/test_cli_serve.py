@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from clew.testing import Fail, FakeProvider, Hang, counter, per_user_text
+from tests.acceptance.program import until
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -62,8 +63,7 @@ def test_a_turn_that_was_under_way_goes_on_at_the_next_start(
     with FakeProvider(per_user_text({"first": [Hang()]}, default=counter)) as provider:
         asking = durable.asking(provider)
         with asking.serving() as (_, process), asking.started("chat", "first") as chat:
-            while not provider.requests:
-                pass
+            until(lambda: provider.requests)
             chat.kill()
             process.send_signal(ending)
             process.communicate(timeout=60)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
@@ -58,6 +58,10 @@ def _text(words: Sequence[str]) -> str | None:
     """What is to be said; ``None`` if a person is to be asked for it."""
     if words and tuple(words) != ("-",):
         return " ".join(words)
-    if sys.stdin is None or (not words and sys.stdin.isatty()):  # pyright: ignore[reportUnnecessaryComparison]
+    # It is None where a program was started without one.
+    piped = cast("TextIO | None", sys.stdin)
+    if piped is None:
+        raise click.UsageError("there is no standard input to read from: give a TEXT")
+    if not words and piped.isatty():
         return None
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace").rstrip("\r\n")
+    return piped.buffer.read().decode("utf-8", errors="replace").rstrip("\r\n")

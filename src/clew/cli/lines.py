@@ -204,11 +204,17 @@ class LineChat:
             self._pressed += 1
             self._desk.mailbox.poke()
 
-        before = signal.signal(signal.SIGINT, pressed)
+        def told(number: int, _frame: object) -> None:
+            # Raised, so that the terminal is left as it was found.
+            raise SystemExit(128 + number)
+
+        handlers = {signal.SIGINT: pressed, signal.SIGTERM: told}
+        before = {number: signal.signal(number, each) for number, each in handlers.items()}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, each in before.items():
+                signal.signal(number, each)
 
     def _ask(self) -> bool:
         """Ask for a message and hand it in; ``False`` to leave."""
