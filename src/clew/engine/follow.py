@@ -20,7 +20,7 @@ from clew.engine.hub import Changed
 from clew.store.transactions import conversations, entries, inbox, stops
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
     from clew.core.entry import Entry
     from clew.core.events import Event
@@ -50,6 +50,7 @@ async def follow(
             # Pieces that came meanwhile are in the snapshot.
             behind = follower.skip()
         if snapshot := hub.snapshot(conversation):
+            log.pieces = True
             yield snapshot
         while True:
             async for event in log.in_order(await follower.get()):
@@ -64,34 +65,90 @@ class _Log:
     ) -> None:
         self._store, self._conversation = store, conversation
         self._last, self._closed = last, closed
+        # The newest entry that was read before its event came: pieces that are still to come of
+        # its turn may be older than it.
+        self._ahead: Entry | None = None
+        #: Pieces were told that no entry has confirmed and nothing has taken back.
+        self.pieces = False
 
     async def in_order(self, event: Event | Changed) -> AsyncIterator[Event]:
         """What is told for an event: stored things from the log, which has them in order."""
-        if not isinstance(event, (Changed, EntryAppended, TurnClosed)):
-            yield event
-            return
-        async for stored in self.news():
-            yield stored
+        match event:
+            case Changed():
+                stored = self.news()
+            case EntryAppended(entry=entry):
+                stored = self._up_to(entry)
+            case TurnClosed(turn=turn):
+                stored = self._closing(turn)
+            case _:
+                if not self._overtaken(event):
+                    self.pieces = isinstance(event, Delta) or (
+                        self.pieces and not isinstance(event, Retracted)
+                    )
+                    yield event
+                return
+        async for told in stored:
+            yield told
 
-    async def news(self) -> AsyncIterator[EntryAppended | TurnClosed]:
-        """The entries that were not told yet, and the end of a turn that was not."""
+    def _overtaken(self, event: Event) -> bool:
+        """Whether a piece belongs to what was told whole already."""
+        if isinstance(event, TurnBegun):
+            self._ahead = None
+        if not isinstance(event, (Delta, Retracted)):
+            return False
+        ahead = None if self._ahead is None else self._ahead.turn_id
+        closed = None if self._closed is None else self._closed.id
+        return event.turn in (ahead, closed)
+
+    async def news(self) -> AsyncIterator[Event]:
+        """Whatever is stored and was not told yet; it may overtake what happens live."""
         # Looked at first: the entries of a turn that is closed now are all there to be read.
         closed = await _last_closed(self._store, self._conversation)
-        untold = None if closed == self._closed else closed
-        self._closed = closed
+        if closed is not None and closed != self._closed:
+            async for told in self._closing(closed):
+                yield told
+        async for entry in self._entries():
+            self._ahead = entry
+            for told in self._tell(entry):
+                yield told
+
+    async def _up_to(self, wanted: Entry) -> AsyncIterator[Event]:
+        if self._ahead is not None and wanted.seq >= self._ahead.seq:
+            self._ahead = None
+        if wanted.seq > self._last + 1:
+            async for entry in self._entries():
+                if entry.seq >= wanted.seq:
+                    break
+                for told in self._tell(entry):
+                    yield told
+        if wanted.seq > self._last:
+            for told in self._tell(wanted):
+                yield told
+
+    async def _closing(self, turn: Turn) -> AsyncIterator[Event]:
+        if self._ahead is not None and self._ahead.turn_id == turn.id:
+            self._ahead = None
+        if turn == self._closed:
+            return
+        async for entry in self._entries():
+            if entry.seq > turn.first_seq and entry.turn_id != turn.id:
+                break
+            for told in self._tell(entry):
+                yield told
+        self._closed = turn
+        yield TurnClosed(turn=turn)
+
+    async def _entries(self) -> AsyncIterator[Entry]:
         async for entry in _entries(self._store, self._conversation, self._last):
-            if untold is not None and _came_after(entry, untold):
-                yield TurnClosed(turn=untold)
-                untold = None
-            self._last = entry.seq
-            yield EntryAppended(entry=entry)
-        if untold is not None:
-            yield TurnClosed(turn=untold)
+            yield entry
 
-
-def _came_after(entry: Entry, turn: Turn) -> bool:
-    """Whether an entry was appended when the turn was over."""
-    return entry.seq > turn.first_seq and entry.turn_id != turn.id
+    def _tell(self, entry: Entry) -> Iterator[Event]:
+        self._last = entry.seq
+        if self.pieces and entry.kind is EntryKind.ATTEMPT and entry.turn_id is not None:
+            # This entry has overtaken the event that takes the pieces back.
+            yield Retracted(conversation=self._conversation, turn=entry.turn_id, reason=entry.text)
+        self.pieces = False
+        yield EntryAppended(entry=entry)
 
 
 async def _last_closed(store: Store, conversation: ConversationId) -> Turn | None:

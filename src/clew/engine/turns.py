@@ -214,8 +214,9 @@ class TurnWork:
             elif result.kind is FailureKind.BAD_REPLY and not self._log.shown:
                 # Where a server's streams are broken, whole answers often are not.
                 stream = not stream
-            await self._log.store_attempt(result.text)
+            # Before its entry: who reads the entry may find the turn closed already.
             self._log.retract(result.text)
+            await self._log.store_attempt(result.text)
             if await self._made_room(result):
                 continue
             wait = models.patience.wait(
