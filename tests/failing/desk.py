@@ -1,0 +1,281 @@
+"""A desk to fail at: an engine over a real store whose models are fake providers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from pydantic_ai import Agent
+
+from clew import runtime
+from clew.agent.choice import Models, Patience
+from clew.agent.compactor import HarnessCompactor
+from clew.agent.loop import Loop
+from clew.agent.models import ModelSpec, build_model
+from clew.clock import SystemClock
+from clew.config import load
+from clew.core.entry import EntryKind, Role
+from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted, TurnClosed
+from clew.core.ids import ConversationId
+from clew.core.route import local_route
+from clew.engine.compaction import Compactions
+from clew.engine.engine import Engine
+from clew.store.opening import open_store
+from clew.testing import FakeProvider, Text
+from tests.contract import invariants
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
+
+    from clew.agent.loop import Result
+    from clew.agent.models import Model
+    from clew.agent.ports import Journal, TurnLog
+    from clew.core.entry import Entry
+    from clew.core.events import Event, InputEnded
+    from clew.core.inbox import Accepted
+    from clew.engine.compaction import Policy
+    from clew.engine.turns import Means
+    from clew.store.contract import Store
+    from clew.testing import Captured, Reply, Script
+
+Format: TypeAlias = Literal["chat", "responses", "messages"]
+FORMATS: tuple[Format, ...] = ("chat", "responses", "messages")
+_PREFIX: dict[Format, str] = {
+    "chat": "openai-chat",
+    "responses": "openai",
+    "messages": "anthropic",
+}
+#: Nobody waits for real in these tests.
+HASTE = Patience(first_wait=0.001, longest_wait=0.02)
+#: Long enough for a slow machine, and so short that a test waits it out.
+_PATIENT, _HASTY = timedelta(seconds=20), timedelta(seconds=0.04)
+_PAUSE = 0.002
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """All that came of one message."""
+
+    ended: InputEnded
+    #: What a client that followed was told while the turn ran; nothing where nobody followed.
+    events: Sequence[Event]
+    #: Of the turn.
+    entries: Sequence[Entry]
+    #: The requests that the providers got meanwhile.
+    requests: Sequence[Captured]
+
+    @property
+    def text(self) -> str:
+        return self.ended.text
+
+    @property
+    def outcome(self) -> str:
+        assert self.ended.turn is not None
+        assert self.ended.turn.outcome is not None
+        return self.ended.turn.outcome.value
+
+    @property
+    def code(self) -> str | None:
+        assert self.ended.turn is not None
+        return self.ended.turn.error_code
+
+    @property
+    def attempts(self) -> list[str]:
+        """The requests that failed, as the log tells them."""
+        return [entry.text for entry in self.entries if entry.kind is EntryKind.ATTEMPT]
+
+    @property
+    def notices(self) -> list[str]:
+        return [entry.text for entry in self.entries if entry.kind is EntryKind.EVENT]
+
+    @property
+    def context(self) -> list[str]:
+        """What of the turn the model sees from now on."""
+        return [entry.text for entry in self.entries if entry.kind is EntryKind.MESSAGE]
+
+    @property
+    def screens(self) -> list[tuple[str, str]]:
+        """For each response: the pieces that were shown and not taken back, and its stored text."""
+        found: list[tuple[str, str]] = []
+        pieces = ""
+        for event in self.events:
+            match event:
+                case Delta(kind=DeltaKind.TEXT, text=text):
+                    pieces += text
+                case Retracted():
+                    pieces = ""
+                case EntryAppended(entry=entry) if entry.role is Role.ASSISTANT:
+                    found.append((pieces, entry.text))
+                    pieces = ""
+                case _:
+                    pass
+        return [*found, (pieces, "")] if pieces else found
+
+    @property
+    def shown(self) -> list[str]:
+        """All pieces that were ever shown."""
+        return [event.text for event in self.events if isinstance(event, Delta)]
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """One process, and its providers: the first model's, then those of its stand-ins."""
+
+    engine: Engine
+    means: Means
+    store: Store
+    providers: Sequence[FakeProvider]
+    names: int = 0
+    ids: dict[str, ConversationId] = field(default_factory=dict[str, ConversationId])
+
+    @property
+    def provider(self) -> FakeProvider:
+        return self.providers[0]
+
+    def play(self, *scripts: Script) -> None:
+        """What the providers answer from now on."""
+        for provider, script in zip(self.providers, scripts, strict=True):
+            provider.script = script
+
+    async def begin(self, text: str = "hello", answer: str = "hello to you") -> str:
+        """A new conversation that has had one good turn; its name."""
+        self.names += 1
+        name = f"talk{self.names}"
+        self.play(*[always(Text(answer)) for _ in self.providers])
+        told = await self.say(name, text)
+        assert told.text == answer
+        return name
+
+    def hasten(self, runs: int) -> None:
+        """Let the next runs of the loop give up on a silent or endless provider at once."""
+        loop = self.means.loop
+        assert isinstance(loop, HastyLoop)
+        loop.hasty = runs
+
+    async def say(self, name: str, text: str, *, stream: bool = False) -> Told:
+        """Send a message and wait for its end; ``stream`` if a client is to follow."""
+        before = [len(provider.requests) for provider in self.providers]
+        target = local_route(name)
+        if not stream:
+            accepted = await self.engine.submit(text, target=target)
+            self.ids[name] = accepted.conversation_id
+            return await self._told(accepted, await self._end(accepted), [], before)
+        events: list[Event] = []
+        async with asyncio.TaskGroup() as tasks:
+            following = tasks.create_task(self._follow(self.ids[name], events))
+            while not self.means.hub.followed(self.ids[name]):  # noqa: ASYNC110
+                await asyncio.sleep(_PAUSE)
+            accepted = await self.engine.submit(text, target=target)
+            await following
+        return await self._told(accepted, await self._end(accepted), events, before)
+
+    async def _follow(self, conversation: ConversationId, events: list[Event]) -> None:
+        said = await self.engine.entries(conversation, limit=1000)
+        async with aclosing(self.engine.follow(conversation, after=said[-1].seq)) as following:
+            async for event in following:
+                events.append(event)
+                if isinstance(event, TurnClosed):
+                    return
+
+    async def _end(self, accepted: Accepted) -> InputEnded:
+        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+        return ended
+
+    async def _told(
+        self, accepted: Accepted, ended: InputEnded, events: list[Event], before: list[int]
+    ) -> Told:
+        turn = ended.turn
+        assert turn is not None
+        entries = await self.engine.entries(
+            accepted.conversation_id, after=turn.first_seq - 1, limit=1000
+        )
+        requests = [
+            captured
+            for provider, count in zip(self.providers, before, strict=True)
+            for captured in provider.settled()[count:]
+        ]
+        self.hasten(0)
+        own = [entry for entry in entries if entry.turn_id == turn.id]
+        return Told(ended=ended, events=events, entries=own, requests=requests)
+
+    async def check(self) -> list[str]:
+        """Every violation of an invariant in the store."""
+        return await self.store.read(invariants.check)
+
+
+class HastyLoop(Loop):
+    """Gives up at once in as many runs as it was told, and else waits as long as it takes."""
+
+    hasty = 0
+
+    async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
+        self.silence = _HASTY if self.hasty > 0 else _PATIENT
+        self.longest_response = 3 * self.silence
+        self.hasty -= 1
+        return await super().run(log, journal, model, stream=stream)
+
+
+@asynccontextmanager
+async def open_desk(
+    home: Path,
+    *formats: Format,
+    patience: Patience = HASTE,
+    agent: Agent[Any, Any] | None = None,
+    policy: Policy | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
+    model_name: str = "fake-model",
+    max_steps: int = 50,
+) -> AsyncGenerator[Desk]:
+    """One provider and one model per format; a store in ``home``."""
+    async with AsyncExitStack() as stack:
+        providers = [stack.enter_context(FakeProvider()) for _ in formats]
+        models = [
+            model_for(form, provider, model_name)
+            for form, provider in zip(formats, providers, strict=True)
+        ]
+        store = await stack.enter_async_context(
+            await open_store(f"sqlite:///{home}/clew.db", home=home)
+        )
+        settings = load(home=home, flags={"model.name": "offline"}, environ={})
+        means = runtime.make_means(settings, store)
+        compactions = means.compactions
+        means = replace(
+            means,
+            loop=HastyLoop(agent or Agent(), max_steps=max_steps),
+            models=Models(models, patience, monotonic),
+            compactions=Compactions(
+                store,
+                means.ids,
+                SystemClock(),
+                compactor=HarnessCompactor(),
+                model=models[0],
+                policy=policy or compactions.policy,
+            ),
+        )
+        engine = await stack.enter_async_context(Engine(means, role="test", version="0"))
+        yield Desk(engine=engine, means=means, store=store, providers=providers)
+        for model in models:
+            await close(model)
+
+
+async def close(model: Model) -> None:
+    """Close the connections of a model that ``model_for`` made."""
+    client: Any = getattr(model, "client")  # noqa: B009  (each kind of model has one of its own)
+    await client.close()
+
+
+def model_for(form: Format, provider: FakeProvider, name: str = "fake-model") -> Model:
+    """The product's model of a format, at a fake provider."""
+    url = provider.anthropic_url if form == "messages" else provider.openai_url
+    return build_model(ModelSpec(name=f"{_PREFIX[form]}:{name}", base_url=url, api_key="x"))
+
+
+def always(reply: Reply) -> Script:
+    """The same answer to everything."""
+    return lambda _: reply
