@@ -169,12 +169,6 @@ async def test_a_resent_history_is_taken_once_per_key(
     assert len(provider.settled()) == 1
 
 
-async def test_the_answer_outlives_its_conversation(server: Server) -> None:
-    first = await ask(server)
-    await server.engine.delete(await server.engine.resolve("talk"))
-    assert (await ask(server)).json() == first.json()
-
-
 async def test_a_turn_that_another_process_ends_is_answered_under_its_key(
     tmp_path: Path, provider: FakeProvider
 ) -> None:

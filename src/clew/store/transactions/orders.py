@@ -108,10 +108,14 @@ def place_resent(
     """
     Accept an input in the conversation whose context its history is, else in a new one.
 
+    Repeating it with the same inbox id changes nothing.
+
     :raises KeyReused: if the key came with another request before
     """
 
     def accept_there() -> Accepted:
+        if before := accepted_before(t, item.id, duplicate=False):
+            return before
         conversation = _continued(t, resent)
         if conversation is None:
             conversation = new_conversation
