@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,6 @@ from tests.integration.api_server import always, running, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
-    from pathlib import Path
 
     from tests.integration.api_server import Server
 
@@ -33,6 +33,10 @@ PATHS = {
     "/metrics": {"get"},
     "/openapi.json": {"get"},
 }
+
+EVENTS = (
+    "entry", "snapshot", "delta", "retracted", "tool", "turn_begun", "turn_closed", "deleted",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -63,6 +67,24 @@ async def test_every_path_is_described_and_every_reference_leads_somewhere(
             assert named == re.findall(r"\{(\w+)\}", path)
             assert ("security" in operation) == (path not in ("/healthz", "/readyz"))
             assert ("401" in operation["responses"]) == ("security" in operation)
+
+
+async def test_the_reference_names_every_path_header_and_kind_of_event(server: Server) -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/http.md").read_text()
+    document = (await server.http.get("/openapi.json")).json()
+    operations = [each for found in document["paths"].values() for each in found.values()]
+    headers = {
+        each["name"]
+        for operation in operations
+        for each in operation["parameters"]
+        if each["in"] == "header"
+    }
+    statuses = {status for operation in operations for status in operation["responses"]}
+    missing = [path for path in PATHS if f" {path}" not in page]
+    missing += [header for header in headers if f"`{header}`" not in page]
+    missing += [status for status in statuses if status > "202" and f" {status}" not in page]
+    missing += [name for name in EVENTS if f"`{name}`" not in page]
+    assert missing == []
 
 
 async def test_an_api_without_a_token_says_so(tmp_path: Path) -> None:

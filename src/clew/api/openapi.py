@@ -93,7 +93,7 @@ def _in_headers(endpoint: AnyEndpoint) -> Iterable[Json]:
             "in": "header",
             "required": False,
             "description": says,
-            "schema": {"type": "string"},
+            "schema": {"type": "string", "minLength": 1, "maxLength": 255},
         }
 
 
