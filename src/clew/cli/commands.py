@@ -19,6 +19,7 @@ COMMANDS: Final = {
     "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
     "config": Entry("clew.cli.config", "config", "Show and check the settings."),
+    "doctor": Entry("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
     "completion": Entry("clew.cli.completion", "completion", "Complete commands in your shell."),
 }
 

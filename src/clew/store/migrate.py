@@ -69,14 +69,30 @@ def migrate(t: Tx, dialect: Dialect) -> list[str]:
         t.all(lock)
     known = migrations(dialect)
     applied = _applied(t, dialect)
+    if applied is None:
+        _begin(t)
+        applied = {}
     _refuse_foreign(known, applied)
-    missing = [migration for migration in known if migration.number not in applied]
-    for migration in missing:
+    due = [migration for migration in known if migration.number not in applied]
+    for migration in due:
         _apply(t, migration)
-    return [migration.name for migration in missing]
+    return [migration.name for migration in due]
 
 
-def _applied(t: Tx, dialect: Dialect) -> dict[int, str]:
+def missing(t: Tx, dialect: Dialect) -> list[str]:
+    """
+    The names of what ``migrate`` would apply; writes nothing.
+
+    :raises StoreUnusable: as ``migrate``
+    """
+    known = migrations(dialect)
+    applied = _applied(t, dialect) or {}
+    _refuse_foreign(known, applied)
+    return [migration.name for migration in known if migration.number not in applied]
+
+
+def _applied(t: Tx, dialect: Dialect) -> dict[int, str] | None:
+    """What was applied, by number; ``None`` in an empty database."""
     tables = {row[0] for row in t.all(_TABLES[dialect])}
     if "migration" in tables:
         return dict(t.all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]
@@ -85,6 +101,10 @@ def _applied(t: Tx, dialect: Dialect) -> dict[int, str]:
             f"the database belongs to another program (it has a table {min(tables)!r}): "
             "give Clew a database of its own with store.url; nothing was changed"
         )
+    return None
+
+
+def _begin(t: Tx) -> None:
     t.run(
         """
         CREATE TABLE migration (
@@ -93,7 +113,6 @@ def _applied(t: Tx, dialect: Dialect) -> dict[int, str]:
         )
         """
     )
-    return {}
 
 
 def _refuse_foreign(known: list[Migration], applied: dict[int, str]) -> None:

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-async def open_store(url: str, *, home: Path, clock: Clock | None = None) -> Store:
+async def open_store(
+    url: str, *, home: Path, clock: Clock | None = None, upgrade: bool = True
+) -> Store:
     """
-    Open the store that a URL names, with its schema brought up to date.
+    Open the store that a URL names, with its schema brought up to date unless ``upgrade`` is false.
 
     ``sqlite:///FILE`` (relative to ``home``; an absolute path has four slashes) or
     ``postgresql://…``. ``home`` also holds ``run/``, the owners' locks. ``clock`` replaces the
@@ -28,18 +30,24 @@ async def open_store(url: str, *, home: Path, clock: Clock | None = None) -> Sto
     """
     store, dialect = await _open(url, home=home, clock=clock)
     try:
-        await store.write(migrate, dialect)
+        if upgrade:
+            await store.write(migrate, dialect)
     except BaseException:
         await store.aclose()
         raise
     return store
 
 
-async def _open(url: str, *, home: Path, clock: Clock | None) -> tuple[Store, Dialect]:
+def file_of(url: str, *, home: Path) -> Path | None:
+    """The file of an SQLite store, which may not be there yet; ``None`` for other databases."""
     scheme, _, rest = url.partition("://")
-    if scheme == "sqlite" and rest.startswith("/") and rest != "/":
-        path = home / rest[1:]
+    return home / rest[1:] if scheme == "sqlite" and rest.startswith("/") and rest != "/" else None
+
+
+async def _open(url: str, *, home: Path, clock: Clock | None) -> tuple[Store, Dialect]:
+    if path := file_of(url, home=home):
         return await open_sqlite(path, run_dir=home / "run", clock=clock), "sqlite"
+    scheme = url.partition("://")[0]
     if scheme in ("postgresql", "postgres"):
         from clew.store.postgres import open_postgres  # noqa: PLC0415  (an optional driver)
 

@@ -88,13 +88,14 @@ def _before(cursor: str | None) -> int:
 
 
 def _check_ready(t: Tx) -> None:
-    if _broken(t):
+    if is_damaged(t):
         raise SearchNotReady(damaged=True)
     if t.index.behind(BEHIND) == BEHIND:
         raise SearchNotReady(damaged=False)
 
 
-def _broken(t: Tx) -> bool:
+def is_damaged(t: Tx) -> bool:
+    """Whether the index has to be made anew."""
     row = t.one("SELECT is_broken FROM search_state")
     return row is None or bool(row[0])
 
@@ -129,7 +130,7 @@ def _hit(row: Row, wanted: Query) -> Hit:
 
 def is_behind(t: Tx) -> bool:
     """Whether ``index_slice`` has something to do."""
-    return _broken(t) or t.index.behind(1) > 0
+    return is_damaged(t) or t.index.behind(1) > 0
 
 
 def index_slice(t: Tx, *, limit: int = 500) -> int:
@@ -138,7 +139,7 @@ def index_slice(t: Tx, *, limit: int = 500) -> int:
 
     :raises SearchNotReady: if the index is damaged; nothing was changed
     """
-    if _broken(t):
+    if is_damaged(t):
         raise SearchNotReady(damaged=True)
     messages = t.index.take(limit)
     t.index.add([(n, _held(scope, text)) for n, scope, text in messages])
@@ -156,7 +157,7 @@ def condemn(t: Tx) -> None:
 
 def begin_anew(t: Tx) -> None:
     """Begin with an empty index in place of a damaged one; ``index_slice`` fills it."""
-    if _broken(t):
+    if is_damaged(t):
         t.index.clear()
         t.run("UPDATE search_state SET is_broken = 0")
 
@@ -191,6 +192,6 @@ def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]
         conversation,
         limit,
     )
-    if not _broken(t):
+    if not is_damaged(t):
         t.index.remove([(n, _held(scope, text)) for n, scope, text in found])
     return [row[0] for row in found]

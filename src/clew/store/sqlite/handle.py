@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
@@ -14,9 +15,14 @@ from clew.store.sqlite.failures import translated
 from clew.store.sqlite.search import SqliteIndex
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
     from clew.store.contract import Row, Value
     from clew.store.sqlite.driver import Cursor
     from clew.store.sqlite.owners import Owners
+
+#: How many steps of SQLite's machine go by between two looks at whether to go on.
+_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,15 @@ class SqliteTx:
 
     def wake(self, topic: str) -> None:
         self.topics.add(topic)
+
+    @contextmanager
+    def interrupted(self, when: Callable[[], bool]) -> Generator[None]:
+        """Within the block a statement fails with ``StoreUnavailable`` once ``when`` is true."""
+        self._connection.set_progress_handler(when, _STEPS)
+        try:
+            yield
+        finally:
+            self._connection.set_progress_handler(None)
 
     def _rows(self, sql: LiteralString, args: tuple[Value, ...]) -> list[Row]:
         self._refuse_if_void()

@@ -64,7 +64,7 @@ def prepare(
 
     :raises StoreUnusable: if it cannot be one; then nothing was written
     """
-    refuse_old_sqlite(apsw.sqlite_lib_version())
+    refuse_old_sqlite(sqlite_version())
     for place in (path, run_dir):
         _refuse_network(place, filesystem_of(place))
     if path.exists() and not path.is_file():
@@ -112,6 +112,11 @@ def connect(path: Path, *, reader: bool) -> apsw.Connection:
     for pragma in _pragmas(reader=reader):
         rows_of(connection, f"PRAGMA {pragma}")
     return connection
+
+
+def sqlite_version() -> str:
+    """Of the SQLite that apsw carries."""
+    return apsw.sqlite_lib_version()
 
 
 def refuse_old_sqlite(version: str) -> None:

@@ -1,0 +1,190 @@
+"""The store: whether it opens, is whole and up to date, who works on it, what they left behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from clew.cli.commands import VERSION
+from clew.cli.doctoring.findings import fail, ok, size, warn
+from clew.cli.reading import when
+from clew.clock import SystemClock
+from clew.errors import ClewError, StoreDamaged, StoreError
+from clew.store import health
+from clew.store.migrate import missing
+from clew.store.opening import file_of, open_store
+from clew.store.sqlite.integrity import quick_check
+from clew.store.sqlite.opening import JOURNAL_LIMIT, filesystem_of, sqlite_version
+from clew.store.transactions.owners import living_owners
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from clew.cli.doctoring.findings import Finding
+    from clew.config import Settings
+    from clew.store.contract import Store
+    from clew.store.transactions.owners import OwnerRecord
+
+#: Seconds for looking through the pages of a file.
+THOROUGHNESS: Final = 3.0
+#: Clocks that differ by more are not kept by anybody.
+_SKEW: Final = timedelta(seconds=5)
+#: An entry from later than this was stored before a clock was put back.
+_FUTURE: Final = timedelta(minutes=1)
+_RESTORE: Final = "stop everything that uses it, keep a copy, and restore a backup"
+
+
+async def store(settings: Settings) -> AsyncIterator[Finding]:
+    """Everything about the store; what cannot be looked at once something failed is left out."""
+    file = file_of(settings.store.url, home=settings.home)
+    if file is not None:
+        yield ok("sqlite", f"version {sqlite_version()}")
+        if not file.exists():
+            yield ok("store", f"{file} is not there yet: the first command makes it")
+            return
+    try:
+        opened = await open_store(settings.store.url, home=settings.home, upgrade=False)
+    except ClewError as error:
+        yield _broken(error)
+        return
+    async with opened as found:
+        try:
+            async for finding in _inside(found, file):
+                yield finding
+        except StoreError as error:
+            yield _broken(error)
+
+
+def _broken(error: ClewError) -> Finding:
+    return fail("store", str(error), fix=_RESTORE if isinstance(error, StoreDamaged) else None)
+
+
+async def _inside(store: Store, file: Path | None) -> AsyncIterator[Finding]:
+    await store.check()
+    due = await store.read(missing, "postgres" if file is None else "sqlite")
+    if due:
+        yield warn(
+            "store",
+            f"it can be read and written; its schema lacks {', '.join(due)}",
+            fix="stop what older versions of Clew still run, then start any command",
+        )
+    else:
+        yield ok("store", "it can be read and written, and its schema is up to date")
+    if file is None:
+        async for finding in _server(store):
+            yield finding
+    else:
+        async for finding in _file(store, file):
+            yield finding
+    if not due:
+        yield await clock(store)
+        async for finding in _processes(store):
+            yield finding
+        yield await search(store)
+
+
+async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
+    found = await store.read(quick_check, seconds=THOROUGHNESS)
+    if found:
+        yield fail("integrity", f"{file} is damaged: {'; '.join(found)}", fix=_RESTORE)
+    elif found is None:
+        part = f"nothing wrong in what could be looked at within {THOROUGHNESS:.0f} seconds"
+        yield ok("integrity", f"{part}; clew fsck looks at everything")
+    else:
+        yield ok("integrity", "the file is whole")
+    # A network file system is refused when the store is opened.
+    kind = filesystem_of(file)
+    yield ok("file system", f"{kind or 'unknown'}, on this machine")
+    yield sizes(file)
+
+
+def sizes(file: Path) -> Finding:
+    """How large the files are."""
+    log = file.with_name(f"{file.name}-wal")
+    wal = log.stat().st_size if log.exists() else 0
+    detail = f"{size(file.stat().st_size)}, and {size(wal)} of log not written back yet"
+    if wal <= 2 * JOURNAL_LIMIT:
+        return ok("size", detail)
+    return warn(
+        "size", detail, fix="end whatever has read the store for long (a backup, a debugger)"
+    )
+
+
+async def _server(store: Store) -> AsyncIterator[Finding]:
+    found = await store.read(health.server)
+    yield ok("postgresql", f"version {found.version}, the database has {size(found.size)}")
+    if not found.syncs:
+        yield warn(
+            "durability",
+            "the server's fsync is off: a power cut can destroy everything",
+            fix="set fsync = on in postgresql.conf",
+        )
+    if found.standbys:
+        yield ok("stand-by", f"commits wait for {found.standbys}")
+    else:
+        yield warn(
+            "stand-by",
+            "there is no synchronous stand-by: a fail-over can lose the last commits",
+            fix="set synchronous_standby_names on the server, if you have a stand-by",
+        )
+
+
+async def clock(store: Store) -> Finding:
+    """Whether the clocks agree, and nothing was stored in the future."""
+    before = SystemClock().now()
+    found = await store.read(health.clocks)
+    after = SystemClock().now()
+    fix = "have both machines keep their time (NTP)"
+    if not before - _SKEW <= found.now <= after + _SKEW:
+        ahead = (found.now - after).total_seconds()
+        word = "ahead of" if ahead > 0 else "behind"
+        return warn("clock", f"the database's is {abs(ahead):.0f} s {word} this machine's", fix=fix)
+    if found.newest is not None and found.newest > found.now + _FUTURE:
+        return warn(
+            "clock",
+            f"the newest entry is of {when(found.newest)}, which is yet to come: a clock was wrong",
+            fix="check the date of this machine",
+        )
+    return ok("clock", "the database's and this machine's agree")
+
+
+async def _processes(store: Store) -> AsyncIterator[Finding]:
+    living = await store.read(living_owners)
+    foreign = sorted({each.version for each in living} - {VERSION})
+    told = "; ".join(map(_process, living)) or "none has the store open"
+    if foreign:
+        yield warn(
+            "processes",
+            told,
+            fix=f"start those of version {', '.join(foreign)} anew: this is {VERSION}",
+        )
+    else:
+        yield ok("processes", told)
+    left = await store.read(health.stranded)
+    if left:
+        count = sum(each.conversations for each in left)
+        yield warn(
+            "leases",
+            f"processes that died were at work on {count} conversation{'s' * (count != 1)}",
+            fix="start clew serve: it takes over what they left",
+        )
+    else:
+        yield ok("leases", "none is held by a process that died")
+
+
+def _process(owner: OwnerRecord) -> str:
+    since = when(owner.started_at)
+    return f"{owner.role} {owner.version}, pid {owner.pid} on {owner.host} since {since}"
+
+
+async def search(store: Store) -> Finding:
+    """Whether search answers."""
+    found = await store.read(health.search_state)
+    fix = "leave clew serve running: it brings the index up to date"
+    if found.damaged:
+        return warn("search", "the index is damaged, and search refuses", fix=fix)
+    if found.refuses:
+        return warn("search", f"{found.behind:,} messages or more are not in the index", fix=fix)
+    late = f", {found.behind} of the newest messages are to be added" if found.behind else ""
+    return ok("search", f"the index can be used{late}")
