@@ -63,6 +63,15 @@ def test_what_may_have_had_its_effect_is_not_called_off_when_the_turn_fails(job:
     assert asyncio.run(verdict(job, failed=["c1m1"])) == []
 
 
+def test_a_turn_that_outlasts_its_lease_each_time_ends_as_failed(job: Job) -> None:
+    says = [Say(key="c1m1", plan="hog"), Say(key="c1m2", plan="look")]
+    assert processes.ended(processes.start(replace(job, says=says, lease=2))) == 0
+    told = {record.key: record.turn_outcome for record in job.fronts.of(Ended)}
+    assert told == {"c1m1": "failed", "c1m2": "answered"}
+    Campaign(job=job).finish()
+    assert asyncio.run(verdict(job, failed=["c1m1"])) == []
+
+
 def test_five_drains_in_a_row_do_not_end_a_turn(job: Job) -> None:
     process = processes.start(replace(job, says=[Say(key="c1m1", plan="look linger; put")]))
     _until(lambda: bool(job.effects.of(Effect)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext, Tool
@@ -27,7 +28,10 @@ EFFECTS = {
     "pay": "once",
     "linger": "pure",
     "crash": "pure",
+    "hog": "pure",
 }
+#: Seconds for which ``hog`` lets nothing else run: longer than the shortest lease.
+HOGGED = 2.5
 APPROVED_FIRST = frozenset({"pay"})
 #: Runs in a thread.
 _SYNCHRONOUS = frozenset({"read"})
@@ -60,6 +64,9 @@ def _tool(name: str, effects: Log, killer: Killer, control: Path) -> Tool[Any]:
             await _until(gate_in(control))
         if name == "crash":
             die()
+        if name == "hog":
+            time.sleep(HOGGED)  # noqa: ASYNC251  (as a tool that computes without a pause)
+            await asyncio.sleep(0.1)
         return act(ctx, what)
 
     def act_in_thread(ctx: RunContext[Any], what: str) -> str:

@@ -91,6 +91,8 @@ class TurnWork:
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
             self._log.retract("another process goes on with it")
+            # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
+            await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
         except asyncio.CancelledError:
             await self._let_go()
             raise

@@ -14,7 +14,7 @@ from clew.core.inbox import InboxItem, InboxOutcome
 from clew.core.moves import check_move
 from clew.core.session import Head
 from clew.core.turn import MOVES, Outcome, Stop, Turn, TurnState
-from clew.errors import StoreError, TakenBack
+from clew.errors import LeaseLost, StoreError, TakenBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
@@ -125,6 +125,21 @@ def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
         turn.id,
         last_seq,
     )
+
+
+def outlasted(t: Tx, lease: Lease, turn: TurnId) -> bool:
+    """
+    The turn outlasted its lease: let the lease go, and count this as the loss of its owner.
+
+    ``False``, and nothing is changed, if another owner has the lease or the turn let it go.
+    """
+    try:
+        last_seq = leases.hold(t, lease)
+    except LeaseLost:
+        return False
+    _count_resume(t, get_turn(t, turn), last_seq)
+    leases.release(t, lease)
+    return True
 
 
 def _next(

@@ -1,0 +1,39 @@
+"""A turn that outlasts its lease where nobody takes it over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.core.ids import TurnId
+from clew.core.turn import MAX_RESUMES
+from clew.errors import LeaseLost
+from clew.store.transactions import stops, turns
+from tests.contract import acting
+from tests.contract.acting import LEASE_MS, OTHER, started
+
+if TYPE_CHECKING:
+    from tests.contract.desk import Desk
+
+T1 = TurnId("trn_1")
+
+
+def test_a_turn_that_outlasts_its_lease_again_and_again_is_given_up(desk: Desk) -> None:
+    begun = started(desk)
+    for count in range(1, MAX_RESUMES + 1):
+        assert desk.do(turns.outlasted, begun.lease, T1)
+        # A write of the work that was given up comes too late.
+        with pytest.raises(LeaseLost):
+            desk.do(acting.append, begun.lease, "ent_1")
+        begun = desk.do(acting.begin)
+        assert begun.turn is not None
+        assert begun.turn.resumes == count
+
+
+def test_what_another_owner_took_over_is_not_counted_by_the_one_that_lost_it(desk: Desk) -> None:
+    lost = started(desk).lease
+    desk.world.now += LEASE_MS
+    desk.do(acting.begin, OTHER)
+    assert not desk.do(turns.outlasted, lost, T1)
+    assert desk.do(stops.get_turn, T1).resumes == 1
