@@ -15,7 +15,7 @@ from openai import AsyncOpenAI
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from clew.agent.choice import Models, Patience
-from clew.api.connections import Connection
+from clew.api.pace import PACE, Pace
 from clew.api.serving import serve
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings, ModelSettings, Settings, StoreSettings
@@ -118,9 +118,7 @@ def settings_for(
 
 
 @asynccontextmanager
-async def running(
-    settings: Settings, *, grace: float = 3.0, connection: type[Connection] = Connection
-) -> AsyncGenerator[Server]:
+async def running(settings: Settings, *, pace: Pace = PACE) -> AsyncGenerator[Server]:
     """Serve; failures of the model are met without waiting."""
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(
@@ -139,9 +137,7 @@ async def running(
         headers = {} if token is None else {"Authorization": f"Bearer {token.reveal()}"}
         # Closed after the server, whose last answers it hears.
         http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
-        url = await stack.enter_async_context(
-            serving(engine, settings, grace=grace, connection=connection)
-        )
+        url = await stack.enter_async_context(serving(engine, settings, pace=pace))
         http.base_url = url
         yield Server(url=url, http=http, engine=engine, store=store, settings=settings)
 
@@ -151,14 +147,11 @@ async def serving(
     engine: Engine,
     settings: Settings,
     *,
-    grace: float = 3.0,
-    connection: type[Connection] = Connection,
+    pace: Pace = PACE,
 ) -> AsyncGenerator[str]:
     """The base URL of a server that stops at the end of the block."""
     ready = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(
-        serve(engine, settings, on_ready=ready.set_result, grace=grace, connection=connection)
-    )
+    task = asyncio.create_task(serve(engine, settings, on_ready=ready.set_result, pace=pace))
     await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from clew.api.app import create_app
-from clew.api.connections import Connection
+from clew.api.pace import Pace
 from clew.api.serving import serve
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings
@@ -138,12 +138,6 @@ async def test_with_the_token_the_host_does_not_matter(server: Server) -> None:
     assert answer.status_code == 200
 
 
-class Hasty(Connection):
-    """Waits a fraction of a second instead of ten."""
-
-    head_seconds = 0.3
-
-
 class Raw:
     """A connection of which a test writes every byte."""
 
@@ -185,14 +179,20 @@ class Raw:
 async def test_a_head_that_does_not_come_in_time_ends_the_connection(
     tmp_path: Path, sent: bytes
 ) -> None:
-    async with running(settings_for(tmp_path), connection=Hasty) as server, Raw.to(server) as raw:
+    async with (
+        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        Raw.to(server) as raw,
+    ):
         await raw.send(sent)
         async with asyncio.timeout(5):
             assert await raw.rest() == b""
 
 
 async def test_a_head_that_comes_drop_by_drop_ends_the_connection_too(tmp_path: Path) -> None:
-    async with running(settings_for(tmp_path), connection=Hasty) as server, Raw.to(server) as raw:
+    async with (
+        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        Raw.to(server) as raw,
+    ):
         await raw.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert (await raw.answer())[0] == 200
         closed = asyncio.create_task(raw.rest())
@@ -223,7 +223,10 @@ async def test_what_is_no_request_is_refused_in_the_same_shape(server: Server) -
 async def test_a_body_may_take_longer_than_a_head(tmp_path: Path) -> None:
     body = b'{"text": "hello"}'
     head = f"Authorization: Bearer {TOKEN}\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-    async with running(settings_for(tmp_path), connection=Hasty) as server, Raw.to(server) as raw:
+    async with (
+        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        Raw.to(server) as raw,
+    ):
         await raw.send(b"POST /api/conversations/talk/messages HTTP/1.1\r\n" + head.encode())
         await asyncio.sleep(0.5)
         await raw.send(body)
@@ -233,7 +236,7 @@ async def test_a_body_may_take_longer_than_a_head(tmp_path: Path) -> None:
 async def test_an_answer_may_take_longer_than_a_head(tmp_path: Path) -> None:
     with FakeProvider(always(Text("late", chunks=2, delay=0.3))) as provider:
         settings = settings_for(tmp_path, provider=provider)
-        async with running(settings, connection=Hasty) as server:
+        async with running(settings, pace=Pace(head=0.3)) as server:
             assert (await server.say("hello")).status_code == 200
 
 

@@ -22,6 +22,7 @@ from clew.api.events import Events
 from clew.api.guard import Guard
 from clew.api.metrics import Counting, Metrics, Served
 from clew.api.openapi import describe
+from clew.api.pace import PACE, Pace
 from clew.api.problems import INTERNAL, Problem, problem_of
 from clew.api.system import System
 from clew.api.table import table
@@ -47,7 +48,9 @@ class Leaving:
     now: asyncio.Event = field(default_factory=asyncio.Event)
 
 
-def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = None) -> Starlette:
+def create_app(
+    engine: Engine, settings: Settings, *, leaving: Leaving | None = None, pace: Pace = PACE
+) -> Starlette:
     """
     The API over a running engine, as an ASGI application.
 
@@ -56,7 +59,7 @@ def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = 
     """
     leaving, served = leaving or Leaving(), Served()
     app = Starlette(
-        routes=routes(_endpoints(engine, settings, leaving, served)),
+        routes=routes(_endpoints(engine, settings, leaving, served, pace), pace),
         middleware=[Middleware(Counting, served), Middleware(Guard, settings.api.token)],
         exception_handlers={
             HTTPException: _http_error,
@@ -71,7 +74,7 @@ def create_app(engine: Engine, settings: Settings, *, leaving: Leaving | None = 
 
 
 def _endpoints(
-    engine: Engine, settings: Settings, leaving: Leaving, served: Served
+    engine: Engine, settings: Settings, leaving: Leaving, served: Served, pace: Pace
 ) -> Sequence[AnyEndpoint]:
     models = tuple(dict.fromkeys([AGENT, settings.model.name]))
     rule = settings.session.double_text
@@ -84,9 +87,9 @@ def _endpoints(
         )
 
     endpoints = table(
-        chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now),
+        chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now, pace=pace),
         conversations=conversations,
-        events=Events(engine=engine, conversations=conversations, leaving=leaving.soon),
+        events=Events(engine=engine, conversations=conversations, leaving=leaving.soon, pace=pace),
         metrics=Metrics(engine=engine, served=served),
         system=System(engine=engine, models=models, description=description),
     )

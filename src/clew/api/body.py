@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 
 #: Bytes of one request's body.
 LARGEST = 10 * 1024 * 1024
-#: Seconds in which a body must have arrived.
-PATIENCE = 60.0
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-async def read_body(request: Request) -> bytes:
+async def read_body(request: Request, *, patience: float) -> bytes:
     """
-    The whole body.
+    The whole body, which must have arrived after ``patience`` seconds.
 
     :raises Declined: if it is too large (without reading the rest) or takes too long
     """
@@ -34,10 +32,10 @@ async def read_body(request: Request) -> bytes:
     if declared.isdigit() and int(declared) > LARGEST:
         raise _too_large()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(patience):
             return await _read(request)
     except TimeoutError:
-        message = f"the body did not arrive within {PATIENCE:.0f} seconds"
+        message = f"the body did not arrive within {patience:.0f} seconds"
         raise Declined(
             Problem(status=408, message=message, code="request_timeout", again=True)
         ) from None

@@ -10,6 +10,7 @@ from clew.api.asking import Asking
 from clew.api.chat_order import order_of
 from clew.api.chat_stream import ChatStream
 from clew.api.keys import caller_of, key_of
+from clew.api.pace import PACE, Pace
 from clew.api.sse import Ear, EventStream, Heard, sent
 from clew.core.events import InputEnded
 from clew.engine.orders import History
@@ -41,6 +42,7 @@ class Chat:
     double_text: str
     #: Set when the server stops and waits for no turn any more.
     leaving: asyncio.Event
+    pace: Pace = PACE
 
     async def complete(self, request: Request, query: Nothing, body: ChatRequest) -> Response:
         order = order_of(body, request.headers, models=self.models, double_text=self.double_text)
@@ -56,7 +58,7 @@ class Chat:
             return _again(asking, placed.answer)
         events = self.engine.orders.follow(placed.accepted, live=order.stream)
         ear = Ear(events, request.receive, self.leaving)
-        return ChatStream(asking, ear) if order.stream else await _plain(asking, ear)
+        return ChatStream(asking, ear, self.pace) if order.stream else await _plain(asking, ear)
 
     def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | History:
         if order.conversation is None:

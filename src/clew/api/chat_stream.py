@@ -23,11 +23,9 @@ if TYPE_CHECKING:
 
     from clew.api.answers import Answer
     from clew.api.asking import Asking
+    from clew.api.pace import Pace
     from clew.api.sse import Ear
     from clew.core.events import Event
-
-#: Seconds for which the status waits for the first words: a turn that fails before has its own.
-FIRST_WORDS = 10.0
 
 
 class ChatStream(Response):
@@ -37,9 +35,9 @@ class ChatStream(Response):
     Ends with ``[DONE]``, or with an error chunk where the text that went out is not the answer.
     """
 
-    def __init__(self, asking: Asking, ear: Ear[Event | InputEnded]) -> None:
+    def __init__(self, asking: Asking, ear: Ear[Event | InputEnded], pace: Pace) -> None:
         super().__init__()
-        self._asking, self._ear = asking, ear
+        self._asking, self._ear, self._pace = asking, ear, pace
         self._completion, self._with_usage = asking.completion, asking.order.with_usage
         self._speech = Speech()
 
@@ -68,7 +66,7 @@ class ChatStream(Response):
     async def _first_words(self) -> Event | InputEnded | Heard:
         """The first thing that there is something to say about."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + FIRST_WORDS
+        deadline = loop.time() + self._pace.first_words
         while True:
             heard = await self._ear.hear(max(deadline - loop.time(), 0))
             if isinstance(heard, (InputEnded, Heard)) or _text(heard):
@@ -83,7 +81,7 @@ class ChatStream(Response):
                     yield chunk
                 if last:
                     return
-                heard = await self._ear.hear(sse.SILENCE)
+                heard = await self._ear.hear(self._pace.silence)
         except ClewError as error:
             yield error_chunk(self._asking.broken(error).problem)
         else:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from clew.api.pace import PACE, Pace
 from clew.api.problems import Problem
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from uvicorn.config import Config
     from uvicorn.server import ServerState
 
-#: Seconds from the first byte of a request (or from connecting) to the end of its head.
-HEAD_SECONDS = 10.0
 #: Bytes of a request's head.
 HEAD_BYTES = 64 * 1024
 
@@ -34,8 +33,8 @@ class Connection(HttpToolsProtocol):
     would take the answer away from it.
     """
 
-    #: How long a head may take.
-    head_seconds = HEAD_SECONDS
+    #: How long a head may take, from its first byte or from connecting.
+    head_seconds = PACE.head
 
     def __init__(
         self,
@@ -99,3 +98,12 @@ class Connection(HttpToolsProtocol):
         length = f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
         self.transport.write(head.encode() + length.encode() + body)
         self.transport.close()
+
+
+def connection_with(pace: Pace) -> type[Connection]:
+    """The class of connections at another pace: uvicorn makes them itself."""
+
+    class Paced(Connection):
+        head_seconds = pace.head
+
+    return Paced

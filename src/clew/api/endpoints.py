@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
+    from clew.api.pace import Pace
+
 Q = TypeVar("Q", bound=Query | Nothing)
 B = TypeVar("B", bound=Body)
 
@@ -54,12 +56,12 @@ class Endpoint(Generic[Q, B]):
     #: Whether anybody may ask, without the token.
     open: bool = False
 
-    async def answer(self, request: Request) -> Response:
+    async def answer(self, request: Request, pace: Pace) -> Response:
         """:raises Declined: if query or body are not as declared"""
         query = checked(dict(request.query_params), self.query)
         if self.body is Nothing:
             return await self.handler(request, query, checked({}, self.body))
-        raw = parse(await read_body(request))
+        raw = parse(await read_body(request, patience=pace.body))
         # Kept as it came: what a key stands for is the request with all its fields.
         request.state.raw = raw
         return await self.handler(request, query, checked(raw, self.body))
@@ -85,7 +87,8 @@ AnyEndpoint = Endpoint[Any, Any]
 class Methods:
     """The endpoints of one path."""
 
-    def __init__(self, endpoints: Iterable[AnyEndpoint]) -> None:
+    def __init__(self, endpoints: Iterable[AnyEndpoint], pace: Pace) -> None:
+        self._pace = pace
         self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
         plain = self._endpoints.get("GET")
         if plain is not None and not plain.streams:
@@ -96,13 +99,13 @@ class Methods:
         if endpoint is None:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(self._endpoints))})
         request = Request(scope, receive, send)
-        response = await endpoint.answer(request)
+        response = await endpoint.answer(request, self._pace)
         await response(scope, receive, send)
 
 
-def routes(endpoints: Iterable[AnyEndpoint]) -> list[Route]:
+def routes(endpoints: Iterable[AnyEndpoint], pace: Pace) -> list[Route]:
     """One route for each path."""
     by_path: dict[str, list[AnyEndpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    return [Route(path, Methods(found)) for path, found in by_path.items()]
+    return [Route(path, Methods(found, pace)) for path, found in by_path.items()]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.api import sse
+from clew.api.pace import PACE, Pace
 from clew.api.problems import invalid
 from clew.api.sse import Ear, EventStream, Heard
 from clew.core.events import EntryAppended
@@ -43,6 +44,7 @@ class Events:
     conversations: Conversations
     #: Set when the server begins to stop.
     leaving: asyncio.Event
+    pace: Pace = PACE
 
     async def follow(self, request: Request, query: EventsQuery, body: Nothing) -> Response:
         conversation = await self.conversations.named(request)
@@ -54,7 +56,7 @@ class Events:
         yield _RETRY
         try:
             async with ear:
-                while (heard := await ear.hear(sse.SILENCE)) not in _ENDS:
+                while (heard := await ear.hear(self.pace.silence)) not in _ENDS:
                     yield await self._written(conversation, heard)
         except NotFound:
             yield sse.named("deleted", {"conversation": conversation})

@@ -11,8 +11,9 @@ import structlog
 import uvicorn
 
 from clew.api.app import Leaving, create_app
-from clew.api.connections import Connection
+from clew.api.connections import connection_with
 from clew.api.listening import base_url, close, listen
+from clew.api.pace import PACE, Pace
 
 if TYPE_CHECKING:
     import socket
@@ -25,9 +26,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Seconds in which turns may still end after the server was told to stop.
-GRACE = 3.0
-#: Seconds for answers that are being sent after that.
+#: Seconds for answers that are being sent when the server's grace is over.
 FLUSH = 2
 #: Seconds for which an idle connection is kept.
 KEEP_ALIVE = 30
@@ -39,15 +38,14 @@ async def serve(
     *,
     sockets: list[socket.socket] | None = None,
     on_ready: Callable[[str], None] | None = None,
-    grace: float = GRACE,
-    connection: type[Connection] = Connection,
+    pace: Pace = PACE,
 ) -> None:
     """
     Serve the API until cancelled, then stop in order.
 
     ``sockets`` listen already, and are closed here. ``on_ready`` is called with the base URL once
     requests are accepted. Cancelled, it takes no new connections, ends endless streams, gives turns
-    ``grace`` seconds, tells those who still wait that the answer will be in the conversation, and
+    a moment, tells those who still wait that the answer will be in the conversation, and
     returns by raising ``CancelledError``.
 
     :raises SettingsError: if the address cannot be listened on, or is open to others without a
@@ -57,9 +55,9 @@ async def serve(
         sockets = listen(settings.api)
     try:
         leaving = Leaving()
-        app = create_app(engine, settings, leaving=leaving)
-        server = _Server(app, base_url(sockets[0]), on_ready, connection, ceil(grace) + FLUSH)
-        await _until_cancelled(server, sockets, leaving, grace)
+        app = create_app(engine, settings, leaving=leaving, pace=pace)
+        server = _Server(app, base_url(sockets[0]), on_ready, pace)
+        await _until_cancelled(server, sockets, leaving, pace.grace)
     finally:
         close(sockets)
 
@@ -87,13 +85,12 @@ class _Server(uvicorn.Server):
         app: Starlette,
         url: str,
         on_ready: Callable[[str], None] | None,
-        connection: type[Connection],
-        patience: int,
+        pace: Pace,
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=connection,
+                http=connection_with(pace),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -101,7 +98,7 @@ class _Server(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=patience,
+                timeout_graceful_shutdown=ceil(pace.grace) + FLUSH,
             )
         )
         self._url, self._on_ready = url, on_ready

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds of silence after which a comment keeps the connection open.
-SILENCE = 15.0
+#: Keeps a silent connection open.
 COMMENT = b": still here\n\n"
 DONE = b"data: [DONE]\n\n"
 
