@@ -14,7 +14,7 @@ from clew.core.ids import EntryId, SessionId
 from clew.engine.uncancelled import uncancelled
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
-from clew.store.transactions import entries, turns
+from clew.store.transactions import entries, sessions, turns
 from clew.store.transactions.usage import Request, Used, record_usage
 
 if TYPE_CHECKING:
@@ -198,8 +198,10 @@ class TurnLog:
         Who cancels the turn may go by what the store holds then: no write is still under way.
         """
         if self._session is None:
-            await self.context()
-        assert self._session is not None
+            # Not by way of the context: that one may be what cannot be read.
+            self._session = (
+                await self._store.read(sessions.get_head, self._turn.conversation_id)
+            ).id
         try:
             return await uncancelled(write(self._session))
         except SessionEnded as error:

@@ -360,7 +360,11 @@ class TurnWork:
 
         One that had begun may have had its effect: the model is told, with the status ``begun``.
         """
-        context = await self._log.context()
+        try:
+            context = await self._log.context()
+        except ValueError:
+            # It cannot be read, so it cannot be sent again: every turn here ends as this one.
+            return []
         last: ModelMessage | None = context.messages[-1] if context.messages else None
         if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
             return []

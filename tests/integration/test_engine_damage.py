@@ -1,0 +1,57 @@
+"""A message that cannot be read any more stops its conversation with a word, not in silence."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from clew.agent.choice import Models, Patience
+from clew.core.events import InputEnded
+from clew.core.route import local_route
+from clew.core.turn import Outcome
+from clew.engine.engine import Engine
+from clew.store.opening import open_store
+from clew.testing.provider import FakeProvider
+from tests.killing.child import Job, make_means
+from tests.killing.killer import Killer
+from tests.killing.plans import Say, reply_to
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_a_turn_whose_context_cannot_be_read_fails_and_says_so(tmp_path: Path) -> None:
+    with FakeProvider(reply_to) as provider:
+        job = Job(folder=tmp_path, store_url="sqlite:///clew.db", provider=provider.openai_url)
+        assert (await _said(job, Say(key="c1m1"))).text == "answer to c1m1"
+        with closing(sqlite3.connect(tmp_path / "clew.db")) as database:
+            database.execute("DROP TRIGGER entry_never_changes")
+            database.execute('UPDATE entry SET message = \'{"kind": "nonsense"}\' WHERE seq = 2')
+            database.commit()
+        for key in ("c1m2", "c1m3"):
+            end = await _said(job, Say(key=key))
+            assert end.turn is not None
+            assert end.turn.outcome is Outcome.FAILED
+            assert "internal error" in end.text
+
+
+async def _said(job: Job, say: Say) -> InputEnded:
+    """What becomes of a message in a process of its own."""
+    provider = OpenAIProvider(base_url=job.provider, api_key="none")
+    model = OpenAIChatModel("fake-model", provider=provider)
+    async with model.client, await open_store(job.store_url, home=job.folder) as store:
+        means = replace(
+            make_means(job, store, Killer(None, job.fronts, job.folder)),
+            models=Models([model], Patience(), time.monotonic),
+        )
+        async with Engine(means, role="test", version="0") as engine:
+            accepted = await engine.submit(say.text, target=local_route(say.conversation))
+            events = [event async for event in engine.follow_input(accepted)]
+    assert isinstance(events[-1], InputEnded)
+    return events[-1]
