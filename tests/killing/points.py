@@ -25,12 +25,14 @@ class Point:
     rule: DoubleText = DoubleText.QUEUE
     #: Where the process that goes on is killed as well, on the way to its end.
     then: Place | None = None
+    #: What sets it apart from another point at the same place.
+    note: str = ""
 
     @property
     def name(self) -> str:
         nth = f" ({self.place.nth})" if self.place.nth > 1 else ""
         then = f", then {self.then.name}" if self.then else ""
-        return f"{self.row}: {self.place.name}{nth}{then}"
+        return f"{self.row}: {self.place.name}{nth}{then}{self.note}"
 
 
 #: Calls of several effects side by side, and a message that waits for its turn.
@@ -79,7 +81,12 @@ def _in_the_model_call() -> Iterator[Point]:
     for moment in ("before", "inside"):
         yield _at("request under way", f"{_STEP} {moment}", MIXED)
     yield _at("response stored, no intent", f"{_STEP} after", MIXED)
-    yield _at("response stored, no intent", f"{_STEP} after", (f"{BLANK}; look", ""))
+    yield Point(
+        row="response stored, no intent",
+        place=Place(name=f"{_STEP} after"),
+        plans=(f"{BLANK}; look", ""),
+        note=", a reply without sense",
+    )
     yield _at("response stored, no intent", f"{_INTEND} before", MIXED, nth=2)
     yield _at("response stored, no intent", f"{_INTEND} inside", MIXED, nth=3)
 
