@@ -111,8 +111,12 @@ class Actors:
             while actor.more and not self._draining:
                 actor.more = False
                 await self._next(conversation, actor)
-        except Exception:
-            log.exception("actor_failed", conversation=conversation)
+        except Exception as error:
+            if isinstance(error, NotFound) and error.name == conversation:
+                # Deleted while it was worked on: nothing is left to be done.
+                log.info("conversation_gone", conversation=conversation)
+            else:
+                log.exception("actor_failed", conversation=conversation)
         finally:
             # In one step of the event loop: a kick comes before or finds no actor.
             del self._actors[conversation], self._tasks[conversation]
