@@ -53,7 +53,9 @@ _OVERFLOW = (
     "context length",
     "context_length",
     "context window",
+    "context size",
     "maximum context",
+    "input token count",
     "prompt is too long",
     "input is too long",
 )

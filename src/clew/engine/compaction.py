@@ -32,9 +32,10 @@ from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoredLock
 from clew.errors import LeaseLost, Refused, StoreError
 from clew.store.transactions import compactions, context, entries, sessions
+from clew.store.transactions.usage import Request, Used, micros, record_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Sequence
 
     from clew.agent.compactor import Compactor
     from clew.agent.messages import ModelMessage
@@ -157,11 +158,13 @@ class Compactions:
         focus: str | None = None,
         holder: str | None = None,
         on_demand: bool = False,
+        overflowed: bool = False,
         operation: str | None = None,
     ) -> Compacted:
         """
         Compact the current session of a conversation, if it is still ``session``; once per
-        ``operation``.
+        ``operation``. ``overflowed`` says that its context was too long for the model, whatever
+        is known of the window.
 
         While another holds the compression lock nothing is summarised and nothing moves. A
         summary that is no good, a model that fails, or a head that moved meanwhile change nothing.
@@ -181,7 +184,8 @@ class Compactions:
             done = await self._store.read(sessions.opened_by_operation, operation)
             if done is not None or session not in (None, found.session.id):
                 return _unmoved(found, "it was compacted already")
-            return await self._alone(found, owner, lease, focus, operation, on_demand=on_demand)
+            planning = self.plan(found, focus=focus, on_demand=on_demand, overflowed=overflowed)
+            return await self._alone(found, planning, owner, lease, operation)
         finally:
             await self._unlock(head.id, holder)
 
@@ -195,15 +199,13 @@ class Compactions:
     async def _alone(
         self,
         found: Context,
+        planning: Awaitable[Plan | None],
         owner: OwnerId,
         lease: Lease | None,
-        focus: str | None,
         operation: str,
-        *,
-        on_demand: bool,
     ) -> Compacted:
         try:
-            plan = await self.plan(found, focus=focus, on_demand=on_demand)
+            plan = await planning
         except StoreError:
             raise
         except Exception as error:
@@ -224,7 +226,12 @@ class Compactions:
             return _unmoved(found, _OVERTAKEN)
 
     async def plan(
-        self, found: Context, *, focus: str | None = None, on_demand: bool = True
+        self,
+        found: Context,
+        *,
+        focus: str | None = None,
+        on_demand: bool = True,
+        overflowed: bool = False,
     ) -> Plan | None:
         """
         What compacting would make of a context; ``None`` if nothing can go.
@@ -234,10 +241,14 @@ class Compactions:
         window = self.window(self._model) or ASSUMED_WINDOW
         loaded = [codec.load(message.message) for message in found.messages]
         sizes = [sized(message) for message in loaded]
+        before = sum(size.tokens for size in sizes)
+        if overflowed:
+            # The true window is smaller than this, or there would have been room; and none is so
+            # small that a summary would help a short conversation.
+            window = min(window, max(before, rules.MUCH))
         tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
         if tail == 0:
             return None
-        before = sum(size.tokens for size in sizes)
         if not on_demand:
             smaller = await self._cleared(found.messages, loaded, tail)
             after = sum(sized(message).tokens for message, _ in smaller)
@@ -267,9 +278,12 @@ class Compactions:
     ) -> Plan:
         old = [await self._whole(found, message) for message in loaded[:tail]]
         usage = RunUsage()
-        summary = await self._compactor.summarise(
-            old, self._model, window=window, focus=focus, usage=usage
-        )
+        try:
+            summary = await self._compactor.summarise(
+                old, self._model, window=window, focus=focus, usage=usage
+            )
+        finally:
+            await self._count(found.session.conversation_id, usage)
         replaced = sum(sized(message).tokens for message in old)
         if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
             raise Refusal(why)
@@ -288,6 +302,20 @@ class Compactions:
             after,
             summary,
         )
+
+    async def _count(self, conversation: ConversationId, usage: RunUsage) -> None:
+        if not usage.has_values():
+            return
+        used = Used(
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cache_read_tokens,
+            output_tokens=usage.output_tokens,
+            cost_micros=micros(usage.cost),
+        )
+        request = Request(
+            id=self._ids.usage(), used=used, model=self._model.model_name, purpose="summary"
+        )
+        await self._store.write(record_usage, conversation, request)
 
     async def _whole(self, found: Context, message: ModelMessage) -> ModelMessage:
         """A message as it was said, also where its results were cleared from the context."""

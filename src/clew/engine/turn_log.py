@@ -15,7 +15,7 @@ from clew.engine.uncancelled import uncancelled
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
-from clew.store.transactions.usage import Request, Used, record_usage
+from clew.store.transactions.usage import Request, Used, micros, record_usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -73,6 +73,11 @@ class TurnLog:
     def steps(self) -> int:
         """Model requests of the turn that were answered."""
         return self._steps
+
+    @property
+    def tokens(self) -> int:
+        """An estimate of what the context takes now."""
+        return self._tokens
 
     @property
     def shown(self) -> str:
@@ -187,7 +192,7 @@ class TurnLog:
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
-            cost_micros=None if usage.cost is None else round(usage.cost * 1_000_000),
+            cost_micros=micros(usage.cost),
         )
         return Request(id=self._ids.usage(), used=used, model=response.model_name or "unknown")
 

@@ -12,6 +12,7 @@ import structlog
 from clew.agent import current, messages, results
 from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
+from clew.core.compaction import MUCH
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
 from clew.core.ids import session_id
@@ -250,7 +251,13 @@ class TurnWork:
         except Exception as error:  # noqa: BLE001  (the one place per turn; logged with traceback)
             failure = classify(error)
             level = log.error if failure.kind is FailureKind.INTERNAL else log.warning
-            level("model_request_failed", turn=self._turn.id, failure=failure.text, exc_info=True)
+            level(
+                "model_request_failed",
+                turn=self._turn.id,
+                kind=failure.kind.value,
+                failure=failure.text,
+                exc_info=True,
+            )
             return failure
 
     async def _fit(self, tokens: int, model: Model) -> bool:
@@ -261,9 +268,12 @@ class TurnWork:
             return False
         return (await self._compact()).moved
 
-    async def _compact(self) -> Compacted:
+    async def _compact(self, *, overflowed: bool = False) -> Compacted:
         done = await self._means.compactions.compact(
-            self._turn.conversation_id, owner=self._begun.lease.owner, lease=self._begun.lease
+            self._turn.conversation_id,
+            owner=self._begun.lease.owner,
+            lease=self._begun.lease,
+            overflowed=overflowed,
         )
         if done.moved:
             self._enter(done.session_id)
@@ -281,16 +291,22 @@ class TurnWork:
     async def _made_room(self, failure: Failure) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
         session = self._log.session
-        if failure.kind is not FailureKind.OVERFLOW or session is None:
+        if session is None or not self._may_be_too_long(failure):
             return False
         if not await self._means.compactions.allowed(session, self._turn.first_seq):
             return False
-        done = await self._compact()
+        done = await self._compact(overflowed=True)
         if done.busy:
             # Without room the step cannot be repeated: wait for whoever is at it, then look again.
             await self._means.compactions.others_are_done(session)
-            done = await self._compact()
+            done = await self._compact(overflowed=True)
         return done.moved
+
+    def _may_be_too_long(self, failure: Failure) -> bool:
+        """Whether it was an overflow: some providers answer a long request with nothing."""
+        if failure.kind is FailureKind.EMPTY:
+            return self._log.tokens > MUCH
+        return failure.kind is FailureKind.OVERFLOW
 
     async def _answer(self, answer: Answer) -> None:
         drafts = [

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from clew.core.ids import ConversationId, TurnId
     from clew.store.contract import Tx
 
@@ -30,6 +32,11 @@ class Request:
     model: str
     #: What it was made for: a turn, a summary, a title.
     purpose: str = "turn"
+
+
+def micros(dollars: Decimal | None) -> int | None:
+    """US dollars in millionths; ``None`` where the price is not known."""
+    return None if dollars is None else round(dollars * 1_000_000)
 
 
 def record_usage(
