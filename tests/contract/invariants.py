@@ -7,8 +7,10 @@ step.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, LiteralString
 
+from clew.agent import messages
 from clew.core.entry import GENESIS, chain_hash
 
 if TYPE_CHECKING:
@@ -159,12 +161,16 @@ _TABLES: LiteralString = " UNION ALL ".join(
     [f"SELECT '{_quoted(text)}', x.* FROM ({sql}) x" for text, sql in _SENTENCES.items()]
 )
 _CONTEXT: LiteralString = """
-    SELECT h.conversation_id, b.position, e.seq, e.calls, e.answers
+    SELECT h.conversation_id, b.position, e.seq, e.calls, e.answers, NULL
     FROM head h JOIN base_item b ON b.session_id = h.session_id JOIN entry e
       ON e.conversation_id = h.conversation_id AND e.seq BETWEEN b.first_seq AND b.last_seq
     WHERE e.kind = 'message'
     UNION ALL
-    SELECT h.conversation_id, 1000000, e.seq, e.calls, e.answers
+    SELECT h.conversation_id, b.position, 0, NULL, NULL, b.message
+    FROM head h JOIN base_item b ON b.session_id = h.session_id
+    WHERE b.format = 'pydantic-ai/2'
+    UNION ALL
+    SELECT h.conversation_id, 1000000, e.seq, e.calls, e.answers, NULL
     FROM head h JOIN session s ON s.id = h.session_id JOIN entry e
       ON e.conversation_id = h.conversation_id AND e.seq > s.opened_seq
     WHERE e.kind = 'message'
@@ -191,13 +197,20 @@ def quick(t: Tx) -> list[str]:
 def pairs(t: Tx) -> list[str]:
     """10: each call of a context has one result, right after it; only the last may wait for its."""
     found: list[str] = []
-    before: tuple[str, str] | None = None
-    for conversation, _, seq, calls, answers in t.all(_CONTEXT):
-        asked = before[1] if before is not None and before[0] == conversation else "[]"
+    before: tuple[str, list[str]] | None = None
+    for conversation, _, seq, *pair, literal in t.all(_CONTEXT):
+        calls, answers = map(json.loads, pair) if literal is None else _of_literal(literal)
+        asked = before[1] if before is not None and before[0] == conversation else []
         if answers != asked:
             found.append(f"10: {conversation} {seq} answers {answers}, asked was {asked}")
         before = (conversation, calls)
     return found
+
+
+def _of_literal(message: str) -> tuple[list[str], list[str]]:
+    """What a message asks for and answers that stands in a base as it is: a shortened result."""
+    loaded = messages.load(message)
+    return list(messages.call_ids(loaded)), list(messages.answered_ids(loaded))
 
 
 def chains(t: Tx) -> list[str]:

@@ -29,7 +29,7 @@ from clew.testing import FakeProvider, Text
 from tests.contract import invariants
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from pathlib import Path
 
     from clew.agent.loop import Result
@@ -66,8 +66,18 @@ class Told:
     events: Sequence[Event]
     #: Of the turn.
     entries: Sequence[Entry]
-    #: The requests that the providers got meanwhile.
-    requests: Sequence[Captured]
+    #: The requests that the providers got meanwhile, by provider.
+    by_provider: Sequence[Sequence[Captured]]
+
+    @property
+    def requests(self) -> list[Captured]:
+        """The requests that the providers got meanwhile."""
+        return [request for requests in self.by_provider for request in requests]
+
+    @property
+    def asked(self) -> list[int]:
+        """How often each provider was asked."""
+        return [len(requests) for requests in self.by_provider]
 
     @property
     def text(self) -> str:
@@ -100,26 +110,30 @@ class Told:
 
     @property
     def screens(self) -> list[tuple[str, str]]:
-        """For each response: the pieces that were shown and not taken back, and its stored text."""
-        found: list[tuple[str, str]] = []
-        pieces = ""
-        for event in self.events:
-            match event:
-                case Delta(kind=DeltaKind.TEXT, text=text):
-                    pieces += text
-                case Retracted():
-                    pieces = ""
-                case EntryAppended(entry=entry) if entry.role is Role.ASSISTANT:
-                    found.append((pieces, entry.text))
-                    pieces = ""
-                case _:
-                    pass
-        return [*found, (pieces, "")] if pieces else found
+        return screens(self.events)
 
     @property
     def shown(self) -> list[str]:
         """All pieces that were ever shown."""
         return [event.text for event in self.events if isinstance(event, Delta)]
+
+
+def screens(events: Iterable[Event]) -> list[tuple[str, str]]:
+    """For each response: the pieces that were shown and not taken back, and its stored text."""
+    found: list[tuple[str, str]] = []
+    pieces = ""
+    for event in events:
+        match event:
+            case Delta(kind=DeltaKind.TEXT, text=text):
+                pieces += text
+            case Retracted():
+                pieces = ""
+            case EntryAppended(entry=entry) if entry.role is Role.ASSISTANT:
+                found.append((pieces, entry.text))
+                pieces = ""
+            case _:
+                pass
+    return [*found, (pieces, "")] if pieces else found
 
 
 @dataclass(kw_only=True)
@@ -196,13 +210,12 @@ class Desk:
             accepted.conversation_id, after=turn.first_seq - 1, limit=1000
         )
         requests = [
-            captured
+            provider.settled()[count:]
             for provider, count in zip(self.providers, before, strict=True)
-            for captured in provider.settled()[count:]
         ]
         self.hasten(0)
         own = [entry for entry in entries if entry.turn_id == turn.id]
-        return Told(ended=ended, events=events, entries=own, requests=requests)
+        return Told(ended=ended, events=events, entries=own, by_provider=requests)
 
     async def check(self) -> list[str]:
         """Every violation of an invariant in the store."""
