@@ -41,7 +41,7 @@ class Facts:
     def ended(self, item: InboxItem) -> None:
         """A session's end was carried out: it is finalised, and then its successor told."""
         said = json.loads(item.note or "{}")
-        platform = platform_of(item.route)
+        platform = said.get("platform") or platform_of(item.route)
         if said.get("session") is not None:
             over = {"session_id": said["session"], "platform": platform}
             self._line.put_nowait((FINALIZE, over, item.id))

@@ -80,13 +80,13 @@ class Warm:
         state = self._states.get(conversation)
         known = None if state is None else state.position
         news = await self._store.read(context.newer_context, conversation, known)
+        if self._states.get(conversation) is not state or (state and state.position != known):
+            # Built, refreshed or dropped while we read: what we have may be older than that.
+            return await self.refresh(conversation)
         if state is None or not news.partial:
             state = self._states[conversation] = State(news)
-        elif state.position == known:
-            state.extend(news)
         else:
-            # Somebody else refreshed it while we read: what we have is known there already.
-            return await self.refresh(conversation)
+            state.extend(news)
         self._states.move_to_end(conversation)
         self._shrink()
         return state

@@ -135,6 +135,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
     title_model: Model | None = None,
     around: Callable[[Store], Store] | None = None,
     provider: Provider | None = None,
+    model: Model | None = None,
     summariser: Summariser | None = None,
     own_only: bool = False,
 ) -> AsyncGenerator[House]:
@@ -152,7 +153,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
         means = replace(
             means,
             loop=Loop(Agent(tools=list(tools), retries=1), max_steps=20),
-            models=Models([provider.model], Patience(attempts=1), time.monotonic),
+            models=Models([model or provider.model], Patience(attempts=1), time.monotonic),
             compactions=Compactions(
                 means.store,
                 means.ids,

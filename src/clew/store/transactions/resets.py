@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxKind, InboxOutcome
+from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
 from clew.core.turn import Stop
 from clew.store.transactions.clients import detach, wanted
-from clew.store.transactions.conversations import move_route, open_conversation
+from clew.store.transactions.conversations import move_route, open_conversation, routes_of
 from clew.store.transactions.inbox import executed
 from clew.store.transactions.sessions import end_head, get_head
 from clew.store.transactions.stops import request_stop, unfinished_turn
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIds
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.core.route import Route
     from clew.core.session import Session
     from clew.store.contract import Tx
 
@@ -106,8 +106,16 @@ def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     late = filed["reason"] == reasons.TUI_CLOSE and wanted(t, lease.conversation_id)
     session = before if late else end_head(t, lease, filed["reason"])
     ended = session.id if before.open and not session.open else None
-    executed(t, item.id, note=json.dumps({"session": ended, "next": filed.get("next")}))
+    told = {"session": ended, "next": filed.get("next"), "platform": _platform(t, item)}
+    executed(t, item.id, note=json.dumps(told))
     return session
+
+
+def _platform(t: Tx, item: InboxItem) -> str:
+    """Where the conversation is at home: a chat platform if one leads there."""
+    keys = [item.route] if item.route else routes_of(t, item.conversation_id)
+    platforms = [Route.parse(key).platform for key in keys]
+    return next((name for name in platforms if name != LOCAL), LOCAL)
 
 
 def close_client(t: Tx, client: ClientId, *, item: InboxId) -> ConversationId | None:
