@@ -92,6 +92,24 @@ async def test_a_token_may_hold_any_letters(tmp_path: Path) -> None:
             assert (await client.get(f"{url}/v1/models", headers=[header])).status_code == 200
 
 
+async def test_a_token_is_read_anew_and_its_place_told_to_nobody(
+    server: Server, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    secret = Secret.from_file(file, key="api.token")
+    settings = replace(server.settings, api=ApiSettings(port=0, token=secret))
+    async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
+        for token in ("first", "second"):
+            file.write_text(token)
+            sent = {"Authorization": f"Bearer {token}"}
+            assert (await client.get(f"{url}/v1/models", headers=sent)).status_code == 200
+        file.unlink()
+        answer = await client.get(f"{url}/v1/models", headers=sent)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert str(tmp_path) not in answer.text
+
+
 @pytest.mark.parametrize(
     "host", ["localhost", "localhost:8420", "127.0.0.1", "127.0.0.1:99", "[::1]", "[::1]:8420"]
 )

@@ -7,15 +7,18 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import structlog
 from starlette.requests import HTTPConnection
 
-from clew.api.problems import Problem, problem_of
+from clew.api.problems import INTERNAL, Problem
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from clew.config import Secret
+
+log = structlog.get_logger(__name__)
 
 #: Paths that anybody may ask for.
 OPEN = frozenset({"/healthz", "/readyz"})
@@ -66,7 +69,9 @@ class Guard:
         try:
             wanted = self._token.reveal()
         except SettingsError as error:
-            return problem_of(error)
+            # Who may not come in is not told where the token is kept.
+            log.error("token_unreadable", error=str(error))
+            return INTERNAL
         return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
 
 
