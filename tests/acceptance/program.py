@@ -12,7 +12,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -84,13 +84,19 @@ class Clew:
         return [(entry["role"] or entry["kind"], entry["text"]) for entry in entries]
 
     @contextmanager
-    def started(self, *args: str) -> Generator[subprocess.Popen[str]]:
-        """A command that runs in the background, with pipes; killed at the end of the block."""
+    def started(
+        self, *args: str, errors: IO[str] | None = None
+    ) -> Generator[subprocess.Popen[str]]:
+        """
+        A command that runs in the background, with pipes; killed at the end of the block.
+
+        ``errors`` takes its standard error, where nobody reads the pipe before it is full.
+        """
         process = subprocess.Popen(
             [CLEW, *args],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=errors or subprocess.PIPE,
             env=self.environ,
             encoding="utf-8",
         )
@@ -101,9 +107,11 @@ class Clew:
                 process.kill()
 
     @contextmanager
-    def serving(self) -> Generator[tuple[str, subprocess.Popen[str]]]:
+    def serving(
+        self, *, errors: IO[str] | None = None
+    ) -> Generator[tuple[str, subprocess.Popen[str]]]:
         """``clew serve`` on a free port, ready: its base URL and process."""
-        with self.with_env({"CLEW_API__PORT": "0"}).started("serve") as process:
+        with self.with_env({"CLEW_API__PORT": "0"}).started("serve", errors=errors) as process:
             assert process.stdout is not None
             word, _, url = process.stdout.readline().strip().partition(" ")
             if word != "ready":

@@ -29,12 +29,13 @@ class Nothing(Body):
 
 def _whole(value: object) -> object:
     """A whole number as it is written in a URL."""
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,15}", value):
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,1000}", value):
         return int(value)
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole)]
+#: Large enough for everything that is counted, and no more than every database holds.
+Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=10**15 - 1)]
 #: Text that says something; the engine tells what is wrong in better words than a pattern.
 Said = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
 _EMPTY: JsonDict = {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]}

@@ -1,0 +1,107 @@
+"""
+The API as somebody sees it who knows only ``/openapi.json``: schemathesis against ``clew serve``.
+
+It makes requests from the description, right and wrong ones, one alone and in sequences, and holds
+the answers against it. When it is done, the store must satisfy every invariant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.store.opening import open_store
+from tests.contract import invariants
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from tests.acceptance.program import Clew
+
+TOKEN = "s3cret-token"
+#: Names that are there make more of its requests reach what lies behind the checks.
+_CONFIG = """\
+[parameters]
+"path.id" = "talk"
+"header.X-Clew-Conversation" = "talk"
+"header.X-Clew-Double-Text" = "interrupt"
+"""
+_ARGUMENTS = (
+    # What a description cannot say, such as which cursors there are, is refused all the same.
+    "--checks=all",
+    "--exclude-checks=positive_data_acceptance",
+    # A stream of events has no end.
+    "--exclude-path-regex=/events$",
+    "--request-timeout=30",
+    "--generation-database=none",
+    "--continue-on-failure",
+    "--workers=2",
+    "--warnings=off",
+    "--no-color",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fuzzed:
+    """What became of a run."""
+
+    cases: int
+    #: Empty, or what the fuzzer says about an answer that is not as described.
+    complaint: str
+    #: What the server logged as an error.
+    errors: tuple[str, ...]
+    #: Invariants that do not hold in the store afterwards.
+    violations: tuple[str, ...]
+
+
+def fuzz(clew: Clew, *, store_url: str, seconds: int, seed: int, folder: Path) -> Fuzzed:
+    """Serve, let the fuzzer at it for so long, stop, and look at the store."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schemathesis.toml").write_text(_CONFIG)
+    with _serving(clew, folder / "serve.log") as url:
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("schemathesis"),
+                "run",
+                f"{url}/openapi.json",
+                f"--header=Authorization: Bearer {TOKEN}",
+                f"--max-time={seconds}",
+                f"--seed={seed}",
+                *_ARGUMENTS,
+            ],
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=seconds + 120,
+            check=False,
+        )
+    cases = re.search(r"([\d,]+) generated", done.stdout)
+    log = (folder / "serve.log").read_text(encoding="utf-8").splitlines()
+    return Fuzzed(
+        cases=int(cases[1].replace(",", "")) if cases else 0,
+        complaint="" if done.returncode == 0 else done.stdout + done.stderr,
+        errors=tuple(line for line in log if '"level": "error"' in line),
+        violations=tuple(asyncio.run(_violations(store_url, clew.home))),
+    )
+
+
+@contextmanager
+def _serving(clew: Clew, log: Path) -> Generator[str]:
+    with (
+        log.open("w") as errors,
+        clew.with_env({"CLEW_API__TOKEN": TOKEN}).serving(errors=errors) as (url, process),
+    ):
+        yield url
+        process.terminate()
+        assert process.wait(60) == 0
+
+
+async def _violations(url: str, home: Path) -> list[str]:
+    async with await open_store(url, home=home) as store:
+        return await store.read(invariants.check)
