@@ -51,7 +51,8 @@ check: $(DEV) ## formatting, lint, types, import rules, size budgets
 	step "budgets, exports, docs" $(BIN)/python -m pytest -q -p no:randomly $(PROMISES); \
 	[ -z "$$failed" ]
 
-PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py
+PROMISES := tests/unit/test_budgets.py tests/unit/test_exports.py tests/unit/test_docs.py \
+  tests/unit/test_commands_reference.py tests/unit/test_contracts_page.py
 
 format: $(DEV) ## rewrite the code in the project's format
 	@$(BIN)/ruff format .
@@ -67,7 +68,7 @@ mutations: $(DEV) ## remove each safeguard in turn; a test must notice
 	@exec $(BIN)/python -m tests.mutations
 
 contracts: $(DEV) ## only the contracts of the session lifecycle
-	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --no-cov \
+	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --no-cov -p tests.contracts_table \
 	  -k "test_s0_ or test_s1_ or test_s2_ or test_s3_ or test_s4_" $(PYTEST_ARGS)
 
 lock: .make/uv-$(UV_VERSION) ## resolve the dependencies anew, to the newest that fit
