@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 
 from clew.store.transactions import entries, journal, turns
 from tests.killing import processes
-from tests.killing.campaign import Campaign, NotAsPlanned
+from tests.killing.campaign import NotAsPlanned
 from tests.killing.killer import Place, job_name
 from tests.killing.records import Ended, Killed
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
+    from tests.killing.campaign import Campaign
     from tests.killing.child import Job
+    from tests.killing.plans import Say
 
 #: Seconds: the shortest lease that there is.
 LEASE = 2.0
@@ -56,19 +60,28 @@ def stop_and_go_on(campaign: Campaign, pause: Pause) -> None:
     job = replace(campaign.job, lease=LEASE)
     place = Place(name=pause.place, signal=signal.SIGSTOP)
     stopped = processes.start(replace(job, says=[say], place=place))
+    try:
+        taken_over = _taken_over(campaign, job, say, stopped)
+    except BaseException:
+        # It would hear nothing but this.
+        stopped.kill()
+        raise
+    campaign.kills[pause.place if taken_over else IN_TRANSACTION] += 1
+
+
+def _taken_over(campaign: Campaign, job: Job, say: Say, stopped: BaseProcess) -> bool:
     _await_stop(job, campaign.kills.total())
     other = processes.start(job)
     other.join(PATIENCE)
     taken_over = other.exitcode is not None
-    if taken_over:
-        ended = [record.pid for record in job.fronts.of(Ended) if record.key == say.key]
-        if len(ended) != 1 or ended[0] == stopped.pid:
-            raise NotAsPlanned(f"{pause.place}: ended by {ended}, stopped was {stopped.pid}")
+    ended = [record.pid for record in job.fronts.of(Ended) if record.key == say.key]
+    if taken_over and ended != [other.pid]:
+        raise NotAsPlanned(f"{say}: ended by {ended}, which should be {other.pid}")
     processes.send(stopped, signal.SIGCONT)
     codes = [processes.ended(process) for process in (other, stopped)]
     if any(codes):
-        raise NotAsPlanned(f"{pause.place}: exit codes {codes}\n{campaign.output()[-4000:]}")
-    campaign.kills[pause.place if taken_over else IN_TRANSACTION] += 1
+        raise NotAsPlanned(f"{say}: exit codes {codes}\n{campaign.output()[-4000:]}")
+    return taken_over
 
 
 def _await_stop(job: Job, before: int) -> None:
