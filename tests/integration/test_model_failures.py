@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,33 +33,43 @@ def logs() -> Iterator[list[EventDict]]:
         yield found  # pyright: ignore[reportReturnType]  (declared as any mappings)
 
 
-@pytest.fixture(scope="module", params=FORMATS)
-async def form(request: pytest.FixtureRequest) -> Format:
-    return request.param
-
-
 @pytest.fixture(scope="module")
-async def desk(form: Format, tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Desk]:
-    home = tmp_path_factory.mktemp("desk")
-    async with open_desk(home, form, agent=Agent(tools=[look], retries=RETRIES)) as found:
+async def desks(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncGenerator[dict[Format, Desk]]:
+    async with AsyncExitStack() as stack:
+        agent = Agent(tools=[look], retries=RETRIES)
+        found: dict[Format, Desk] = {
+            form: await stack.enter_async_context(
+                open_desk(tmp_path_factory.mktemp(form), form, agent=agent)
+            )
+            for form in FORMATS
+        }
         yield found
-        assert await found.check() == []
+        for desk in found.values():
+            assert await desk.check() == []
 
 
+def streamed(case: Case, form: Format) -> bool:
+    """Every other one is streamed; ``python -m tests.soak failures`` plays all both ways."""
+    return (CASES.index(case) + FORMATS.index(form)) % 2 == 0
+
+
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_failure_that_passes_is_not_seen_in_the_answer(
-    desk: Desk, form: Format, case: Case
+    desks: dict[Format, Desk], form: Format, case: Case
 ) -> None:
-    for stream in (False, True):
-        _, wrong = await cases.play(desk, case, form, stream=stream, forever=False)
-        assert wrong == [], f"{stream=}"
+    _, wrong = await cases.play(
+        desks[form], case, form, stream=not streamed(case, form), forever=False
+    )
+    assert wrong == []
 
 
+@pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_failure_that_goes_on_is_told_and_the_next_turn_works(
-    desk: Desk, form: Format, case: Case
+    desks: dict[Format, Desk], form: Format, case: Case
 ) -> None:
-    # Every other one each way; `python -m tests.soak failures` plays them all.
-    stream = (CASES.index(case) + FORMATS.index(form)) % 2 == 0
-    _, wrong = await cases.play(desk, case, form, stream=stream, forever=True)
+    _, wrong = await cases.play(desks[form], case, form, stream=streamed(case, form), forever=True)
     assert wrong == []

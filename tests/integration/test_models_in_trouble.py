@@ -30,7 +30,7 @@ from tests.failing import sent
 from tests.failing.desk import FORMATS, always, open_desk, screens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from structlog.typing import EventDict
@@ -326,6 +326,14 @@ async def test_a_client_sees_a_cut_stream_taken_back_and_the_text_once(tmp_path:
         assert told.screens == [("one two three four five six",) * 2]
 
 
+async def until_closed(events: AsyncIterator[Event], told: list[Event]) -> TurnClosed:
+    while True:
+        event = await anext(events)
+        told.append(event)
+        if isinstance(event, TurnClosed):
+            return event
+
+
 @pytest.mark.parametrize("woken", [False, True])
 async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, woken: bool) -> None:
     async with open_desk(tmp_path, "chat", agent=Agent(tools=[look])) as desk:
@@ -346,21 +354,17 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
             # It comes back only now, and reads what was told meanwhile.
             told.append(await first)
             desk.means.hub.publish(conversation, CHANGED)
-            while not isinstance(told[-1], TurnClosed):
-                told.append(await anext(events))
+            first_turn = await until_closed(events, told)
             await desk.say(talk, "again")
-            told.append(await anext(events))
-            while not isinstance(told[-1], TurnClosed):
-                told.append(await anext(events))
-        closed = [index for index, event in enumerate(told) if isinstance(event, TurnClosed)]
-        assert len(closed) == 2
+            last_turn = await until_closed(events, told)
         shown = screens(told)
         assert [stored for _, stored in shown] == ["I look.", text.text, "done"]
         assert all(pieces in ("", stored) for pieces, stored in shown), shown
         seqs = [event.entry.seq for event in told if isinstance(event, EntryAppended)]
         assert seqs == list(range(said[-1].seq + 1, said[-1].seq + 1 + len(seqs)))
-        late = [event for event in told[closed[0] :] if isinstance(event, (Delta, Retracted))]
-        assert {event.turn for event in late} <= {told[-1].turn.id}
+        late = told[told.index(first_turn) :]
+        pieces = [event for event in late if isinstance(event, (Delta, Retracted))]
+        assert {event.turn for event in pieces} <= {last_turn.turn.id}
 
 
 # What it cost
