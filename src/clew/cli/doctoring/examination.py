@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.cli.doctoring import machine
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.cli.doctoring.storing import store
-from clew.cli.logs import Redaction
+from clew.cli.logs import Redaction, logs_to_stderr
 from clew.config import find_home, load
 from clew.config.check import problems
 from clew.config.settings import OFFLINE
@@ -47,8 +47,10 @@ async def examine(
     yield machine.disk(home)
     yield machine.port(settings.api)
     say("the store")
-    async for finding in store(settings):
-        yield finding
+    # Nothing but findings may stand on standard output.
+    with logs_to_stderr(settings):
+        async for finding in store(settings):
+            yield finding
     say("the model")
     if settings.model.name == OFFLINE:
         yield _scripted(settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from clew.agent.models import build_model
+from clew.agent.models import build_model, models_closed
 from clew.agent.probe import probe
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.config.settings import OFFLINE
@@ -25,7 +25,9 @@ async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]
     """The model and its stand-ins; asks each for a word unless ``offline``."""
     chosen = settings.model
     for number, name in enumerate((chosen.name, *chosen.fallback)):
-        yield await _model(settings, name, asked=not offline, stands_in=number > 0)
+        async with models_closed():
+            finding = await _model(settings, name, asked=not offline, stands_in=number > 0)
+        yield finding
 
 
 async def _model(settings: Settings, name: str, *, asked: bool, stands_in: bool) -> Finding:

@@ -79,7 +79,7 @@ async def _inside(store: Store, file: Path | None) -> AsyncIterator[Finding]:
             yield finding
     if not due:
         yield await clock(store)
-        async for finding in _processes(store):
+        async for finding in processes(store):
             yield finding
         yield await search(store)
 
@@ -149,7 +149,8 @@ async def clock(store: Store) -> Finding:
     return ok("clock", "the database's and this machine's agree")
 
 
-async def _processes(store: Store) -> AsyncIterator[Finding]:
+async def processes(store: Store) -> AsyncIterator[Finding]:
+    """Who has the store open, and what those left who had."""
     living = await store.read(living_owners)
     foreign = sorted({each.version for each in living} - {VERSION})
     told = "; ".join(map(_process, living)) or "none has the store open"
