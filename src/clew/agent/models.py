@@ -86,7 +86,8 @@ def _built(spec: ModelSpec) -> Model:
             f"model.name {spec.name!r} needs a package that is not installed ({error.name}): "
             f"install clew[{provider}]"
         ) from error
-    except UserError as error:
+    # The library raises a plain ValueError for a provider that it does not know.
+    except (UserError, ValueError) as error:
         raise SettingsError(f"model.name {spec.name!r} cannot be used: {error}") from error
 
 

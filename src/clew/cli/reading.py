@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import one_line, table
 from clew.config import ensure_home
 from clew.core.entry import EntryKind, Role
@@ -35,8 +36,10 @@ _TOOL_WIDTH: Final = 300
 async def open_records(settings: Settings) -> AsyncGenerator[Records]:
     """The records of the settings' store, without an engine that works on it."""
     ensure_home(settings)
-    async with await open_store(settings.store.url, home=settings.home) as store:
-        yield Records(store)
+    # Nothing but data may stand on standard output.
+    with logs_to_stderr(settings):
+        async with await open_store(settings.store.url, home=settings.home) as store:
+            yield Records(store)
 
 
 async def find(records: Records, name: str) -> ConversationId:
