@@ -274,6 +274,10 @@ async def test_nobody_sees_or_moves_to_what_is_in_another_scope(house: House) ->
     for target in (OTHER, theirs):
         reply = await house.engine.command("/status", target=target, viewer=stranger)
         assert "there is no conversation" in reply.text.lower()
+    for command in ("/new", "/resume 1", "/stop", "/title Mine now"):
+        reply = await house.engine.command(command, target=OTHER, viewer=stranger)
+        assert "there is no conversation" in reply.text.lower()
+    assert await house.engine.resolve(OTHER.key) == theirs
     # Whoever sits at the machine sees all.
     assert "Secret" in (await _do(house, "/sessions", at=LOCALLY)).text
     reply = await house.engine.command("/status", target=theirs, viewer=LOCAL)

@@ -170,6 +170,7 @@ def test_s1_14_a_continuation_that_has_ended_is_left_alone(desk: Desk) -> None:
     desk.do(_end)
     left = _after(desk, OLD)
     assert (left.closed, left.head.end_reason) == (0, "user_exit")
+    assert desk.do(maintenance.orphaned_compression_sessions) == []
 
 
 def test_s1_15_a_continuation_of_a_session_that_ended_otherwise_is_left_alone(desk: Desk) -> None:

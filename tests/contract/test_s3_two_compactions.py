@@ -119,8 +119,10 @@ async def test_s3_1_an_actor_that_comes_when_it_is_done_moves_nothing(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path, session_ids=[OLD, NEW], window=WINDOW) as house:
-        held = await house.store.write(fill, await house.open(TALK), 20)
+        conversation = await house.open(TALK)
+        held = await house.store.write(fill, conversation, 20)
         assert (await house.engine.compact(SessionId(OLD), held)).moved
+        await house.store.write(fill, conversation, 20)
         late = await house.engine.compact(SessionId(OLD), held)
         assert (late.moved, late.session_id, late.messages is held) == (False, NEW, True)
         assert house.summariser.calls == 1

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tests.mutations.failures import FAILURES
+from tests.mutations.lifecycle import LIFECYCLE
+from tests.mutations.mutation import Mutation
+
+__all__ = ["ALL", "Mutation"]
 
 _TRANSACTIONS = "src/clew/store/transactions"
 _SCHEMA = "src/clew/store/migrations/0001_first"
@@ -11,19 +15,6 @@ _LEASES = "tests/contract/test_leases.py::test_"
 _TURNS = "tests/contract/test_turns.py::test_"
 _REPEATS = "tests/contract/test_repeats.py::test_"
 _SCHEMA_TEST = "tests/contract/test_constraints.py::test_the_schema_refuses"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mutation:
-    name: str
-    #: What it protects, in words.
-    mechanism: str
-    file: str
-    #: The text of the safeguard, which stands in the file once, and what it becomes.
-    old: str
-    new: str
-    test: str
-
 
 ALL = (
     Mutation(
@@ -266,4 +257,6 @@ ALL = (
         new="    if False:\n",
         test="tests/contract/test_opening.py::test_a_store_of_another_version_is_left_alone",
     ),
+    *LIFECYCLE,
+    *FAILURES,
 )
