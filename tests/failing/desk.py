@@ -53,7 +53,7 @@ _PREFIX: dict[Format, str] = {
 #: Nobody waits for real in these tests.
 HASTE = Patience(first_wait=0.001, longest_wait=0.02)
 #: Long enough for a slow machine, and so short that a test waits it out.
-_PATIENT, _HASTY = timedelta(seconds=20), timedelta(seconds=0.04)
+_PATIENT, _HASTY = timedelta(seconds=20), timedelta(seconds=0.15)
 _PAUSE = 0.002
 
 
@@ -165,11 +165,11 @@ class Desk:
         assert told.text == answer
         return name
 
-    def hasten(self, runs: int) -> None:
+    def hasten(self, runs: int, *, silence: float = 0.04) -> None:
         """Let the next runs of the loop give up on a silent or endless provider at once."""
         loop = self.means.loop
         assert isinstance(loop, HastyLoop)
-        loop.hasty = runs
+        loop.hasty, loop.hasty_silence = runs, timedelta(seconds=silence)
 
     async def say(self, name: str, text: str, *, stream: bool = False) -> Told:
         """Send a message and wait for its end; ``stream`` if a client is to follow."""
@@ -226,10 +226,12 @@ class HastyLoop(Loop):
     """Gives up at once in as many runs as it was told, and else waits as long as it takes."""
 
     hasty = 0
+    hasty_silence = _PATIENT
 
     async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
-        self.silence = _HASTY if self.hasty > 0 else _PATIENT
-        self.longest_response = 3 * self.silence
+        hasty = self.hasty > 0
+        self.silence = self.hasty_silence if hasty else _PATIENT
+        self.longest_response = _HASTY if hasty else _PATIENT
         self.hasty -= 1
         return await super().run(log, journal, model, stream=stream)
 

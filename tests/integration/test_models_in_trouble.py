@@ -18,7 +18,9 @@ from clew.testing import (
     Calls,
     CutStream,
     EarlyEnd,
+    EmptyChoices,
     EmptyText,
+    Endless,
     Fail,
     Text,
     UnknownTool,
@@ -162,6 +164,30 @@ async def test_b179_the_stand_in_answers_what_the_first_met_with_nothing(
         assert log["finish_reason"] == "stop"
         assert log["input_tokens"] > 0
         assert "output_tokens" in log
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_replies_without_a_choice_are_met_as_empty_ones(tmp_path: Path, stream: bool) -> None:
+    async with open_desk(tmp_path, "chat", "chat") as desk:
+        talk = await desk.begin()
+        desk.play(always(EmptyChoices()), GOOD)
+        told = await desk.say(talk, "do it", stream=stream)
+        assert told.text == "the stand-in answers"
+        whole = [request for request in told.by_provider[0] if not request.stream]
+        first, second = whole
+        assert first.json != second.json, "the retry is a changed one"
+
+
+async def test_a_stream_that_does_not_end_is_given_up(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, "chat", "chat") as desk:
+        talk = await desk.begin()
+        desk.hasten(2, silence=60)
+        desk.play(always(Endless()), GOOD)
+        told = await desk.say(talk, "do it", stream=True)
+        assert told.text == "the stand-in answers"
+        assert set(told.attempts) == {"the provider's reply did not come to an end"}
+        assert told.shown[0].startswith("again"), "it was on the screen"
+        assert told.screens == [("the stand-in answers",) * 2]
 
 
 # Contexts that are too long

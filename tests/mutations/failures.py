@@ -1,0 +1,108 @@
+"""The safeguards against providers that fail."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_TABLE = "tests/integration/test_model_failures.py::test_a_failure_that_"
+_TROUBLE = "tests/integration/test_models_in_trouble.py::test_"
+_PATIENCE = "tests/unit/test_patience.py::test_"
+
+FAILURES = (
+    Mutation(
+        name="blank-reply",
+        mechanism="a text with nothing to read in it is no answer, and is not kept",
+        file="src/clew/agent/loop.py",
+        old="        if not (isinstance(part, TextPart) and not part.content.strip())\n",
+        new="        if True\n",
+        test=f"{_TABLE}passes_is_not_seen_in_the_answer[nothing: blanks-messages]",
+    ),
+    Mutation(
+        name="cut-reply",
+        mechanism="a reply without its end is no answer",
+        file="src/clew/agent/loop.py",
+        old="        refuse_cut(response)\n",
+        new="",
+        test=f"{_TABLE}goes_on_is_told_and_the_next_turn_works[early end-messages]",
+    ),
+    Mutation(
+        name="no-choice",
+        mechanism="a reply without a choice is met as an empty one",
+        file="src/clew/agent/openai_client.py",
+        old='    if not getattr(answer, "choices", None):\n',
+        new="    if False:\n",
+        test=f"{_TROUBLE}replies_without_a_choice_are_met_as_empty_ones",
+    ),
+    Mutation(
+        name="endless-reply",
+        mechanism="a stream that goes on for ever is given up",
+        file="src/clew/agent/loop.py",
+        old="deadline.reschedule(min(loop.time() + self._silence, end))",
+        new="deadline.reschedule(loop.time() + self._silence)",
+        test=f"{_TROUBLE}a_stream_that_does_not_end_is_given_up",
+    ),
+    Mutation(
+        name="retract",
+        mechanism="the pieces of a request that failed are taken back",
+        file="src/clew/engine/turns.py",
+        old="            self._log.retract(result.text)\n",
+        new="",
+        test=f"{_TROUBLE}a_client_sees_a_cut_stream_taken_back_and_the_text_once",
+    ),
+    Mutation(
+        name="overtaken-pieces",
+        mechanism="pieces that their entry has overtaken are not told after it",
+        file="src/clew/engine/follow.py",
+        old="        return event.turn in (ahead, closed)\n",
+        new="        return False\n",
+        test=f"{_TROUBLE}a_slow_client_is_told_everything_in_one_order[True]",
+    ),
+    Mutation(
+        name="wait-bound",
+        mechanism="the waits of a turn are bounded together",
+        file="src/clew/agent/choice.py",
+        old="if wait <= self.longest_wait and waited + wait <= most else None",
+        new="if wait <= self.longest_wait else None",
+        test=f"{_PATIENCE}all_waits_of_a_turn_together_are_bounded",
+    ),
+    Mutation(
+        name="breaker",
+        mechanism="a model that keeps failing is left alone for a while",
+        file="src/clew/agent/choice.py",
+        old="        if self._failures[n] >= self.patience.breaks_after:\n",
+        new="        if False:\n",
+        test=f"{_TROUBLE}b177_a_stand_in_answers_and_the_first_is_asked_again_after_the_cool_down",
+    ),
+    Mutation(
+        name="refused-elsewhere",
+        mechanism="what one model refused is not asked of another",
+        file="src/clew/engine/turns.py",
+        old="            if failure.kind not in ELSEWHERE:\n",
+        new="            if False:\n",
+        test=f"{_TROUBLE}b175_a_refused_tool_call_compacts_nothing_and_ends_clearly[chat]",
+    ),
+    Mutation(
+        name="unknown-window",
+        mechanism="what overflowed is larger than the window, whatever was assumed of that",
+        file="src/clew/engine/compaction.py",
+        old="            window = min(window, max(before, rules.MUCH))\n",
+        new="            pass\n",
+        test=f"{_TROUBLE}an_overflow_compacts_once_and_repeats_the_step[chat]",
+    ),
+    Mutation(
+        name="empty-overflow",
+        mechanism="nothing in answer to a long request is met as an overflow",
+        file="src/clew/engine/turns.py",
+        old="            return self._log.tokens > MUCH\n",
+        new="            return False\n",
+        test=f"{_TROUBLE}b181_empty_replies_to_long_requests_are_met_as_an_overflow[True]",
+    ),
+    Mutation(
+        name="unpaid",
+        mechanism="replies that came to nothing are counted",
+        file="src/clew/agent/loop.py",
+        old="                await self._log.store_usage(self._unpaid)\n",
+        new="                pass\n",
+        test=f"{_TROUBLE}replies_that_came_to_nothing_are_counted_too",
+    ),
+)
