@@ -17,7 +17,7 @@ from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
 from clew.engine.uncancelled import uncancelled
 from clew.errors import LeaseHeld, NotFound, StoreError
-from clew.store.transactions import turns, work
+from clew.store.transactions import conversations, turns, work
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -112,7 +112,7 @@ class Actors:
                 actor.more = False
                 await self._next(conversation, actor)
         except Exception as error:
-            if isinstance(error, NotFound) and error.name == conversation:
+            if isinstance(error, NotFound) and await self._is_gone(conversation):
                 # Deleted while it was worked on: nothing is left to be done.
                 log.info("conversation_gone", conversation=conversation)
             else:
@@ -121,6 +121,15 @@ class Actors:
             # In one step of the event loop: a kick comes before or finds no actor.
             del self._actors[conversation], self._tasks[conversation]
             self._means.hub.publish(conversation, CHANGED)
+
+    async def _is_gone(self, conversation: ConversationId) -> bool:
+        try:
+            await self._means.store.read(conversations.get_conversation, conversation)
+        except NotFound:
+            return True
+        except StoreError:
+            pass
+        return False
 
     async def _next(self, conversation: ConversationId, actor: _Actor) -> None:
         """Do the next thing, if there is one and no other owner is at it."""
