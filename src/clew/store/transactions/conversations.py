@@ -204,7 +204,7 @@ def rename(
     if title is not None and is_title_taken(t, found.scope, title, by_other_than=found.id):
         raise TitleTaken(title)
     try:
-        # The rule once more within the statement: a person's title may have come in since we looked.
+        # The rule once more in the statement: a person's title may have come in since we looked.
         given = t.run(
             """
             UPDATE conversation SET title = $2, titled_by = $3
