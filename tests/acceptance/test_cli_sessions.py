@@ -97,11 +97,12 @@ def test_deleting_needs_a_yes(durable: Clew) -> None:
 def test_a_person_is_asked_before_a_conversation_is_deleted(clew: Clew) -> None:
     clew.ok("chat", "hello there")
     with Terminal(clew, "sessions", "delete", "main") as terminal:
-        terminal.see("Delete 'main' with its 2 entries")
+        # By its name, or by its title where that was given already.
+        terminal.see("with its 2 entries, for good?")
         terminal.type("n\n")
         assert terminal.ended() == 130
     with Terminal(clew, "sessions", "delete", "main") as terminal:
-        terminal.see("Delete 'main' with its 2 entries")
+        terminal.see("with its 2 entries, for good?")
         terminal.type("y\n")
         terminal.see("deleted cnv_")
         assert terminal.ended() == 0

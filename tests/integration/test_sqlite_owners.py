@@ -103,8 +103,10 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
         process.send_signal(signal.SIGKILL)
         process.wait()
         try:
+            # The child lets go when it first runs, which may be after its parent's death.
+            while await alive(store, "own_1"):
+                await asyncio.sleep(0.01)
             os.kill(forked, 0)
-            assert not await alive(store, "own_1")
         finally:
             os.kill(forked, signal.SIGKILL)
 
