@@ -104,7 +104,7 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
         process.wait()
         try:
             # The child lets go when it first runs, which may be after its parent's death.
-            while await alive(store, "own_1"):
+            while await alive(store, "own_1"):  # noqa: ASYNC110  (another process, no event)
                 await asyncio.sleep(0.01)
             os.kill(forked, 0)
         finally:
