@@ -7,8 +7,9 @@ NAME can never be taken for one. Ids sort by the time they were made.
 
 from __future__ import annotations
 
+import os
+import random
 import re
-import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NewType, Protocol
 
@@ -31,13 +32,25 @@ _SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 _PREFIXED = re.compile(rf"(?:{'|'.join(PREFIXES)})_")
 
 
+# Ids are unique, not secret: asking the kernel for each costs more than storing what it names.
+_RANDOM = random.Random()
+if hasattr(os, "register_at_fork"):
+    # A forked child would go on with its parent's numbers.
+    os.register_at_fork(after_in_child=_RANDOM.seed)
+
+
+def token_hex(size: int) -> str:
+    """``size`` random bytes as hex digits; unique, but to be guessed by who knows the others."""
+    return f"{_RANDOM.getrandbits(8 * size):0{2 * size}x}"
+
+
 class SessionIds(Protocol):
     """Proposes a session id for a moment; asked again where the proposal is taken."""
 
     def __call__(self, millis: int, /) -> SessionId: ...
 
 
-def session_id(millis: int, token: Callable[[int], str] = secrets.token_hex) -> SessionId:
+def session_id(millis: int, token: Callable[[int], str] = token_hex) -> SessionId:
     """``YYYYMMDD_HHMMSS_xxxxxx`` in UTC, with six random hex digits."""
     moment = datetime.fromtimestamp(millis // 1000, UTC)
     return SessionId(f"{moment:%Y%m%d_%H%M%S}_{token(3)}")
@@ -54,7 +67,7 @@ class Ids:
     def __init__(
         self,
         millis: Callable[[], int],
-        token: Callable[[int], str] = secrets.token_hex,
+        token: Callable[[int], str] = token_hex,
     ) -> None:
         self._millis = millis
         self._token = token

@@ -32,6 +32,10 @@ class Surroundings:
     clock: Clock
     owners: Owners
 
+    def now(self) -> int:
+        """The clock's time, as ``Tx.now`` gives it."""
+        return to_millis(self.clock.now())
+
 
 class SqliteTx:
     """
@@ -44,12 +48,17 @@ class SqliteTx:
     __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "topics", "void")
 
     def __init__(
-        self, connection: apsw.Connection, cursor: Cursor, surroundings: Surroundings
+        self,
+        connection: apsw.Connection,
+        cursor: Cursor,
+        surroundings: Surroundings,
+        now: int | None = None,
     ) -> None:
+        """``now`` is given where several jobs share the transaction, and so its time."""
         self._connection = connection
         self._cursor = cursor
         self._surroundings = surroundings
-        self._now: int | None = None
+        self._now = now
         #: What the job wants to be told after its commit.
         self.topics: set[str] = set()
         #: The error that made SQLite end the transaction.
@@ -58,7 +67,7 @@ class SqliteTx:
     @property
     def now(self) -> int:
         if self._now is None:
-            self._now = to_millis(self._surroundings.clock.now())
+            self._now = self._surroundings.now()
         return self._now
 
     @property
