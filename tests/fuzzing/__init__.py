@@ -100,7 +100,8 @@ def _serving(clew: Clew, log: Path) -> Generator[str]:
     ):
         yield url
         process.terminate()
-        assert process.wait(60) == 0
+        code = process.wait(60)
+        assert code == 0, f"the server ended with {code}"
 
 
 async def _violations(url: str, home: Path) -> list[str]:
