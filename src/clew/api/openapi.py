@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import models_json_schema
 
-from clew.api.endpoints import JSON
+from clew.api.endpoints import JSON, STREAM
 from clew.api.schemas import Nothing, Problems
 
 if TYPE_CHECKING:
@@ -98,7 +98,10 @@ def _in_headers(endpoint: AnyEndpoint) -> Iterable[Json]:
 
 
 def _reply(reply: Reply) -> Json:
-    content: Json = {media: {"schema": {"type": "string"}} for media in reply.media}
+    # A schema beside a stream would be one of its events, which differ.
+    content: Json = {
+        media: {} if media == STREAM else {"schema": {"type": "string"}} for media in reply.media
+    }
     if reply.shape is not None:
         content[JSON] = {"schema": _ref(reply.shape)}
     elif not reply.media:
