@@ -10,6 +10,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+import structlog
+
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
 from clew.agent.compactor import HarnessCompactor
@@ -65,6 +67,7 @@ async def open_product(
     :raises StoreError: if the store cannot be opened
     """
     ensure_home(settings)
+    log_plainly()
     async with AsyncExitStack() as stack:
         if store is None:
             store = await stack.enter_async_context(
@@ -80,6 +83,19 @@ async def open_product(
             )
         )
         yield Product(settings=settings, store=store, engine=engine)
+
+
+def log_plainly() -> None:
+    """
+    Leave the values of local variables out of logged tracebacks, unless a program chose its logs.
+
+    With rich installed they are structlog's default: they hold what people said, and a context
+    takes minutes to print, in which the event loop stands still.
+    """
+    if structlog.is_configured():
+        return
+    plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
 def make_means(settings: Settings, store: Store) -> Means:

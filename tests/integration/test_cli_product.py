@@ -25,7 +25,7 @@ from clew.cli.prompting import Keyboard
 from clew.cli.terminal import Output
 from clew.config import Secret, Settings
 from clew.config.settings import ModelSettings
-from clew.runtime import open_product
+from clew.runtime import log_plainly, open_product
 from clew.testing import (
     CutStream,
     Endless,
@@ -286,6 +286,32 @@ def test_logs_hold_no_secret(tmp_path: Path) -> None:
     ]
     assert "sk-very-secret" not in written
     assert records[0]["nested"] == {"list": ["x ******** y", 1, None]}
+
+
+def test_a_program_that_logs_in_its_own_way_does_so_again_after_a_front(tmp_path: Path) -> None:
+    before = structlog.get_config()
+    with logs_to_file(Settings(home=tmp_path)):
+        assert structlog.get_config() != before
+    assert structlog.get_config() == before
+
+
+def test_what_people_said_is_in_no_traceback_of_a_program_that_set_no_logs_up(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = structlog.get_config()
+    structlog.reset_defaults()
+    try:
+        log_plainly()
+        said = "the cat is called Minka"
+        try:
+            raise LookupError(str(len(said)))
+        except LookupError:
+            structlog.get_logger("clew.test").exception("failed")
+        written = capsys.readouterr().out
+        assert "LookupError: 23" in written
+        assert "Minka" not in written
+    finally:
+        structlog.configure(**before)
 
 
 def test_the_gateway_says_that_it_is_ready_answers_and_ends_when_told(

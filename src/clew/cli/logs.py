@@ -62,6 +62,7 @@ def _opened(path: Path) -> TextIO:
 
 @contextmanager
 def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator[None]:
+    before = structlog.get_config() if structlog.is_configured() else None
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -84,6 +85,8 @@ def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator
         root.handlers[:] = handlers
         root.setLevel(level)
         structlog.reset_defaults()
+        if before is not None:
+            structlog.configure(**before)
 
 
 def _readable(stream: TextIO) -> structlog.dev.ConsoleRenderer:
