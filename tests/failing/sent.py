@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.agent.loop import Loop
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.agent.ports import Execute, ToolRequest, ToolResult
+    from clew.agent.ports import Asked, Execute, ToolRequest, ToolResult
     from clew.core.events import DeltaKind
     from clew.core.ids import ConversationId
     from clew.store.contract import Store
@@ -93,6 +93,9 @@ class _Log:
 
     async def context(self) -> LoopContext:
         return self._context
+
+    def asked(self, asked: Asked) -> None:
+        pass
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> NoReturn:
         raise _Enough

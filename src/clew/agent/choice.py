@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent.failures import ELSEWHERE, ONCE_MORE, PASSING, Failure
+from clew.agent.models import name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -70,6 +71,10 @@ class Models:
         self._failures = [0] * len(models)
         self._open_until = [0.0] * len(models)
         self._told: list[set[str]] = [set() for _ in models]
+
+    def named(self, name: str | None) -> Model | None:
+        """The one of this name; the first one for ``None``."""
+        return next((m for m in self._models if name is None or name_of(m) == name), None)
 
     def in_order(self) -> Iterator[tuple[int, Model]]:
         """Those that are not left alone, in order; the first one if all are."""

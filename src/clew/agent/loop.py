@@ -33,6 +33,8 @@ from pydantic_graph import End
 from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.messages import call_ids, text_of
+from clew.agent.models import name_of
+from clew.agent.ports import Asked
 from clew.agent.rounds import MOST, goes_round
 from clew.agent.threads import Threads
 from clew.agent.tools import Journaling
@@ -146,7 +148,9 @@ class Loop:
                     capabilities=[Journaling(journal, self.longest_call), beside],
                 )
             )
-            return await _Steps(self, run, log, journal, context, stream=stream).drive()
+            return await _Steps(
+                self, run, log, journal, context, model=name_of(model), stream=stream
+            ).drive()
 
 
 class _Steps:
@@ -160,9 +164,11 @@ class _Steps:
         journal: Journal,
         context: LoopContext,
         *,
+        model: str,
         stream: bool,
     ) -> None:
-        self._run, self._log, self._journal, self._stream = run, log, journal, stream
+        self._run, self._log, self._journal = run, log, journal
+        self._model, self._stream = model, stream
         self._left = loop.max_steps - context.steps
         self._silence = loop.silence.total_seconds()
         self._longest = loop.longest_response.total_seconds()
@@ -213,11 +219,15 @@ class _Steps:
             node.request.parts = [*node.request.parts, *steered.parts]
         if (smaller := await self._log.fit()) is not None:
             self._replace(node, smaller.messages)
-        following = await self._heard(node)
+        try:
+            following = await self._heard(node)
+        finally:
+            self._instructions = node.request.instructions
+            asked = Asked(model=self._model, stream=self._stream, instructions=self._instructions)
+            self._log.asked(asked)
         self._left -= 1
         self._used += 1
         self._stored = False
-        self._instructions = node.request.instructions
         return following
 
     def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 from pydantic_ai.messages import (
@@ -17,6 +19,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from clew.agent.ports import Asked
 from clew.core.entry import Draft, EntryKind, Role
 from clew.core.text import storable
 
@@ -31,6 +34,8 @@ FORMAT = "pydantic-ai/2"
 _ONE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 # The session holds the instructions, the entry says where the message belongs.
 _ELSEWHERE = {"instructions", "run_id", "conversation_id"}
+# In the metadata of a response, which no provider is sent.
+_ASKED = "clew_asked"
 
 
 def user_draft(entry_id: EntryId, text: str, *, said_at: datetime) -> Draft:
@@ -70,6 +75,27 @@ def to_draft(
 def interrupted(text: str) -> ModelResponse:
     """What a response had said when it was stopped; calls that were not complete are left out."""
     return ModelResponse(parts=[TextPart(text)], finish_reason="stop", state="interrupted")
+
+
+def with_asked(response: ModelResponse, asked: Asked | None) -> ModelResponse:
+    """The response, which says from now on how its model was asked."""
+    if asked is None:
+        return response
+    told = {"model": asked.model, "stream": asked.stream}
+    return replace(response, metadata={**(response.metadata or {}), _ASKED: told})
+
+
+def attempt(asked: Asked | None) -> str:
+    """What the entry of a request that failed holds, as JSON: how its model was asked."""
+    return json.dumps(None if asked is None else {"model": asked.model, "stream": asked.stream})
+
+
+def asked_in(message: str) -> Asked | None:
+    """How a model was asked, by a stored response or attempt; ``None`` where it does not say."""
+    stored: dict[str, Any] = json.loads(message) or {}
+    metadata: dict[str, Any] = stored.get("metadata") or {}
+    told: dict[str, Any] = metadata.get(_ASKED, {}) if "parts" in stored else stored
+    return Asked(model=told["model"], stream=told["stream"]) if told else None
 
 
 def dump(message: ModelMessage) -> str:

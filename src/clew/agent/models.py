@@ -16,7 +16,7 @@ from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.errors import SettingsError
 
-__all__ = ["Model", "ModelSpec", "build_model", "models_closed"]
+__all__ = ["Model", "ModelSpec", "build_model", "models_closed", "name_of"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -53,6 +53,15 @@ def build_model(spec: ModelSpec) -> Model:
     if (keeper := _keeper.get()) is not None:
         keeper.append(model)
     return model
+
+
+def name_of(model: Model) -> str:
+    """How a setting names a model: ``PROVIDER:MODEL``."""
+    if model.model_name == OFFLINE:
+        return OFFLINE
+    # The two ways to ask OpenAI are one provider to the library.
+    chat = type(model).__name__ == "OpenAIChatModel" and model.system == "openai"
+    return f"{'openai-chat' if chat else model.system}:{model.model_name}"
 
 
 @asynccontextmanager

@@ -29,6 +29,17 @@ class LoopContext:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """How a model was asked; with the context before, that is the request."""
+
+    #: As a setting would name it, ``PROVIDER:MODEL``.
+    model: str
+    stream: bool
+    #: As rendered for this request; ``None`` for none.
+    instructions: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ToolRequest:
     """A tool call that the model asks for."""
 
@@ -59,6 +70,10 @@ class TurnLog(Protocol):
 
     async def context(self) -> LoopContext:
         """The context as it is stored now."""
+        ...
+
+    def asked(self, asked: Asked) -> None:
+        """A request went out; what is stored next came of it."""
         ...
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:

@@ -25,6 +25,7 @@ from clew.engine.measures import Measures
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.engine.records import Records
+from clew.engine.requests import request_of
 from clew.engine.slash import answer
 from clew.store.transactions import (
     approvals,
@@ -41,11 +42,12 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.core.approval import Approval
     from clew.core.events import Event, InputEnded
-    from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId
+    from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
+    from clew.engine.requests import Sent
     from clew.engine.slash import Reply
     from clew.engine.turns import Means
 
@@ -232,6 +234,16 @@ class Engine(Records):
         :raises StoreError: if the store cannot be used
         """
         return await answer(self, text, target=target, viewer=viewer)
+
+    async def request_of(self, turn: TurnId, step: int) -> Sent:
+        """
+        What a model was sent for a step of a turn, made again from the store; needs no owner.
+
+        :raises NotFound: if there is no such turn, or no request for this step is stored
+        :raises Refused: if nothing was sent: the step failed before its request
+        :raises SettingsError: if the model that was asked cannot be used here any more
+        """
+        return await request_of(self._means, turn, step)
 
     async def maintain(self, *, dry_run: bool = False) -> Maintained:
         """Do now what is done once a minute; with ``dry_run`` only say what it would be."""

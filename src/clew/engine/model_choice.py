@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.agent.choice import Models
+    from clew.agent.models import Model
     from clew.core.ids import ConversationId
     from clew.store.contract import Store
 
@@ -56,6 +57,16 @@ class ModelChoice:
         except SettingsError as error:
             log.warning("chosen_model_gone", conversation=conversation, error=str(error))
             return None
+
+    def made(self, name: str) -> Model:
+        """
+        The model of this name, as if it had been chosen.
+
+        :raises SettingsError: if there is no such model, or it cannot be used here
+        """
+        found = self._models(name).named(None)
+        assert found is not None
+        return found
 
     async def _chosen(self, conversation: ConversationId) -> str | None:
         value = await self._store.read(settings.get_setting, conversation, _NAME)

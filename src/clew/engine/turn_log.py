@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
+    from clew.agent.ports import Asked
     from clew.core.entry import Entry
     from clew.core.ids import Ids
     from clew.core.inbox import InboxItem
@@ -57,6 +58,8 @@ class TurnLog:
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
         self._instructions: str | None = None
+        #: How the newest request was made.
+        self._asked: Asked | None = None
         self._shown: list[str] = []
         self._steps = turn.steps
         #: Messages in the context when it was last read.
@@ -106,8 +109,17 @@ class TurnLog:
             return await self.context()
         return None
 
+    def asked(self, asked: Asked) -> None:
+        self._asked = asked
+
+    def draft(self, message: ModelMessage) -> Draft:
+        """A message as an entry; a response says how its model was asked."""
+        if isinstance(message, messages.ModelResponse):
+            message = messages.with_asked(message, self._asked)
+        return messages.to_draft(self._ids.entry(), message)
+
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
-        draft = messages.to_draft(self._ids.entry(), response)
+        draft = self.draft(response)
         self._tokens = reported_tokens(response) or self._tokens + sized(response).tokens
         step = self.step(response, instructions)
         await self._append(
@@ -134,7 +146,19 @@ class TurnLog:
         )
 
     async def store_attempt(self, text: str) -> None:
-        await self._store_drafts([self.aside(EntryKind.ATTEMPT, ATTEMPT, text)])
+        draft = self.aside(EntryKind.ATTEMPT, ATTEMPT, text)
+        draft = replace(draft, message=messages.attempt(self._asked))
+        instructions = None if self._asked is None else self._asked.instructions
+        await self._append(
+            lambda session: self._store.write(
+                turns.store_attempt,
+                self._lease,
+                session,
+                self._turn.id,
+                draft,
+                instructions=instructions if self._instructions is None else None,
+            )
+        )
 
     async def store_notice(self, text: str) -> None:
         """Append, outside the context, what the person is told."""

@@ -309,9 +309,7 @@ class TurnWork:
         return failure.kind is FailureKind.OVERFLOW
 
     async def _answer(self, answer: Answer) -> None:
-        drafts = [
-            messages.to_draft(self._means.ids.entry(), message) for message in answer.unstored
-        ]
+        drafts = [self._log.draft(message) for message in answer.unstored]
         text = answer_text(
             answer.text,
             outcome=Outcome.ANSWERED,
@@ -348,8 +346,7 @@ class TurnWork:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
         drafts = await self._open_calls_closed(_WHY[stop], begun=CallStatus.CANCELLED)
         if not drafts and self._log.shown.strip():
-            partial = messages.interrupted(self._log.shown)
-            drafts = [messages.to_draft(self._means.ids.entry(), partial)]
+            drafts = [self._log.draft(messages.interrupted(self._log.shown))]
         drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
         if stop is Stop.ROLLBACK:
             await self._roll_back(drafts)

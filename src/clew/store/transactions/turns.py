@@ -288,12 +288,38 @@ def _count_step(t: Tx, session: SessionId, turn: TurnId, step: Step | None) -> N
         return
     t.run("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
     record_usage(t, row[0], step.request, turn=turn, step=row[1])
-    if step.instructions is not None:
+    _keep_instructions(t, session, step.instructions)
+
+
+def _keep_instructions(t: Tx, session: SessionId, instructions: str | None) -> None:
+    if instructions is not None:
         t.run(
             "UPDATE session SET instructions = $2 WHERE id = $1 AND instructions IS NULL",
             session,
-            step.instructions,
+            instructions,
         )
+
+
+def store_attempt(
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: TurnId,
+    draft: Draft,
+    *,
+    instructions: str | None = None,
+) -> list[Entry]:
+    """
+    Append, outside the context, that a request failed; repeating it changes nothing.
+
+    ``instructions`` are those that it was sent with: from now on they are the session's.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries
+    """
+    stored = append(t, lease, session, [draft], turn=turn)
+    _keep_instructions(t, session, instructions)
+    return stored
 
 
 def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:

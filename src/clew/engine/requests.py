@@ -1,0 +1,107 @@
+"""Requests: what a model was sent, made again from the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.agent import messages
+from clew.agent.ports import LoopContext
+from clew.agent.rebuilding import body_of
+from clew.errors import NotFound
+from clew.store.transactions import requests
+
+if TYPE_CHECKING:
+    from clew.agent.choice import Models
+    from clew.agent.models import Model
+    from clew.core.entry import Entry
+    from clew.core.ids import ConversationId, TurnId
+    from clew.engine.turns import Means
+    from clew.store.transactions.context import Context
+    from clew.store.transactions.requests import Asking
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """A request as it went to a model."""
+
+    turn: TurnId
+    #: Counts from 1 over the turn's model requests that were answered.
+    step: int
+    #: What came of it: the response, or an attempt that failed. Its session and the entries before
+    #: it are what was sent.
+    entry: Entry
+    #: As a setting names it; ``None`` where the entry does not say.
+    model: str | None
+    stream: bool
+    instructions: str | None
+    context: LoopContext
+    #: As it went over the wire; ``None`` for a model without one, such as ``offline``.
+    body: bytes | None
+
+
+async def request_of(means: Means, turn: TurnId, step: int) -> Sent:
+    """
+    The request of a step, made again; of several that were made for it the last one.
+
+    Messages and instructions are the stored ones, the agent with its tools and the model are those
+    of now.
+
+    :raises NotFound: if there is no such turn, or no request for this step is stored
+    :raises Refused: if nothing was sent: the step failed before its request
+    :raises SettingsError: if the model that was asked cannot be used here any more
+    """
+    found = await means.store.read(requests.askings, turn)
+    asking = next((one for one in reversed(found) if one.step == step), None)
+    if asking is None:
+        raise NotFound("request", f"{turn}, step {step}")
+    return await made_again(means, turn, asking)
+
+
+async def requests_of(means: Means, turn: TurnId) -> list[Asking]:
+    """
+    What is stored of a turn's requests, in order.
+
+    :raises NotFound: if there is no such turn
+    """
+    return await means.store.read(requests.askings, turn)
+
+
+async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:
+    """One request of a turn; as ``request_of``."""
+    entry = asking.entry
+    before = await means.store.read(requests.context_before, entry)
+    asked = messages.asked_in(entry.message)
+    name, stream = (None, False) if asked is None else (asked.model, asked.stream)
+    context = _context(before)
+    model = await _model(means, entry.conversation_id, name)
+    return Sent(
+        turn=turn,
+        step=asking.step,
+        entry=entry,
+        model=name,
+        stream=stream,
+        instructions=context.instructions,
+        context=context,
+        body=await body_of(means.loop, context, model, stream=stream),
+    )
+
+
+def _context(found: Context) -> LoopContext:
+    return LoopContext(
+        messages=[messages.load(message.message) for message in found.messages],
+        instructions=found.session.instructions,
+        steps=0,
+    )
+
+
+async def _model(means: Means, conversation: ConversationId, name: str | None) -> Model:
+    """The model of this name: one in use, or one that is made for it."""
+    in_use: list[Models] = [means.models]
+    if (chosen := await means.choice.models(conversation)) is not None:
+        in_use.insert(0, chosen)
+    for models in in_use:
+        if (found := models.named(name)) is not None:
+            return found
+    assert name is not None
+    return means.choice.made(name)
