@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import structlog
 from openai import AsyncOpenAI
-from pydantic_ai.models.openai import OpenAIChatModel
 
 from clew.agent.choice import Models, Patience
+from clew.agent.models import models_closed
 from clew.api.pace import PACE, Pace
 from clew.api.serving import serve
 from clew.config.secret import Secret
@@ -124,13 +124,10 @@ async def running(settings: Settings, *, pace: Pace = PACE) -> AsyncGenerator[Se
         store = await stack.enter_async_context(
             await open_store(settings.store.url, home=settings.home)
         )
-        models = make_models(settings)
-        for model in models:
-            if isinstance(model, OpenAIChatModel):
-                stack.push_async_callback(model.client.close)
+        await stack.enter_async_context(models_closed())
         means = replace(
             make_means(settings, store),
-            models=Models(models, Patience(first_wait=0.001), time.monotonic),
+            models=Models(make_models(settings), Patience(first_wait=0.001), time.monotonic),
         )
         engine = await stack.enter_async_context(Engine(means, role="serve", version="test"))
         token = settings.api.token

@@ -89,6 +89,11 @@ OF_ONE: tuple[tuple[str, str, Any], ...] = (
     ("GET", "/entries", None),
     ("GET", "/events", None),
     ("POST", "/rename", {"title": "x"}),
+    ("POST", "/branch", {}),
+    ("POST", "/rewind", {"to": 0}),
+    ("POST", "/compact", {}),
+    ("POST", "/compact", {"dry_run": True}),
+    ("POST", "/restore", None),
     ("POST", "/close", None),
     ("DELETE", "", None),
 )

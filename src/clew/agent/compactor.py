@@ -31,12 +31,14 @@ __all__ = [
     "Compactor",
     "HarnessCompactor",
     "RunUsage",
+    "calls_of",
     "cleared",
     "context_window",
     "original_seq",
     "reported_tokens",
     "sized",
     "summary_message",
+    "summary_of",
 ]
 
 if TYPE_CHECKING:
@@ -209,6 +211,18 @@ def summary_message(summary: str) -> ModelRequest:
     )
 
 
+def summary_of(message: ModelMessage) -> str | None:
+    """What a summary says; ``None`` if the message is none."""
+    found = [part.content or "" for part in message.parts if isinstance(part, CompactionPart)]
+    return "\n".join(found) if found else None
+
+
+def calls_of(message: ModelMessage) -> tuple[str, ...]:
+    """The tool calls of a message, each as name and arguments."""
+    calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+    return tuple(f"{call.tool_name} {call.args_as_json_str()}" for call in calls)
+
+
 def cleared(message: ModelMessage, seq: int) -> ModelMessage:
     """A message whose results were cleared, marked with the entry that has them."""
     return replace(message, metadata={**(message.metadata or {}), _SEQ: seq})
@@ -244,6 +258,7 @@ def sized(message: ModelMessage) -> Sized:
         answers=frozenset(answered_ids(message)),
         from_user=isinstance(message, ModelRequest)
         and any(isinstance(part, UserPromptPart) for part in message.parts),
+        is_summary=summary_of(message) is not None,
     )
 
 

@@ -32,6 +32,13 @@ _HELP = (
     "Say anything and I repeat it; ask “what did I say?” and I list what you have told me; "
     "write call TOOL {JSON} and I call a tool. Configure model.name for a real model."
 )
+#: What a summariser is asked with, and each message in it.
+_SUMMARY = re.compile(
+    r".*Write only the summary\.\s*<messages>\n(?P<messages>.*)</messages>"
+    r"(?:.*<previous-summary>\n## Intent\n(?P<before>.*)\n</previous-summary>)?.*",
+    re.DOTALL,
+)
+_MESSAGE = re.compile(r'<message role="(\w+)"[^>]*>\n(.*?)\n</message>', re.DOTALL)
 _CALL = re.compile(r"\s*(?:please )?/?call\s+(\w+)\s*(\{.*\})?\s*", re.DOTALL | re.IGNORECASE)
 
 
@@ -67,6 +74,8 @@ def _answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         return _say(f"The tool answered: {'; '.join(_results(last)) or 'nothing'}")
     said = [text for message in messages for text in _said(message)]
     text = said[-1] if said else ""
+    if asked := _SUMMARY.fullmatch(text):
+        return _say(_summary(_MESSAGE.findall(asked["messages"]), before=asked["before"] or ""))
     if call := _CALL.fullmatch(text):
         return _call(call, info)
     if re.search(r"\b(what|wha?t) (did|have) i (say|said|tell|told)", text, re.IGNORECASE):
@@ -92,6 +101,11 @@ def _results(request: ModelRequest) -> list[str]:
         for part in request.parts
         if isinstance(part, ToolReturnPart)
     ]
+
+
+def _summary(messages: list[tuple[str, str]], *, before: str) -> str:
+    lines = [f"- {role}: {shorten(' '.join(text.split()), 200)}" for role, text in messages]
+    return "\n".join(["## Intent", *[*before.splitlines(), *lines][-40:]])
 
 
 def _recall(said: list[str]) -> str:

@@ -11,13 +11,14 @@ from starlette.responses import JSONResponse
 
 from clew.api import endings
 from clew.api.keys import key_of
-from clew.api.problems import invalid
+from clew.api.problems import Declined, invalid
 from clew.api.sse import Ear, Heard
 from clew.core import session as reasons
 from clew.core.double_text import rule_for
 from clew.core.events import InputEnded
 from clew.core.inbox import InboxOutcome
 from clew.core.text import storable
+from clew.engine.commands import compacted
 from clew.errors import NotFound
 from clew.wire import shapes
 
@@ -28,15 +29,19 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from clew.api.schemas import (
+        BranchRequest,
+        CompactRequest,
         EntriesQuery,
         ListQuery,
         MessageRequest,
         Nothing,
         RenameRequest,
+        RewindRequest,
         SearchQuery,
     )
     from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
+    from clew.core.route import Route
     from clew.engine.engine import Engine
     from clew.engine.records import ConversationView, SearchPage
 
@@ -111,15 +116,64 @@ class Conversations:
         await self.engine.rename(conversation, body.title)
         return await self._shown(conversation)
 
+    async def branch(self, request: Request, query: Nothing, body: BranchRequest) -> Response:
+        new = await self.engine.lifecycle.branch(
+            await self.named(request),
+            at=body.at,
+            title=body.title,
+            route=None if body.name is None else self._route(body.name),
+        )
+        return await self._shown(new)
+
+    def _route(self, name: str) -> Route:
+        route = self.engine.target(storable(name))
+        if isinstance(route, str):
+            raise invalid(f"{name!r} is an id: give a name that is to lead there", param="name")
+        return route
+
+    async def rewind(self, request: Request, query: Nothing, body: RewindRequest) -> Response:
+        conversation = await self.named(request)
+        filed = await self.engine.lifecycle.rewind(conversation, to=body.to)
+        await self._carried_out(request, filed)
+        return await self._shown(conversation)
+
+    async def restore(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        conversation = await self.named(request)
+        await self._carried_out(request, await self.engine.lifecycle.restore(conversation))
+        return await self._shown(conversation)
+
+    async def compact(self, request: Request, query: Nothing, body: CompactRequest) -> Response:
+        conversation = await self.named(request)
+        if body.dry_run:
+            preview = await self.engine.lifecycle.preview(conversation)
+            return JSONResponse(shapes.compacted(preview, session=preview.session, moved=False))
+        focus = None if body.focus is None else storable(body.focus)
+        filed = await self.engine.lifecycle.compress(conversation, focus=focus)
+        done = compacted(await self._carried_out(request, filed))
+        if done.busy:
+            raise Declined(endings.conflict(done.note))
+        return JSONResponse(shapes.compacted(done, session=done.session_id, moved=done.moved))
+
     async def close(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
         filed = await self.engine.close(conversation, reason=reasons.USER_EXIT)
+        await self._carried_out(request, filed)
+        return await self._shown(conversation)
+
+    async def _carried_out(self, request: Request, filed: Accepted) -> str:
+        """
+        Wait for what was filed and give its note.
+
+        :raises Declined: if it could not be carried out, or is left for the next start
+        """
         async with Ear(self.engine.follow_input(filed), request.receive, self.leaving) as ear:
             while not isinstance(heard := await ear.hear(), (InputEnded, Heard)):
                 pass
         if isinstance(heard, Heard):
-            return endings.STOPPING.response()
-        return await self._shown(conversation)
+            raise Declined(endings.FILED)
+        if heard.outcome is not InboxOutcome.EXECUTED:
+            raise Declined(endings.conflict(heard.note or "it was not carried out"))
+        return heard.note or ""
 
     async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)

@@ -22,6 +22,12 @@ STOPPING = Problem(
     code="stopping",
     type=SERVER,
 )
+FILED = Problem(
+    status=503,
+    message="the server is stopping; what was asked is stored and will be done when it is back",
+    code="stopping",
+    type=SERVER,
+)
 #: Pieces got lost on the way to a client that reads too slowly.
 INCOMPLETE = Problem(
     status=502,
@@ -65,6 +71,11 @@ def _failed(message: str, code: str) -> Problem:
         return Problem(status=400, message=message, code=code, param="messages")
     status = 500 if code in _OURS else 502
     return Problem(status=status, message=message, code=code, type=SERVER)
+
+
+def conflict(message: str) -> Problem:
+    """What was asked could not be done as things are now."""
+    return _conflict(message, "conflict")
 
 
 def _conflict(message: str, code: str) -> Problem:

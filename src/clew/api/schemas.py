@@ -141,6 +141,35 @@ class RenameRequest(Body):
     title: Annotated[Said, Field(json_schema_extra={"maxLength": 200})] | None
 
 
+class BranchRequest(Body):
+    """A copy of the conversation's context that goes its own way."""
+
+    at: int | None = Field(
+        default=None, ge=0, le=10**15 - 1, description="Only up to this entry of the log."
+    )
+    title: Annotated[Said, Field(json_schema_extra={"maxLength": 200})] | None = None
+    name: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A NAME or a route, which leads to the copy from now on.",
+    )
+
+
+class RewindRequest(Body):
+    """Where the context goes back to; the log keeps everything."""
+
+    to: int = Field(ge=0, le=10**15 - 1, description="Right after this entry; 0 is the beginning.")
+
+
+class CompactRequest(Body):
+    """A compaction on demand."""
+
+    focus: str | None = Field(default=None, description="What the summary is to care for most.")
+    dry_run: bool | None = Field(
+        default=None, description="Only say what would be done; no model is asked."
+    )
+
+
 # Answers
 
 
@@ -241,6 +270,17 @@ class ConversationShape(Shape):
     routes: list[str]
     origin: OriginShape | None
     sessions: list[SessionShape]
+
+
+class CompactedShape(Shape):
+    moved: bool
+    session: str
+    messages_before: int
+    messages_after: int
+    tokens_before: int
+    tokens_after: int
+    #: Why nothing was done, or the summary.
+    note: str
 
 
 class ConversationList(Shape):

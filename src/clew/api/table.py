@@ -155,6 +155,7 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
             replies={200: Reply(says="The conversation", shape=schemas.ConversationShape)},
             problems=(404, 409),
         ),
+        *_rotating(conversations),
         Endpoint(
             method="POST",
             path=f"{_CONVERSATION}/close",
@@ -163,7 +164,7 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
             query=Nothing,
             body=Nothing,
             replies={200: Reply(says="The conversation", shape=schemas.ConversationShape)},
-            problems=(404,),
+            problems=(404, 409),
         ),
         Endpoint(
             method="DELETE",
@@ -174,6 +175,52 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
             body=Nothing,
             replies={200: Reply(says="It is gone", shape=schemas.Deleted)},
             problems=(404,),
+        ),
+    )
+
+
+def _rotating(conversations: Conversations) -> Sequence[AnyEndpoint]:
+    shown = {200: Reply(says="The conversation", shape=schemas.ConversationShape)}
+    return (
+        Endpoint(
+            method="POST",
+            path=f"{_CONVERSATION}/branch",
+            handler=conversations.branch,
+            summary="Copy its context into a new conversation",
+            query=Nothing,
+            body=schemas.BranchRequest,
+            replies={200: Reply(says="The copy", shape=schemas.ConversationShape)},
+            problems=(404, 409),
+        ),
+        Endpoint(
+            method="POST",
+            path=f"{_CONVERSATION}/rewind",
+            handler=conversations.rewind,
+            summary="Go back to an earlier entry; the log keeps all",
+            query=Nothing,
+            body=schemas.RewindRequest,
+            replies=shown,
+            problems=(404, 409),
+        ),
+        Endpoint(
+            method="POST",
+            path=f"{_CONVERSATION}/compact",
+            handler=conversations.compact,
+            summary="Replace what is old by a summary, or say what that would do",
+            query=Nothing,
+            body=schemas.CompactRequest,
+            replies={200: Reply(says="What came of it", shape=schemas.CompactedShape)},
+            problems=(404, 409),
+        ),
+        Endpoint(
+            method="POST",
+            path=f"{_CONVERSATION}/restore",
+            handler=conversations.restore,
+            summary="Undo the compaction that opened its session",
+            query=Nothing,
+            body=Nothing,
+            replies=shown,
+            problems=(404, 409),
         ),
     )
 

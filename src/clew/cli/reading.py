@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import one_line, table
 from clew.config import ensure_home
+from clew.core.base import Range
+from clew.core.context import SUMMARY
 from clew.core.entry import EntryKind, Role
 from clew.core.route import LOCAL, Route
 from clew.engine.records import Records
 from clew.errors import NotFound, UsageError
 from clew.store.opening import open_store
+from clew.wire import shapes
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
     from clew.cli.terminal import Output
     from clew.config import Settings
+    from clew.core.base import BaseItem
+    from clew.core.context import ContextView, Preview
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.session import Session
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     from clew.store.transactions.usage import Used
 
 WHO: Final = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
+_SPEAKERS: Final = {role.value: who for role, who in WHO.items()} | {SUMMARY: SUMMARY}
 #: What a tool answered may be a whole file.
 _TOOL_WIDTH: Final = 300
 
@@ -53,6 +59,13 @@ async def find(records: Records, name: str) -> ConversationId:
 def no_such(error: NotFound) -> UsageError:
     """The same, with what to do next."""
     return UsageError(f"{error}: `clew sessions list` shows what there is")
+
+
+def shape_of(view: ConversationView) -> dict[str, object]:
+    """A conversation as JSON."""
+    return shapes.conversation(
+        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+    )
 
 
 class Reader:
@@ -130,11 +143,61 @@ class Reader:
             calls = "a tool" if len(entry.calls) == 1 else f"{len(entry.calls)} tools"
             self._out.write(self._out.dimmed(f"(calls {calls})") + "\n")
 
+    def context(self, view: ContextView) -> None:
+        """What the model will be sent, in full."""
+        closed = "" if view.session.open else ", closed: the next message opens another with this"
+        count = f"{len(view.lines)} messages, about {view.tokens:,} tokens"
+        self._out.write(self._out.bold(f"context of {view.conversation}") + f"  {count}\n")
+        self._field("session", f"{view.session.id}  {view.session.opened_by}{closed}")
+        self._field("base", ", ".join(map(_item, view.base)) or "empty")
+        self._out.write("\n" + self._out.bold("instructions") + "\n")
+        if view.instructions is None:
+            remark = "(none yet: they are rendered with the first request)"
+            self._out.write(self._out.dimmed(remark) + "\n")
+        elif view.instructions.strip():
+            self._out.write(view.instructions.rstrip("\n") + "\n")
+        for line in view.lines:
+            place = "in the base only" if line.seq is None else f"#{line.seq}"
+            stamp = self._out.dimmed(f"{place}, about {line.tokens:,} tokens")
+            self._out.write(f"\n{self._out.bold(_SPEAKERS[line.role])}  {stamp}\n")
+            if line.text.strip():
+                self._out.write(line.text.rstrip("\n") + "\n")
+            for call in line.calls:
+                self._out.write(self._out.dimmed(f"(calls {call})") + "\n")
+
+    def preview(self, value: Preview) -> None:
+        """What a compaction would do."""
+        if not value.goes:
+            self._notes.dim(value.note)
+            return
+        gone = value.tokens_before - value.tokens_after
+        self._out.write(
+            f"{len(value.goes)} messages of about {gone:,} tokens would be summarised; "
+            f"{len(value.stays)} stay, about {value.tokens_after:,} tokens and the summary\n\n"
+        )
+        rows = [
+            (
+                "stays" if n in value.kept else "goes",
+                str(line.seq or "-"),
+                _SPEAKERS[line.role],
+                f"{line.tokens:,}",
+                line.text,
+            )
+            for n, line in enumerate(value.lines)
+        ]
+        self._table(("WHAT", "SEQ", "WHO", "TOKENS", "TEXT"), rows)
+
     def _table(self, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         first, *lines = table(heads, rows)
         self._out.write(self._out.dimmed(first) + "\n")
         for line in lines:
             self._out.write(line + "\n")
+
+
+def _item(item: BaseItem) -> str:
+    if isinstance(item, Range):
+        return f"#{item.first}" if item.first == item.last else f"#{item.first} to #{item.last}"
+    return "a message of its own"
 
 
 def names(view: ConversationView) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from clew.cli.changing import NAME, branch, compact, rewind
 from clew.cli.common import Globals, example, json_option, pass_globals, print_json
-from clew.cli.reading import Reader, find, names, open_records
+from clew.cli.reading import Reader, find, names, open_records, shape_of
 from clew.cli.terminal import one_line, outputs
 from clew.errors import NotFound, UsageError
 from clew.wire import shapes
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from clew.engine.records import ConversationView, Records
     from clew.store.search import Hit
 
-NAME: Final = click.argument("name", metavar="NAME|ID")
 CURSOR: Final = click.option("--cursor", help="Go on where this says, which a page before printed.")
 
 
@@ -66,7 +66,7 @@ def list_(
         page = await records.list(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         views = [await records.show(each.id) for each in page.items]
         if as_json:
-            print_json(shapes.page([_shape(view) for view in views], page.next))
+            print_json(shapes.page([shape_of(view) for view in views], page.next))
             return
         reader = Reader(*outputs())
         reader.conversations(views)
@@ -76,14 +76,21 @@ def list_(
 
 
 @sessions.command(
-    epilog=example("clew sessions show main", "clew sessions show main --cursor 0 --json")
+    epilog=example(
+        "clew sessions show main",
+        "clew sessions show main --cursor 0 --json",
+        "clew sessions show main --context",
+    )
 )
 @NAME
 @limit_option(50)
 @click.option("--cursor", type=click.IntRange(min=0), help="From after this entry, in order.")
+@click.option("--context", is_flag=True, help="Instead, what the model will be sent, in full.")
 @json_option
 @pass_globals
-def show(program: Globals, name: str, limit: int, cursor: int | None, as_json: bool) -> None:
+def show(
+    program: Globals, *, name: str, limit: int, cursor: int | None, context: bool, as_json: bool
+) -> None:
     """
     Print a conversation: its sessions, what it used, and its newest entries.
 
@@ -91,6 +98,9 @@ def show(program: Globals, name: str, limit: int, cursor: int | None, as_json: b
     """
 
     async def job(records: Records) -> None:
+        if context:
+            await _print_context(records, name, as_json=as_json)
+            return
         view = await records.show(await find(records, name))
         last = view.conversation.last_seq
         after = max(0, last - limit) if cursor is None else cursor
@@ -98,11 +108,19 @@ def show(program: Globals, name: str, limit: int, cursor: int | None, as_json: b
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
             page = shapes.page([shapes.entry(entry) for entry in entries], more)
-            print_json({"conversation": _shape(view), **page, "usage": asdict(view.usage)})
+            print_json({"conversation": shape_of(view), **page, "usage": asdict(view.usage)})
             return
         _print(view, entries, before=after if cursor is None else 0, more=more)
 
     _run(program, job)
+
+
+async def _print_context(records: Records, name: str, *, as_json: bool) -> None:
+    view = await records.context(await find(records, name))
+    if as_json:
+        print_json(shapes.context(view))
+    else:
+        Reader(*outputs()).context(view)
 
 
 def _print(
@@ -184,7 +202,7 @@ def new(program: Globals, name: str, title: str | None, as_json: bool) -> None:
 
     view = begin(program.settings(), name, title)
     if as_json:
-        print_json(_shape(view))
+        print_json(shape_of(view))
     else:
         click.echo(view.conversation.id)
 
@@ -202,7 +220,7 @@ def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
         await records.rename(conversation, title or None)
         view = await records.show(conversation)
         if as_json:
-            print_json(_shape(view))
+            print_json(shape_of(view))
         else:
             click.echo(f"{view.conversation.id}  {one_line(view.conversation.title or '-', 200)}")
 
@@ -240,7 +258,5 @@ def _confirm(view: ConversationView) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-def _shape(view: ConversationView) -> dict[str, object]:
-    return shapes.conversation(
-        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
-    )
+for _command in (branch, rewind, compact):
+    sessions.add_command(_command)

@@ -35,6 +35,8 @@ class Sized:
     calls: frozenset[str] = frozenset()
     answers: frozenset[str] = frozenset()
     from_user: bool = False
+    #: It stands for messages that were replaced.
+    is_summary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,6 +126,22 @@ def last_user(messages: Sequence[Sized]) -> int | None:
         if messages[index].from_user:
             return index
     return None
+
+
+def kept(messages: Sequence[Sized], tail: int) -> list[int]:
+    """
+    The indexes that no summary takes the place of: the tail, and the newest request before it.
+
+    All of them if nothing else would go than a summary, which cannot be said in fewer words.
+    """
+    stays = list(range(tail, len(messages)))
+    last = last_user(messages)
+    if last is not None and last < tail:
+        stays.insert(0, last)
+    goes = set(range(tail)).difference(stays)
+    if all(messages[index].is_summary for index in goes):
+        return list(range(len(messages)))
+    return stays
 
 
 def refusal(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:

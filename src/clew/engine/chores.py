@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
 from clew.engine.checks import checked_title
+from clew.engine.commands import compacted
 from clew.engine.desk import WAITS, Reply, number
 from clew.errors import NotFound, UsageError
 
@@ -40,13 +41,7 @@ async def compress(desk: Desk, argument: str) -> Reply:
     note = await desk.done(filed)
     if note is None:
         return desk.reply(WAITS)
-    done = json.loads(note)
-    if not done["moved"]:
-        return desk.reply(f"Nothing was compacted: {done['note']}.")
-    return desk.reply(
-        f"Compacted: {done['messages_before']} messages became {done['messages_after']}, about "
-        f"{done['tokens_before']:,} tokens became {done['tokens_after']:,}."
-    )
+    return desk.reply(f"{compacted(note).told}.")
 
 
 async def undo(desk: Desk, argument: str) -> Reply:

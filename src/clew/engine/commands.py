@@ -12,6 +12,7 @@ from clew.core.double_text import DoubleText
 from clew.core.ids import InboxId
 from clew.core.inbox import Input
 from clew.core.route import Route
+from clew.engine.compaction import Compacted
 from clew.errors import UsageError
 from clew.store.transactions import branches, conversations, inbox, leases, resets, rewinds
 
@@ -59,6 +60,11 @@ async def _compress(means: Means, lease: Lease, item: InboxItem) -> str:
     )
     told = {name: value for name, value in dataclasses.asdict(done).items() if name != "messages"}
     return json.dumps(told)
+
+
+def compacted(note: str) -> Compacted:
+    """What came of a compaction that was filed, from its note."""
+    return Compacted(**json.loads(note))
 
 
 def _carry_out(

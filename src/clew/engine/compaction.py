@@ -27,9 +27,11 @@ from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
 from clew.core.base import Literal, Range, joined
+from clew.core.context import NOTHING, Preview
 from clew.core.ids import session_id
 from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoredLock
+from clew.engine.contexts import line_of
 from clew.errors import LeaseLost, Refused, StoreError
 from clew.store.transactions import compactions, context, entries, sessions
 from clew.store.transactions.usage import Request, Used, micros, record_usage
@@ -86,10 +88,22 @@ class Compacted:
     note: str
     #: Another compaction of the conversation was under way.
     busy: bool = False
+    #: No summary came that is any good.
+    failed: bool = False
     #: What the person should hear of a failure, the first time.
     alarm: str | None = None
     #: For callers of ``Engine.compact``: the context to go on with.
     messages: Sequence[ModelMessage] = ()
+
+    @property
+    def told(self) -> str:
+        """What the person who asked for it is told; without the full stop."""
+        if not self.moved:
+            return f"Nothing was compacted: {self.note}"
+        return (
+            f"Compacted: {self.messages_before} messages became {self.messages_after}, about "
+            f"{self.tokens_before:,} tokens became {self.tokens_after:,}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -212,9 +226,9 @@ class Compactions:
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
             note = f"it could not be summarised: {error}"
             first = await self._failed(found.session.id)
-            return replace(_unmoved(found, note), alarm=note if first else None)
+            return replace(_unmoved(found, note), failed=True, alarm=note if first else None)
         if plan is None:
-            return _unmoved(found, "there is nothing to compact yet")
+            return _unmoved(found, NOTHING)
         try:
             return await self._rotate(found, plan, owner, lease, operation)
         except LeaseLost:
@@ -224,6 +238,22 @@ class Compactions:
         except Refused as error:
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
             return _unmoved(found, _OVERTAKEN)
+
+    async def preview(self, conversation: ConversationId) -> Preview:
+        """
+        What compacting on demand would do now; no model is asked and nothing changes.
+
+        :raises NotFound: if there is no such conversation
+        """
+        found = await self._store.read(context.head_context, conversation)
+        sizes = [sized(codec.load(message.message)) for message in found.messages]
+        window = self.window(self._model) or ASSUMED_WINDOW
+        tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
+        return Preview(
+            session=found.session.id,
+            lines=tuple(line_of(message) for message in found.messages),
+            kept=frozenset(rules.kept(sizes, tail)),
+        )
 
     async def plan(
         self,
@@ -247,14 +277,15 @@ class Compactions:
             # small that a summary would help a short conversation.
             window = min(window, max(before, rules.MUCH))
         tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
-        if tail == 0:
+        kept = rules.kept(sizes, tail)
+        if len(kept) == len(sizes):
             return None
         if not on_demand:
             smaller = await self._cleared(found.messages, loaded, tail)
             after = sum(sized(message).tokens for message, _ in smaller)
             if after < before and after <= window * self.policy.threshold * _ENOUGH:
                 return _plan([item for _, item in smaller], len(smaller), before, after, "")
-        return await self._summarised(found, loaded, sizes, tail, focus, window)
+        return await self._summarised(found, loaded, sizes, tail, kept, focus, window)
 
     async def _cleared(
         self, stored: Sequence[ContextMessage], loaded: list[ModelMessage], tail: int
@@ -273,6 +304,7 @@ class Compactions:
         loaded: list[ModelMessage],
         sizes: list[rules.Sized],
         tail: int,
+        kept: Sequence[int],
         focus: str | None,
         window: int,
     ) -> Plan:
@@ -287,11 +319,6 @@ class Compactions:
         replaced = sum(sized(message).tokens for message in old)
         if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
             raise Refusal(why)
-        kept = list(range(tail, len(loaded)))
-        last = rules.last_user(sizes)
-        if last is not None and last < tail:
-            # The newest request is never left to a summary.
-            kept.insert(0, last)
         message = summary_message(summary)
         items = [Literal(format=codec.FORMAT, message=codec.dump(message))]
         after = sized(message).tokens + sum(sizes[index].tokens for index in kept)
@@ -415,13 +442,20 @@ def _shortened(message: ModelMessage, seq: int) -> Literal:
 
 
 def _unmoved(found: Context, note: str) -> Compacted:
-    count = len(found.messages)
+    count, tokens = len(found.messages), _tokens(found)
     return Compacted(
         session_id=found.session.id,
         moved=False,
         messages_before=count,
         messages_after=count,
-        tokens_before=0,
-        tokens_after=0,
+        tokens_before=tokens,
+        tokens_after=tokens,
         note=note,
     )
+
+
+def _tokens(found: Context) -> int:
+    try:
+        return sum(sized(codec.load(message.message)).tokens for message in found.messages)
+    except ValueError:  # a message that cannot be read, which may be why nothing was done
+        return 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.events import InputEnded
 from clew.core.inbox import InboxOutcome
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
+    from clew.core.events import InputEnded
     from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
     from clew.core.route import Route
@@ -64,12 +64,18 @@ class Desk:
         """
         if await self.engine.unfinished_turn(filed.conversation_id) is not None:
             return None
-        async for event in self.engine.follow_input(filed):
-            if isinstance(event, InputEnded):
-                if event.outcome is not InboxOutcome.EXECUTED:
-                    raise UsageError(event.note or "it was not carried out")
-                return event.note or ""
-        raise AssertionError("an input has an end")
+        return executed(await self.engine.carried_out(filed))
+
+
+def executed(end: InputEnded) -> str:
+    """
+    The note of a command that was carried out.
+
+    :raises UsageError: if it could not be
+    """
+    if end.outcome is not InboxOutcome.EXECUTED:
+        raise UsageError(end.note or "it was not carried out")
+    return end.note or ""
 
 
 WAITS = "That will be done when the running turn has ended; /stop ends it now."

@@ -7,11 +7,13 @@ owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.st
 
 from __future__ import annotations
 
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
+from clew.core.events import InputEnded
 from clew.core.ids import ConversationId, looks_like_id
 from clew.core.inbox import Accepted, Input
 from clew.core.route import Route, local_route
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 
     from clew.agent.messages import ModelMessage
     from clew.core.approval import Approval
-    from clew.core.events import Event, InputEnded
+    from clew.core.events import Event
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.scope import Scope
@@ -171,6 +173,17 @@ class Engine(Records):
     def follow_input(self, accepted: Accepted) -> AsyncGenerator[Event | InputEnded]:
         """Live events of the turn that answers an input; the last one is its ``InputEnded``."""
         return follow_input(self._store, self._hub, accepted.conversation_id, accepted.inbox_id)
+
+    async def carried_out(self, filed: Accepted) -> InputEnded:
+        """Wait for what comes of an input, wherever it is worked on."""
+        events = follow_input(
+            self._store, self._hub, filed.conversation_id, filed.inbox_id, live=False
+        )
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, InputEnded):
+                    return event
+        raise AssertionError("an input has an end")
 
     async def input_end(self, inbox_id: InboxId) -> InputEnded | None:
         """What became of an input; ``None`` while it is open."""

@@ -19,7 +19,9 @@ from clew.store.transactions import (
     context,
     conversations,
     inbox,
+    locks,
     resets,
+    rewinds,
     sessions,
 )
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.agent.messages import ModelMessage
+    from clew.core.context import Preview
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds
     from clew.core.route import Route
     from clew.core.scope import Scope
@@ -81,11 +84,29 @@ class Lifecycle:
         return replace(done, messages=[codec.load(each.message) for each in head.messages])
 
     async def compress(self, conversation: ConversationId, *, focus: str | None = None) -> Accepted:
-        """File a compaction that a person asks for."""
+        """
+        File a compaction that a person asks for; ``compacted`` reads what came of it.
+
+        :raises Refused: while another compaction of the conversation is under way or filed
+        """
         return await self._file(conversation, COMPRESS, focus=focus)
 
+    async def preview(self, conversation: ConversationId) -> Preview:
+        """
+        What a compaction that a person asks for would do now; nothing changes.
+
+        :raises NotFound: if there is no such conversation
+        """
+        return await self._means.compactions.preview(conversation)
+
     async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
-        """File that the context goes back to right after entry ``to``; the log keeps all."""
+        """
+        File that the context goes back to right after entry ``to``; the log keeps all.
+
+        :raises UsageError: if there is no such entry
+        """
+        found = await self._store.read(conversations.get_conversation, conversation)
+        rewinds.refuse_unknown(to, last_seq=found.last_seq)
         return await self._file(conversation, REWIND, to=to)
 
     async def undo(self, conversation: ConversationId, *, back: int = 1) -> Accepted:
@@ -119,11 +140,7 @@ class Lifecycle:
             double_text=DoubleText.QUEUE,
         )
         accepted = await self._store.write(
-            inbox.accept,
-            item,
-            target=conversation,
-            new_conversation=conversation,
-            session_ids=self._means.session_ids,
+            _accept, item, conversation=conversation, session_ids=self._means.session_ids
         )
         self._kick(conversation)
         return accepted
@@ -172,6 +189,20 @@ class Lifecycle:
     ) -> Accepted:
         """File that the session ends; the next message reopens the conversation."""
         return await self._file(conversation, resets.END, reason=reason, next=None)
+
+
+def _accept(
+    t: Tx, item: Input, *, conversation: ConversationId, session_ids: SessionIds
+) -> Accepted:
+    if item.text == COMPRESS:
+        locks.refuse_second_compaction(t, conversation, command=COMPRESS)
+    return inbox.accept(
+        t,
+        item,
+        target=conversation,
+        new_conversation=conversation,
+        session_ids=session_ids,
+    )
 
 
 def _branch(

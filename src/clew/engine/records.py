@@ -25,6 +25,7 @@ from clew.store.transactions import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.core.context import ContextView
     from clew.core.conversation import Conversation
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, SessionId
@@ -121,6 +122,19 @@ class Records:
         """
         await self._visible(conversation, conversation, viewer)
         return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
+
+    async def context(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> ContextView:
+        """
+        What the model will be sent before the next message.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        from clew.engine.contexts import look_at  # noqa: PLC0415  (the model library: a second)
+
+        await self._visible(conversation, conversation, viewer)
+        return await look_at(self._store, conversation)
 
     async def search(
         self,

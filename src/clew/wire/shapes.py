@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
+
+from clew.core.base import Range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from clew.core.base import BaseItem
+    from clew.core.context import ContextView, Line, Preview
     from clew.core.conversation import Conversation
     from clew.core.entry import Entry
     from clew.core.ids import SessionId
@@ -68,6 +72,74 @@ def _session(value: Session, messages: int) -> dict[str, object]:
         "ended_at": moment(value.ended_at),
         "end_reason": value.end_reason,
         "messages": messages,
+    }
+
+
+def context(value: ContextView) -> dict[str, object]:
+    """What the model will be sent, and what the session started from."""
+    return {
+        "conversation": value.conversation,
+        "session": value.session.id,
+        "opened_by": value.session.opened_by,
+        "closed": not value.session.open,
+        "instructions": value.instructions,
+        "base": [_base_item(item) for item in value.base],
+        "messages": [line(one) for one in value.lines],
+        "tokens": value.tokens,
+    }
+
+
+def _base_item(item: BaseItem) -> dict[str, object]:
+    if isinstance(item, Range):
+        return {"kind": "range", "first": item.first, "last": item.last}
+    return {"kind": "literal", "message": json.loads(item.message)}
+
+
+def line(value: Line) -> dict[str, object]:
+    """One message of a context."""
+    return {
+        "seq": value.seq,
+        "role": value.role,
+        "text": value.text,
+        "tokens": value.tokens,
+        "message": json.loads(value.message),
+    }
+
+
+def preview(value: Preview) -> dict[str, object]:
+    """What a compaction would do: as ``compacted``, and which messages go and stay."""
+    return {
+        **compacted(value, session=value.session, moved=False),
+        "goes": [line(one) for one in value.goes],
+        "stays": [line(one) for one in value.stays],
+    }
+
+
+class Sizes(Protocol):
+    """A context before a compaction and after it."""
+
+    @property
+    def messages_before(self) -> int: ...
+    @property
+    def messages_after(self) -> int: ...
+    @property
+    def tokens_before(self) -> int: ...
+    @property
+    def tokens_after(self) -> int: ...
+    @property
+    def note(self) -> str: ...
+
+
+def compacted(sizes: Sizes, *, session: str, moved: bool) -> dict[str, object]:
+    """What came of a compaction, or would come of it."""
+    return {
+        "moved": moved,
+        "session": session,
+        "messages_before": sizes.messages_before,
+        "messages_after": sizes.messages_after,
+        "tokens_before": sizes.tokens_before,
+        "tokens_after": sizes.tokens_after,
+        "note": sizes.note,
     }
 
 

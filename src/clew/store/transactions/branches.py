@@ -13,7 +13,7 @@ from clew.errors import UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.context import base_at, head_context, materialised
 from clew.store.transactions.conversations import get_conversation, open_conversation
-from clew.store.transactions.rewinds import boundary_before
+from clew.store.transactions.rewinds import boundary_before, refuse_unknown
 from clew.store.transactions.sessions import (
     get_base,
     get_head,
@@ -47,10 +47,8 @@ def branch(
     :raises UsageError: if it has no such entry
     """
     found = get_conversation(t, source)
-    if at is not None and not 0 <= at <= found.last_seq:
-        raise UsageError(
-            f"there is no entry {at}: the conversation has entries 1 to {found.last_seq}"
-        )
+    if at is not None:
+        refuse_unknown(at, last_seq=found.last_seq)
     seq = boundary_before(t, source, found.last_seq if at is None else at)
     if at is None and seq == found.last_seq:
         messages = head_context(t, source).messages

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew.errors import Refused
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
@@ -74,6 +75,23 @@ def get_compression_lock_holder(t: Tx, session: SessionId) -> str | None:
     """
     holding = lock_holder(t, _compression(get_session(t, session).conversation_id))
     return None if holding is None or _is_dead(t, holding) else holding
+
+
+def refuse_second_compaction(t: Tx, conversation: ConversationId, *, command: str) -> None:
+    """:raises Refused: while one is under way, or a ``command`` that asks for one waits"""
+    # Of two that file one at the same time, the second looks after the first has committed.
+    t.one("SELECT fence FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    waiting = t.one(
+        """
+        SELECT 1 FROM inbox
+        WHERE conversation_id = $1 AND outcome IS NULL AND kind = 'command' AND text = $2
+        """,
+        conversation,
+        command,
+    )
+    holding = lock_holder(t, _compression(conversation))
+    if waiting is not None or not (holding is None or _is_dead(t, holding)):
+        raise Refused("another compaction of this conversation is under way")
 
 
 def _is_dead(t: Tx, holder: str) -> bool:

@@ -47,6 +47,13 @@ def boundary_before(t: Tx, conversation: ConversationId, seq: int) -> int:
     return seq
 
 
+def refuse_unknown(seq: int, *, last_seq: int) -> None:
+    """:raises UsageError: if a log that ends at ``last_seq`` has no such entry; 0 is its start"""
+    if not 0 <= seq <= last_seq:
+        entries = f"entries 1 to {last_seq}" if last_seq else "no entries yet"
+        raise UsageError(f"there is no entry {seq}: the conversation has {entries}")
+
+
 def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: SessionIds) -> Session:
     """
     Make the context what it was right after entry ``to``, moved back to the last boundary.
@@ -57,8 +64,7 @@ def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: Session
     :raises UsageError: if the log has no such entry
     """
     last_seq = leases.hold(t, lease)
-    if not 0 <= to <= last_seq:
-        raise UsageError(f"there is no entry {to}: the conversation has entries 1 to {last_seq}")
+    refuse_unknown(to, last_seq=last_seq)
     head = get_head(t, lease.conversation_id)
     return rotate(
         t,

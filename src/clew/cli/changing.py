@@ -1,0 +1,186 @@
+"""``clew sessions branch|rewind|compact``: another way on for a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.reading import Reader, find, shape_of
+from clew.cli.terminal import outputs
+from clew.errors import ClewError, UsageError
+from clew.wire import shapes
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Coroutine
+
+    from clew.config import Settings
+    from clew.core.ids import ConversationId
+    from clew.core.inbox import Accepted
+    from clew.core.route import Route
+    from clew.engine.engine import Engine
+
+NAME: Final = click.argument("name", metavar="NAME|ID")
+
+
+@asynccontextmanager
+async def _engine(settings: Settings) -> AsyncGenerator[Engine]:
+    # Only these commands need an engine, whose library takes a second.
+    from clew.runtime import open_product  # noqa: PLC0415
+
+    async with open_product(settings, role="sessions", own_only=True) as product:
+        yield product.engine
+
+
+def _run(settings: Settings, job: Coroutine[Any, Any, None]) -> None:
+    from clew.cli.logs import logs_to_file  # noqa: PLC0415  (as above)
+
+    with logs_to_file(settings):
+        asyncio.run(job)
+
+
+@click.command(
+    epilog=example("clew sessions branch main --as other-way", "clew sessions branch main --at 12")
+)
+@NAME
+@click.option("--at", type=click.IntRange(min=0), help="Only up to this entry.", metavar="SEQ")
+@click.option("--title", metavar="TEXT", help="The copy's title.")
+@click.option("--as", "new_name", metavar="NAME", help="A name that leads to the copy from now on.")
+@json_option
+@pass_globals
+def branch(
+    program: Globals,
+    *,
+    name: str,
+    at: int | None,
+    title: str | None,
+    new_name: str | None,
+    as_json: bool,
+) -> None:
+    """Copy a conversation's context into a new one, which goes its own way."""
+    settings = program.settings()
+
+    async def job() -> None:
+        async with _engine(settings) as engine:
+            route = None if new_name is None else _route(engine, new_name)
+            source = await find(engine, name)
+            copy = await engine.lifecycle.branch(source, at=at, title=title, route=route)
+            await _shown(engine, copy, as_json=as_json)
+
+    _run(settings, job())
+
+
+def _route(engine: Engine, name: str) -> Route:
+    route = engine.target(name)
+    if isinstance(route, str):
+        raise UsageError(f"{name!r} is an id: give a NAME that is to lead to the copy")
+    return route
+
+
+async def _shown(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
+    view = await engine.show(conversation)
+    if as_json:
+        print_json(shape_of(view))
+    else:
+        click.echo(conversation)
+
+
+@click.command(epilog=example("clew sessions rewind main 12"))
+@NAME
+@click.argument("seq", type=click.IntRange(min=0))
+@json_option
+@pass_globals
+def rewind(program: Globals, name: str, seq: int, as_json: bool) -> None:
+    """
+    Go back to right after entry SEQ, or to the beginning with 0.
+
+    The log keeps what came after it; the model does not see it any more.
+    """
+    settings = program.settings()
+
+    async def job() -> None:
+        async with _engine(settings) as engine:
+            conversation = await find(engine, name)
+            await _done(engine, await engine.lifecycle.rewind(conversation, to=seq))
+            await _shown(engine, conversation, as_json=as_json)
+
+    _run(settings, job())
+
+
+async def _done(engine: Engine, filed: Accepted) -> str:
+    """
+    Wait until it was carried out and give its note.
+
+    :raises UsageError: if it could not be
+    """
+    from clew.engine.desk import executed  # noqa: PLC0415  (as above)
+
+    if await engine.unfinished_turn(filed.conversation_id) is not None:
+        outputs()[1].dim("waits for the running turn; it will be done also if you press Ctrl-C")
+    return executed(await engine.carried_out(filed))
+
+
+@click.command(
+    epilog=example(
+        "clew sessions compact main --dry-run",
+        'clew sessions compact main --focus "the travel dates"',
+        "clew sessions compact main --undo",
+    )
+)
+@NAME
+@click.option("--focus", metavar="TEXT", help="What the summary is to care for most.")
+@click.option("--dry-run", is_flag=True, help="Only say what goes and what stays.")
+@click.option("--undo", is_flag=True, help="Take back the compaction that it goes on from.")
+@json_option
+@pass_globals
+def compact(
+    program: Globals, *, name: str, focus: str | None, dry_run: bool, undo: bool, as_json: bool
+) -> None:
+    """
+    Have a summary take the place of what is old, to make room.
+
+    The log keeps everything; only what the model is sent becomes shorter.
+    """
+    if undo and (dry_run or focus is not None):
+        raise UsageError("--undo goes with neither --dry-run nor --focus")
+    settings = program.settings()
+
+    async def job() -> None:
+        async with _engine(settings) as engine:
+            conversation = await find(engine, name)
+            if undo:
+                await _done(engine, await engine.lifecycle.restore(conversation))
+                await _shown(engine, conversation, as_json=as_json)
+            elif dry_run:
+                await _previewed(engine, conversation, as_json=as_json)
+            else:
+                await _compacted(engine, conversation, focus, as_json=as_json)
+
+    _run(settings, job())
+
+
+async def _previewed(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
+    preview = await engine.lifecycle.preview(conversation)
+    if as_json:
+        print_json(shapes.preview(preview))
+    else:
+        Reader(*outputs()).preview(preview)
+
+
+async def _compacted(
+    engine: Engine, conversation: ConversationId, focus: str | None, *, as_json: bool
+) -> None:
+    from clew.engine.commands import compacted  # noqa: PLC0415  (as above)
+
+    done = compacted(
+        await _done(engine, await engine.lifecycle.compress(conversation, focus=focus))
+    )
+    if done.busy or done.failed:
+        raise ClewError(done.note)
+    if as_json:
+        print_json(shapes.compacted(done, session=done.session_id, moved=done.moved))
+    else:
+        click.echo(done.told)

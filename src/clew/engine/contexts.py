@@ -1,0 +1,50 @@
+"""Contexts as people look at them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.agent import messages as codec
+from clew.agent.compactor import calls_of, sized, summary_of
+from clew.core.context import SUMMARY, ContextView, Line
+from clew.store.transactions import context, sessions
+
+if TYPE_CHECKING:
+    from clew.core.base import Base
+    from clew.core.ids import ConversationId
+    from clew.store.contract import Store, Tx
+    from clew.store.transactions.context import Context, ContextMessage
+
+
+async def look_at(store: Store, conversation: ConversationId) -> ContextView:
+    """
+    What the model will be sent before the next message.
+
+    :raises NotFound: if there is no such conversation
+    """
+    found, base = await store.read(_look, conversation)
+    return ContextView(
+        conversation=conversation,
+        session=found.session,
+        base=base,
+        lines=tuple(line_of(message) for message in found.messages),
+    )
+
+
+def _look(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
+    found = context.head_context(t, conversation)
+    return found, sessions.get_base(t, found.session.id)
+
+
+def line_of(stored: ContextMessage) -> Line:
+    """One stored message as people look at it."""
+    message = codec.load(stored.message)
+    summary = summary_of(message)
+    return Line(
+        seq=stored.seq,
+        role=codec.role_of(message).value if summary is None else SUMMARY,
+        text=codec.text_of(message) if summary is None else summary,
+        calls=calls_of(message),
+        tokens=sized(message).tokens,
+        message=stored.message,
+    )
