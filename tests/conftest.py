@@ -12,6 +12,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from tests import postgres
+from tests.databases import Databases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,11 @@ def postgres_server() -> str:
     return postgres.Home(folder=Path(os.environ[HOME])).url()
 
 
+@pytest.fixture(scope="session")
+def postgres_databases(postgres_server: str) -> Databases:
+    return Databases(postgres_server)
+
+
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """The URL of a fresh, empty PostgreSQL database."""
@@ -68,9 +74,23 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The URL of a fresh, empty store: the test runs once on SQLite and once on PostgreSQL."""
+EITHER = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+
+
+@pytest.fixture(params=EITHER)
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a store that holds nothing: the test runs once on SQLite, once on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/clew.db"
+        return
+    databases: Databases = request.getfixturevalue("postgres_databases")
+    with databases.migrated() as url:
+        yield url
+
+
+@pytest.fixture(params=EITHER)
+def new_store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store that nobody opened yet, on SQLite and on PostgreSQL."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/clew.db"
     url: str = request.getfixturevalue("postgres_url")

@@ -65,41 +65,43 @@ def contents(url: str, home: Path) -> object:
     ("statement", "words"), [(NEWER, "newer Clew.*upgrade"), (OTHER, "not the one of this Clew")]
 )
 async def test_a_store_of_another_version_is_left_alone(
-    store_url: str, tmp_path: Path, statement: str, words: str
+    new_store_url: str, tmp_path: Path, statement: str, words: str
 ) -> None:
-    await make(store_url, tmp_path, statement)
-    before = contents(store_url, tmp_path)
+    await make(new_store_url, tmp_path, statement)
+    before = contents(new_store_url, tmp_path)
     with pytest.raises(StoreUnusable, match=words):
-        await open_store(store_url, home=tmp_path)
-    assert contents(store_url, tmp_path) == before
+        await open_store(new_store_url, home=tmp_path)
+    assert contents(new_store_url, tmp_path) == before
 
 
 async def test_the_database_of_another_program_is_left_alone(
-    store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
-    if store_url.startswith("sqlite"):
+    if new_store_url.startswith("sqlite"):
         _execute(tmp_path / "clew.db", "CREATE TABLE their_own (id INTEGER)")
     else:
-        with psycopg.connect(store_url) as connection:
+        with psycopg.connect(new_store_url) as connection:
             connection.execute("CREATE TABLE their_own (id INTEGER)")
-    before = contents(store_url, tmp_path)
+    before = contents(new_store_url, tmp_path)
     with pytest.raises(StoreUnusable, match="another program"):
-        await open_store(store_url, home=tmp_path)
-    assert contents(store_url, tmp_path) == before
+        await open_store(new_store_url, home=tmp_path)
+    assert contents(new_store_url, tmp_path) == before
 
 
 async def test_a_migration_that_is_interrupted_leaves_nothing_behind(
-    store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
     """All that is missing is applied in one transaction: half a schema is none."""
-    sqlite = store_url.startswith("sqlite")
+    sqlite = new_store_url.startswith("sqlite")
     bare = (
-        open_sqlite(tmp_path / "clew.db", run_dir=tmp_path) if sqlite else open_postgres(store_url)
+        open_sqlite(tmp_path / "clew.db", run_dir=tmp_path)
+        if sqlite
+        else open_postgres(new_store_url)
     )
     async with await bare as store:
         with pytest.raises(ZeroDivisionError):
             await store.write(_interrupted, "sqlite" if sqlite else "postgres")
-    async with await open_store(store_url, home=tmp_path) as store:
+    async with await open_store(new_store_url, home=tmp_path) as store:
         await store.write(acting.accept, acting.message("inb_1"))
         assert await store.read(invariants.check) == []
 
@@ -138,7 +140,7 @@ def test_a_network_file_system_is_refused_before_anything_is_made(tmp_path: Path
 
 
 async def test_what_a_job_wrote_before_it_failed_is_not_there(
-    store_url: str, tmp_path: Path
+    new_store_url: str, tmp_path: Path
 ) -> None:
     """3.8: all of a transaction, or nothing."""
 
@@ -146,8 +148,8 @@ async def test_what_a_job_wrote_before_it_failed_is_not_there(
         acting.accept(t, acting.message("inb_2"))
         sessions.get_session(t, SessionId("ses_none"))
 
-    await make(store_url, tmp_path)
-    async with await open_store(store_url, home=tmp_path) as store:
+    await make(new_store_url, tmp_path)
+    async with await open_store(new_store_url, home=tmp_path) as store:
         with pytest.raises(NotFound):
             await store.write(job)
         assert await store.read(_inputs) == ["inb_1"]

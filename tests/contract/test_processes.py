@@ -33,39 +33,39 @@ SHORT = timedelta(milliseconds=300)
 
 
 @pytest.fixture
-async def store(store_url: str, tmp_path: Path) -> AsyncIterator[Store]:
+async def store(new_store_url: str, tmp_path: Path) -> AsyncIterator[Store]:
     """The store in this process; every invariant must hold when the race is over."""
-    async with await open_store(store_url, home=tmp_path) as opened:
+    async with await open_store(new_store_url, home=tmp_path) as opened:
         await opened.register(ME)
         yield opened
         assert await opened.read(invariants.check) == []
 
 
 async def test_of_six_processes_exactly_one_gets_each_lease(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.4; ``make soak leases`` runs it with 200 conversations, ten times."""
     await store.write(tasks.prepare, 40)
-    winners = race(store_url, tmp_path, 6, tasks.claim, 40)
+    winners = race(new_store_url, tmp_path, 6, tasks.claim, 40)
     assert Counter(number for won in winners for number in won) == dict.fromkeys(range(40), 1)
 
 
 async def test_numbers_have_no_gaps_where_four_processes_take_over_from_each_other(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.2"""
     await store.write(tasks.prepare, 1)
-    granted = race(store_url, tmp_path, 4, tasks.take_over_and_say, 25)
+    granted = race(new_store_url, tmp_path, 4, tasks.take_over_and_say, 25)
     assert await store.read(acting.expected, C0) == Head(
         session=(await store.read(sessions.get_head, C0)).id, last_seq=sum(granted)
     )
 
 
 async def test_an_event_that_six_processes_accept_at_once_is_stored_once(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.7"""
-    answers = race(store_url, tmp_path, 6, tasks.accept, 10)
+    answers = race(new_store_url, tmp_path, 6, tasks.accept, 10)
     for event in zip(*answers, strict=True):
         assert [one.duplicate for one in event].count(False) == 1
         assert len({(one.inbox_id, one.conversation_id) for one in event}) == 1
@@ -74,24 +74,24 @@ async def test_an_event_that_six_processes_accept_at_once_is_stored_once(
 
 
 async def test_of_six_rotations_at_once_one_moves_the_head(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.3: even if all of them hold the lease."""
     await store.write(tasks.prepare, 1)
     lease = (await store.write(acting.begin, ME, of=C0)).lease
     expected = await store.read(acting.expected, C0)
-    found = race(store_url, tmp_path, 6, tasks.rotate, lease, expected)
+    found = race(new_store_url, tmp_path, 6, tasks.rotate, lease, expected)
     (winner,) = [session for session in found if session != "conflict"]
     assert (await store.read(sessions.get_head, C0)).id == winner
     assert len(await store.read(sessions.lineage, C0)) == 2
 
 
 async def test_the_lease_of_a_killed_process_is_free_at_once(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.4: long before it would have run out."""
     await store.write(tasks.prepare, 1)
-    with racer(store_url, tmp_path, "own_other") as other:
+    with racer(new_store_url, tmp_path, "own_other") as other:
         held = other.do(tasks.take, timedelta(hours=1))
         with pytest.raises(LeaseHeld):
             await store.write(leases.acquire, C0, owner=ME, duration=timedelta(hours=1))
@@ -111,11 +111,11 @@ async def _acquire(store: Store, duration: timedelta) -> leases.Acquired:
 
 
 async def test_an_owner_that_was_stopped_past_its_lease_fails_at_its_first_write(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.4"""
     await store.write(tasks.prepare, 1)
-    with racer(store_url, tmp_path, "own_other") as other:
+    with racer(new_store_url, tmp_path, "own_other") as other:
         held = other.do(tasks.take, SHORT)
         assert other.process.pid is not None
         os.kill(other.process.pid, signal.SIGSTOP)
@@ -127,20 +127,20 @@ async def test_an_owner_that_was_stopped_past_its_lease_fails_at_its_first_write
 
 
 async def test_an_owner_that_is_late_but_was_not_overtaken_goes_on(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     await store.write(tasks.prepare, 1)
-    with racer(store_url, tmp_path, "own_other") as other:
+    with racer(new_store_url, tmp_path, "own_other") as other:
         held = other.do(tasks.take, timedelta(0))
         assert other.do(tasks.say, held, "ent_late") == 2
 
 
 async def test_readers_are_not_blocked_by_a_lease_or_a_writer(
-    store: Store, store_url: str, tmp_path: Path
+    store: Store, new_store_url: str, tmp_path: Path
 ) -> None:
     """3.11: a read ends while another connection is in the middle of a write."""
     await store.write(tasks.prepare, 1)
-    async with await open_store(store_url, home=tmp_path) as other:
+    async with await open_store(new_store_url, home=tmp_path) as other:
         lease = (await other.write(acting.begin, ME, of=C0)).lease
 
         def slow(t: Tx) -> int:
@@ -154,7 +154,7 @@ async def test_readers_are_not_blocked_by_a_lease_or_a_writer(
 
 @pytest.mark.parametrize("_round", range(2))
 def test_of_five_processes_that_start_at_once_one_makes_the_schema(
-    store_url: str, tmp_path: Path, _round: int
+    new_store_url: str, tmp_path: Path, _round: int
 ) -> None:
     """``make soak starts`` runs it twenty times."""
-    assert race(store_url, tmp_path, 5, None) == ["opened"] * 5
+    assert race(new_store_url, tmp_path, 5, None) == ["opened"] * 5

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import psycopg
 import pytest
+
+if TYPE_CHECKING:
+    from tests.databases import Databases
 
 
 @pytest.mark.postgres
@@ -24,6 +29,21 @@ def test_a_store_url_names_its_database(store_url: str) -> None:
     scheme, _, rest = store_url.partition("://")
     assert scheme in {"sqlite", "postgresql"}
     assert rest.rpartition("/")[2].startswith("clew")
+
+
+@pytest.mark.postgres
+def test_a_store_that_is_used_again_holds_nothing_of_the_test_before(
+    postgres_databases: Databases,
+) -> None:
+    with postgres_databases.migrated() as first, psycopg.connect(first) as connection:
+        connection.execute("INSERT INTO setting (scope, name, value) VALUES ('', 'left', '')")
+    with postgres_databases.migrated() as again, psycopg.connect(again) as connection:
+        assert connection.execute("SELECT count(*) FROM setting").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM search_state").fetchone() == (1,)
+        connection.execute("ALTER TABLE owner ADD COLUMN left_behind INTEGER")
+    assert again == first
+    with postgres_databases.migrated() as another:
+        assert another != first
 
 
 async def test_async_tests_run_without_a_mark(anyio_backend_name: str) -> None:

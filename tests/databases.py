@@ -1,0 +1,130 @@
+"""
+PostgreSQL databases for tests: migrated once, emptied after each test, and used again.
+
+To make a database and to migrate it costs more than most tests do. One that a test left in another
+shape, or large, is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, LiteralString
+
+import psycopg
+from psycopg import sql
+
+from clew.store.opening import open_store
+from tests import postgres
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+#: What is emptied row by row; above it a new database is cheaper.
+LARGEST = 1 << 20
+
+SHAPE = """
+SELECT md5(string_agg(thing, ',' ORDER BY thing)) FROM (
+    SELECT concat_ws(' ', relkind, relname) AS thing FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace
+  UNION ALL
+    SELECT concat_ws(' ', 'column', relname, attname, atttypid, attnotnull, attisdropped)
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'
+  UNION ALL
+    SELECT concat_ws(' ', 'trigger', tgname, tgenabled) FROM pg_trigger
+    WHERE NOT tgisinternal
+  UNION ALL
+    SELECT concat_ws(' ', 'constraint', conname, convalidated) FROM pg_constraint
+    WHERE connamespace = 'public'::regnamespace
+  UNION ALL
+    SELECT concat_ws(' ', 'settings', setrole, setconfig) FROM pg_db_role_setting
+    JOIN pg_database ON pg_database.oid = setdatabase
+    WHERE datname = current_database()
+) AS things
+"""
+TABLES = "SELECT relname, pg_relation_size(oid) FROM pg_class WHERE relkind = 'r'"
+PUBLIC = TABLES + " AND relnamespace = 'public'::regnamespace"
+#: What a migrated store holds from the start.
+KEPT = TABLES + " AND relnamespace = 'kept'::regnamespace"
+OTHERS = """
+SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+RESTART = """
+SELECT setval(oid::regclass, 1, false) FROM pg_class
+WHERE relkind = 'S' AND relnamespace = 'public'::regnamespace
+"""
+
+
+class Databases:
+    """The databases of one test worker on its run's server."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._free: list[tuple[str, ExitStack]] = []
+        self._shape = ""
+
+    @contextmanager
+    def migrated(self) -> Generator[str]:
+        """The URL of a store that holds nothing yet."""
+        url, dropping = self._free.pop() if self._free else self._new()
+        try:
+            yield url
+        finally:
+            if self._emptied(url):
+                self._free.append((url, dropping))
+            else:
+                dropping.close()
+
+    def _new(self) -> tuple[str, ExitStack]:
+        dropping = ExitStack()
+        url = dropping.enter_context(postgres.database(self._server))
+        # In a thread: the event loop of the tests is not this one's to touch.
+        with ThreadPoolExecutor(1) as one:
+            one.submit(asyncio.run, _migrate(url)).result()
+        with psycopg.connect(url) as connection:
+            self._shape = _shape(connection)
+            connection.execute("CREATE SCHEMA kept")
+            for table in _sizes(connection, PUBLIC):
+                if connection.execute(_named("SELECT FROM {0} LIMIT 1", table)).rowcount:
+                    connection.execute(_named("CREATE TABLE kept.{0} AS TABLE {0}", table))
+        return url, dropping
+
+    def _emptied(self, url: str) -> bool:
+        with psycopg.connect(url) as connection:
+            connection.execute(OTHERS)
+            sizes = _sizes(connection, PUBLIC)
+            if _shape(connection) != self._shape or max(sizes.values()) > LARGEST:
+                return False
+            # Neither triggers nor foreign keys: the order does not matter.
+            connection.execute("SET session_replication_role = replica")
+            for table in sizes:
+                connection.execute(_named("DELETE FROM {0}", table))
+            for table in _sizes(connection, KEPT):
+                connection.execute(_named("INSERT INTO {0} SELECT * FROM kept.{0}", table))
+            connection.execute(RESTART)
+        return True
+
+
+async def _migrate(url: str) -> None:
+    with tempfile.TemporaryDirectory() as home:
+        async with await open_store(url, home=Path(home)):
+            pass
+
+
+def _shape(connection: psycopg.Connection) -> str:
+    (shape,) = connection.execute(SHAPE).fetchone() or ("",)
+    return str(shape)
+
+
+def _sizes(connection: psycopg.Connection, tables: LiteralString) -> dict[str, int]:
+    """The bytes of each table."""
+    return dict(connection.execute(tables).fetchall())
+
+
+def _named(text: LiteralString, table: str) -> sql.Composed:
+    return sql.SQL(text).format(sql.Identifier(table))
