@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLI = timedelta(milliseconds=1)
 
 
 class Clock(Protocol):
@@ -33,9 +34,9 @@ class SystemClock:
 
 def to_millis(moment: datetime) -> int:
     """Milliseconds since the epoch, as the store keeps times."""
-    return (moment - EPOCH) // timedelta(milliseconds=1)
+    return (moment - EPOCH) // _MILLI
 
 
 def from_millis(millis: int) -> datetime:
     """The moment, aware, in UTC."""
-    return EPOCH + timedelta(milliseconds=millis)
+    return EPOCH + millis * _MILLI

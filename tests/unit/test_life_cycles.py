@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -145,6 +146,13 @@ def test_the_hash_of_an_entry_is_fixed_for_all_time() -> None:
     fields = ("cnv_1", 1, "ent_1", "s", None, "message", "user", "ü", "[]", "[]", "f", "{}", 5)
     body = '["cnv_1",1,"ent_1","s",null,"message","user","ü","[]","[]","f","{}",5]'
     assert chain_hash(GENESIS, fields) == hashlib.sha256(bytes(32) + body.encode()).digest()
+
+
+@given(st.lists(st.none() | st.integers() | st.text(), max_size=3))
+def test_the_hash_is_over_compact_json(fields: list[str | int | None]) -> None:
+    body = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    digest = hashlib.sha256(GENESIS + body.encode()).digest()
+    assert chain_hash(GENESIS, tuple(fields)) == digest
 
 
 @given(st.text(max_size=5), st.text(max_size=5))

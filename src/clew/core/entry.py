@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 import hashlib
-import json
 from dataclasses import dataclass
+from json.encoder import encode_basestring as _quoted
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 #: The ``prev_hash`` of a conversation's first entry.
 GENESIS = bytes(32)
-
-_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class EntryKind(enum.Enum):
@@ -77,4 +75,9 @@ def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
     ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers
     (each as stored JSON), format, message, created_at in milliseconds.
     """
-    return hashlib.sha256(prev_hash + _as_json(fields).encode()).digest()
+    # Each append waits for this: an encoder for any value takes twice the time.
+    values = [
+        _quoted(field) if isinstance(field, str) else "null" if field is None else str(field)
+        for field in fields
+    ]
+    return hashlib.sha256(prev_hash + f"[{','.join(values)}]".encode()).digest()

@@ -1,3 +1,6 @@
+-- Lists of more than two values are written with OR: for each IN of that length SQLite fills a table
+-- of its own, at each write.
+
 -- The thread of talk. What moves often (owner, last seq) is in lease, so that a turn never writes here.
 CREATE TABLE conversation (
     id          TEXT PRIMARY KEY,
@@ -97,13 +100,16 @@ CREATE INDEX lease_owner ON lease (owner) WHERE owner IS NOT NULL;
 CREATE TABLE turn (
     id              TEXT PRIMARY KEY,
     conversation_id TEXT NOT NULL REFERENCES conversation (id),
-    state           TEXT NOT NULL CHECK (state IN ('running', 'waiting', 'done')),
-    outcome         TEXT CHECK (outcome IN ('answered', 'failed', 'cancelled')),
+    state           TEXT NOT NULL CHECK (state = 'running' OR state = 'waiting' OR state = 'done'),
+    outcome         TEXT
+        CHECK (outcome = 'answered' OR outcome = 'failed' OR outcome = 'cancelled'),
     -- What was told to the person, and the machine-readable kind of the failure.
     error           TEXT,
     error_code      TEXT,
     -- What somebody without the lease asked of its holder: stop, interrupt, rollback, delete, cancel.
-    stop            TEXT CHECK (stop IN ('stop', 'interrupt', 'rollback', 'delete', 'cancel')),
+    stop            TEXT
+        CHECK (stop = 'stop' OR stop = 'interrupt' OR stop = 'rollback' OR stop = 'delete'
+               OR stop = 'cancel'),
     -- The first entry of the turn.
     first_seq       BIGINT NOT NULL CHECK (first_seq > 0),
     steps           BIGINT NOT NULL DEFAULT 0 CHECK (steps >= 0),
@@ -131,8 +137,8 @@ CREATE TABLE entry (
     id              TEXT NOT NULL UNIQUE,
     session_id      TEXT NOT NULL,
     turn_id         TEXT,
-    kind            TEXT NOT NULL CHECK (kind IN ('message', 'attempt', 'event')),
-    role            TEXT CHECK (role IN ('user', 'assistant', 'tool')),
+    kind            TEXT NOT NULL CHECK (kind = 'message' OR kind = 'attempt' OR kind = 'event'),
+    role            TEXT CHECK (role = 'user' OR role = 'assistant' OR role = 'tool'),
     text            TEXT NOT NULL,
     -- JSON lists of tool call ids: those that this message asks for, those that it answers.
     calls           TEXT NOT NULL DEFAULT '[]',
@@ -154,16 +160,19 @@ CREATE TABLE inbox (
     id              TEXT NOT NULL UNIQUE,
     conversation_id TEXT NOT NULL REFERENCES conversation (id),
     route           TEXT,
-    kind            TEXT NOT NULL CHECK (kind IN ('message', 'command', 'expiry', 'completion')),
+    kind            TEXT NOT NULL
+        CHECK (kind = 'message' OR kind = 'command' OR kind = 'expiry' OR kind = 'completion'),
     text            TEXT NOT NULL,
     -- JSON: sender, attachments, arguments, reply address.
     payload         TEXT NOT NULL DEFAULT '{}',
     double_text     TEXT NOT NULL
-        CHECK (double_text IN ('queue', 'steer', 'collect', 'interrupt', 'rollback', 'reject')),
+        CHECK (double_text = 'queue' OR double_text = 'steer' OR double_text = 'collect'
+               OR double_text = 'interrupt' OR double_text = 'rollback' OR double_text = 'reject'),
     received_at     BIGINT NOT NULL,
     due_at          BIGINT NOT NULL,
     outcome         TEXT
-        CHECK (outcome IN ('turn', 'merged', 'steered', 'executed', 'cancelled', 'rejected')),
+        CHECK (outcome = 'turn' OR outcome = 'merged' OR outcome = 'steered'
+               OR outcome = 'executed' OR outcome = 'cancelled' OR outcome = 'rejected'),
     turn_id         TEXT,
     step            BIGINT,
     -- Why it was cancelled or rejected, or what the command answered.
@@ -172,7 +181,8 @@ CREATE TABLE inbox (
     FOREIGN KEY (conversation_id, turn_id) REFERENCES turn (conversation_id, id),
     CHECK ((outcome IS NULL) = (resolved_at IS NULL)),
     -- COALESCE: a check whose value is NULL would pass.
-    CHECK ((turn_id IS NOT NULL) = (COALESCE(outcome, '') IN ('turn', 'merged', 'steered'))),
+    CHECK ((turn_id IS NOT NULL)
+        = COALESCE(outcome = 'turn' OR outcome = 'merged' OR outcome = 'steered', FALSE)),
     CHECK ((step IS NOT NULL) = (COALESCE(outcome, '') = 'steered'))
 );
 CREATE INDEX inbox_open ON inbox (conversation_id, n) WHERE outcome IS NULL;
@@ -197,11 +207,13 @@ CREATE TABLE journal (
     position        BIGINT NOT NULL,
     tool            TEXT NOT NULL,
     args            TEXT NOT NULL,
-    effect          TEXT NOT NULL CHECK (effect IN ('pure', 'idempotent', 'once', 'ask')),
+    effect          TEXT NOT NULL
+        CHECK (effect = 'pure' OR effect = 'idempotent' OR effect = 'once' OR effect = 'ask'),
     -- How often it was started: more than once only where the effect allows it.
     runs            BIGINT NOT NULL DEFAULT 1 CHECK (runs >= 1),
     status          TEXT
-        CHECK (status IN ('ok', 'error', 'retry', 'denied', 'cancelled', 'unknown')),
+        CHECK (status = 'ok' OR status = 'error' OR status = 'retry' OR status = 'denied'
+               OR status = 'cancelled' OR status = 'unknown'),
     format          TEXT,
     result          TEXT,
     started_at      BIGINT NOT NULL,
@@ -223,7 +235,8 @@ CREATE TABLE approval (
     args            TEXT NOT NULL,
     -- The route that may answer it.
     route           TEXT,
-    state           TEXT NOT NULL CHECK (state IN ('open', 'approved', 'denied', 'expired')),
+    state           TEXT NOT NULL
+        CHECK (state = 'open' OR state = 'approved' OR state = 'denied' OR state = 'expired'),
     asked_at        BIGINT NOT NULL,
     expires_at      BIGINT NOT NULL,
     answered_at     BIGINT,
@@ -244,10 +257,12 @@ CREATE TABLE delivery (
     route           TEXT NOT NULL,
     -- The entry that it carries, if it carries one.
     seq             BIGINT,
-    kind            TEXT NOT NULL CHECK (kind IN ('answer', 'text', 'notice', 'approval')),
+    kind            TEXT NOT NULL
+        CHECK (kind = 'answer' OR kind = 'text' OR kind = 'notice' OR kind = 'approval'),
     body            TEXT NOT NULL,
     state           TEXT NOT NULL
-        CHECK (state IN ('pending', 'sending', 'delivered', 'unknown', 'failed')),
+        CHECK (state = 'pending' OR state = 'sending' OR state = 'delivered' OR state = 'unknown'
+               OR state = 'failed'),
     attempts        BIGINT NOT NULL DEFAULT 0,
     -- Not before: a platform's wait, kept over restarts.
     due_at          BIGINT NOT NULL,
@@ -258,7 +273,7 @@ CREATE TABLE delivery (
     FOREIGN KEY (conversation_id, turn_id) REFERENCES turn (conversation_id, id),
     CHECK ((state = 'sending') <= (owner IS NOT NULL))
 );
-CREATE INDEX delivery_open ON delivery (route, n) WHERE state IN ('pending', 'sending', 'unknown');
+CREATE INDEX delivery_open ON delivery (route, n) WHERE state NOT IN ('delivered', 'failed');
 CREATE INDEX delivery_conversation ON delivery (conversation_id);
 
 -- The parts of a delivery, in the platform's units.
@@ -267,7 +282,8 @@ CREATE TABLE delivery_chunk (
     position     BIGINT NOT NULL CHECK (position >= 0),
     body         TEXT NOT NULL,
     state        TEXT NOT NULL
-        CHECK (state IN ('pending', 'sending', 'delivered', 'unknown', 'failed')),
+        CHECK (state = 'pending' OR state = 'sending' OR state = 'delivered' OR state = 'unknown'
+               OR state = 'failed'),
     platform_id  TEXT,
     -- Sent once more after an unknown outcome: the person may see it twice.
     repeated     BIGINT NOT NULL DEFAULT 0 CHECK (repeated IN (0, 1)),
@@ -375,7 +391,8 @@ CREATE TABLE pairing (
     channel     TEXT NOT NULL,
     account     TEXT NOT NULL,
     user_id     TEXT NOT NULL,
-    state       TEXT NOT NULL CHECK (state IN ('asked', 'paired', 'removed', 'blocked')),
+    state       TEXT NOT NULL
+        CHECK (state = 'asked' OR state = 'paired' OR state = 'removed' OR state = 'blocked'),
     code_hash   @BYTES,
     tries       BIGINT NOT NULL DEFAULT 0,
     asked_at    BIGINT NOT NULL,

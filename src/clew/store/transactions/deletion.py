@@ -143,7 +143,7 @@ def _end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         """
         UPDATE delivery SET state = 'failed', error = 'the conversation was deleted',
             updated_at = $2
-        WHERE conversation_id = $1 AND state IN ('pending', 'sending', 'unknown')
+        WHERE conversation_id = $1 AND state NOT IN ('delivered', 'failed')
         """,
         conversation,
         t.now,

@@ -67,7 +67,7 @@ def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId) -> Delivery | None:
     row = t.one(
         """
         SELECT id, state, due_at, owner FROM delivery
-        WHERE route = $1 AND state IN ('pending', 'sending', 'unknown') ORDER BY n LIMIT 1 @LOCK
+        WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1 @LOCK
         """,
         route,
     )
@@ -200,9 +200,9 @@ def routes_with_deliveries(t: Tx) -> list[tuple[RouteKey, int]]:
     found = t.all(
         """
         SELECT d.route, d.due_at FROM delivery d
-        WHERE d.state IN ('pending', 'sending', 'unknown') AND NOT EXISTS (
+        WHERE d.state NOT IN ('delivered', 'failed') AND NOT EXISTS (
             SELECT 1 FROM delivery b
-            WHERE b.route = d.route AND b.n < d.n AND b.state IN ('pending', 'sending', 'unknown')
+            WHERE b.route = d.route AND b.n < d.n AND b.state NOT IN ('delivered', 'failed')
         )
         ORDER BY d.n
         """

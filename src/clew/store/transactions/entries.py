@@ -41,10 +41,9 @@ def append(
     """
     if not drafts:
         return []
-    seq = take_numbers(t, lease, len(drafts), unless=drafts[0].id)
-    if seq is None:
+    if not take_numbers(t, lease, len(drafts), unless=drafts[0].id):
         return _stored(t, drafts)
-    prev_hash = _check_open(t, lease.conversation_id, session, seq)
+    seq, prev_hash = _end_of_log(t, lease.conversation_id, session, taken=len(drafts))
     entries: list[Entry] = []
     for draft in drafts:
         seq += 1
@@ -64,23 +63,31 @@ def _stored(t: Tx, drafts: Sequence[Draft]) -> list[Entry]:
     return found
 
 
-def _check_open(t: Tx, conversation: ConversationId, session: SessionId, seq: int) -> bytes:
-    """Refuse to append to another session than the head; the hash of the entry ``seq``."""
+def _end_of_log(
+    t: Tx, conversation: ConversationId, session: SessionId, *, taken: int
+) -> tuple[int, bytes]:
+    """
+    The last seq before the ``taken`` numbers, and the hash of its entry.
+
+    :raises SessionEnded: if the session is not the open head
+    """
     # After the lease row is locked: whoever ends a session holds it too.
     row = t.one(
         """
-        SELECT session_id,
-               (SELECT ended_at FROM session WHERE id = h.session_id),
-               (SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2)
-        FROM head h WHERE conversation_id = $1
+        SELECT h.session_id, s.ended_at, l.last_seq, e.hash
+        FROM head h
+        JOIN session s ON s.id = h.session_id
+        JOIN lease l ON l.conversation_id = $1
+        LEFT JOIN entry e ON e.conversation_id = $1 AND e.seq = l.last_seq - $2
+        WHERE h.conversation_id = $1
         """,
         conversation,
-        seq,
+        taken,
     )
     assert row is not None
     if row[0] != session or row[1] is not None:
         raise SessionEnded(session, head=row[0])
-    return GENESIS if row[2] is None else bytes(row[2])
+    return row[2] - taken, GENESIS if row[3] is None else bytes(row[3])
 
 
 def last_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:

@@ -113,21 +113,22 @@ def release(t: Tx, lease: Lease) -> None:
     t.wake(lease.conversation_id)
 
 
-def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> int | None:
+def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
     """
-    Check the fence and take the next ``count`` numbers, in one statement; the last seq before them.
+    Check the fence and take the next ``count`` numbers, in one statement.
 
-    One statement, because between a check and a later write another owner could take over. Takes
-    none and returns ``None`` if the entry ``unless`` is stored, whoever holds the lease.
+    One statement, because between a check and a later write another owner could take over. The
+    numbers end at the lease's last seq, which nobody else moves until the commit. Takes none and
+    returns ``False`` if the entry ``unless`` is stored, whoever holds the lease.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    row = t.one(
+    # Without RETURNING, for which SQLite makes a table each time: the next statement reads it.
+    taken = t.run(
         """
         UPDATE lease SET last_seq = last_seq + $4, updated_at = $5
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3
           AND NOT EXISTS (SELECT 1 FROM entry WHERE id = $6)
-        RETURNING last_seq
         """,
         lease.conversation_id,
         lease.owner,
@@ -136,11 +137,9 @@ def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> int | N
         t.now,
         unless,
     )
-    if row is not None:
-        return row[0] - count
-    if t.one("SELECT 1 FROM entry WHERE id = $1", unless):
-        return None
-    raise _lost(lease)
+    if not taken and not t.one("SELECT 1 FROM entry WHERE id = $1", unless):
+        raise _lost(lease)
+    return bool(taken)
 
 
 def hold(t: Tx, lease: Lease) -> int:

@@ -28,7 +28,7 @@ _UNUSED = """
       AND NOT EXISTS (
           SELECT 1 FROM delivery d
           WHERE d.conversation_id = s.conversation_id
-            AND d.state IN ('pending', 'sending', 'unknown')
+            AND d.state NOT IN ('delivered', 'failed')
       )
 """
 
