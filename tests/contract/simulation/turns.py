@@ -14,7 +14,7 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
 from clew.core.turn import Outcome, Stop, TurnState
-from clew.errors import LeaseHeld, LeaseLost, TakenBack, WrongMove
+from clew.errors import LeaseHeld, LeaseLost, SessionEnded, TakenBack, WrongMove
 from clew.store.transactions import (
     approvals,
     entries,
@@ -186,6 +186,9 @@ def respond(sim: Sim, run: Run, calls: int) -> None:
 def note_attempt(sim: Sim, run: Run) -> None:
     """A cut stream is kept, outside the context."""
     drafts = [sim.draft(Role.ASSISTANT, kind=EntryKind.ATTEMPT)]
+    if sim.holds(run) and not run.thread.open:
+        sim.refused(SessionEnded, entries.append, run.lease, run.session, drafts, turn=run.turn)
+        return
     if sim.under(run, itself, entries.append, run.session, drafts, turn=run.turn) is not None:
         run.thread.said(drafts)
 
