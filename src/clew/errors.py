@@ -117,6 +117,14 @@ class TakenBack(Refused):
         self.turn = turn
 
 
+class TurnStopping(Refused):
+    """The turn was asked to stop: nothing more is begun in it."""
+
+    def __init__(self, turn: str) -> None:
+        super().__init__(f"turn {turn} was asked to stop")
+        self.turn = turn
+
+
 class TurnEnded(Refused):
     """The turn has its outcome already."""
 

@@ -48,3 +48,22 @@ async def test_what_is_done_at_any_point_of_a_turn_is_as_the_table_says(
     assert [(run.point, run.complaints) for run in runs if run.complaints] == []
     assert len(runs) > 5
     assert world.left_over() == []
+
+
+async def test_what_is_done_while_the_conversation_is_compacted_is_as_the_table_says(
+    world: World,
+) -> None:
+    """A part of the points; ``make soak double-text`` comes to each."""
+    wrong: list[object] = []
+    for place, act in enumerate(ACTS):
+        sweep = Sweep(world, streamed=place % 2 == 0, compacts=True)
+        points = await sweep.compaction()
+        assert len(points) > 10
+        for point in points[place % 4 :: 4]:
+            before = world.compacting.summaries
+            run = await sweep.run(act, point)
+            assert run is not None
+            wrong += [(act, run.point, run.complaints)] * bool(run.complaints)
+            # Whoever was disturbed in it begins none anew.
+            assert world.compacting.summaries - before <= 1
+    assert wrong == []

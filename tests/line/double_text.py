@@ -11,19 +11,29 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pydantic_ai.exceptions import ModelHTTPError
+
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import Outcome
-from tests.line import strict
+from tests.line import compacting, strict
+from tests.line.plans import respond
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+
     from clew.core.inbox import Accepted
+    from tests.line.model import Respond
     from tests.line.world import World
 
 RULES = tuple(DoubleText)
 #: What ends the turn that runs.
 STOPPING = (DoubleText.INTERRUPT, DoubleText.ROLLBACK)
 JOINING = (DoubleText.STEER, DoubleText.COLLECT)
+#: The provider's words.
+TOO_LONG = "400 context length exceeded"
 NOTICE = {
     DoubleText.INTERRUPT: "interrupted by a new message",
     DoubleText.ROLLBACK: "taken back for a new message",
@@ -41,9 +51,14 @@ class Moment:
     final: bool = False
     #: What of the turn is in the log when it is stopped here; ``!`` ends what is cancelled.
     stored: tuple[str, ...] = ("a",)
+    #: The context is compacted here, once: before this request of the turn.
+    compacts: int = 0
+    #: The provider refuses that request as too long, and that is why.
+    overflows: bool = False
 
 
 _ANSWERING = ("a", "look?", "look!")
+_SUMMARISED = (strict.SUMMARY, "a", "look?", "look!")
 MOMENTS = (
     Moment(name="model call", point="model asked for look"),
     Moment(name="last call", point="model asked for an answer", final=True, stored=_ANSWERING),
@@ -63,6 +78,17 @@ MOMENTS = (
         stored=("a", "read?", "read!cancelled: "),
     ),
     Moment(name="approval wait", point=None, tool="pay", stored=("a", "pay?", "pay!cancelled: ")),
+    Moment(name="compaction before a turn", point=compacting.BEGINS, compacts=1),
+    Moment(
+        name="compaction in mid turn", point=compacting.BEGINS, compacts=2, stored=_ANSWERING
+    ),
+    Moment(
+        name="compaction on overflow",
+        point=compacting.BEGINS,
+        compacts=2,
+        overflows=True,
+        stored=(*_ANSWERING, f"[{TOO_LONG}]"),
+    ),
 )
 
 
@@ -79,35 +105,46 @@ class Found:
 
 def expected(rule: DoubleText, moment: Moment) -> Found:
     """The table of the design."""
-    tool = moment.tool
-    whole = ["a", f"{tool}?", f"{tool}!", '"answer to a"']
+    denied = "" if moment.point else "not approved: the user wrote instead"
+    failed = [f"[{TOO_LONG}]"] if moment.overflows else []
+    asked = ["a", f"{moment.tool}?", f"{moment.tool}!", *failed]
+    whole = [*asked, '"answer to a"']
     if rule is DoubleText.REJECT:
-        return _found(InboxOutcome.REJECTED, whole)
+        return _found(InboxOutcome.REJECTED, moment, whole)
     if rule in STOPPING:
         return _stopped(rule, moment)
     if rule is DoubleText.QUEUE or moment.final:
-        return _found(InboxOutcome.TURN, [*whole, "b", '"answer to b"'])
-    denied = "" if moment.point else "not approved: the user wrote instead"
-    joined = ["a", f"{tool}?", f"{tool}!{denied}", "b", '"answer to a b"']
-    return _found(InboxOutcome.STEERED, joined)
+        return _found(InboxOutcome.TURN, moment, [*whole, "b", '"answer to b"'])
+    # Before the first request there is nothing yet but the message; what comes last is answered.
+    before = ["a"] if moment.compacts == 1 else ["a", asked[1], f"{asked[2]}{denied}", *failed]
+    return _found(InboxOutcome.STEERED, moment, [*before, "b", '"answer to a b"'])
 
 
 def _stopped(rule: DoubleText, moment: Moment) -> Found:
     why = NOTICE[rule]
     stored = [word + why if word.endswith(": ") else word for word in moment.stored]
-    kept = stored if rule is DoubleText.INTERRUPT else []
+    kept = _said(stored) if rule is DoubleText.INTERRUPT else []
     unanswered = any(word == "a" for word in kept) and '"answer to"' not in kept
     answer = '"answer to a b"' if unanswered else '"answer to b"'
     return Found(
         first=Outcome.CANCELLED,
         second=InboxOutcome.TURN,
         log=[*stored, f"[{why}]", "b", answer],
+        # No rotation where a compaction was stopped.
         sent=[*_WARM, *kept, "b"],
     )
 
 
-def _found(second: InboxOutcome, log: list[str]) -> Found:
-    return Found(first=Outcome.ANSWERED, second=second, log=log, sent=[*_WARM, *log[:-1]])
+def _found(second: InboxOutcome, moment: Moment, log: list[str]) -> Found:
+    before = [strict.SUMMARY] if moment.compacts else _WARM
+    return Found(
+        first=Outcome.ANSWERED, second=second, log=log, sent=[*before, *_said(log[:-1])]
+    )
+
+
+def _said(log: Sequence[str]) -> list[str]:
+    """What of a log is sent."""
+    return [word for word in log if not word.startswith("[")]
 
 
 _WARM = ["warm", '"answer to warm"']
@@ -134,6 +171,7 @@ async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
             await world.over.wait()
 
     world.points.arm(moment.point, at_point)
+    world.model.script = _script(world, moment)
     with world.means.hub.follow(warm) if moment.streamed else nullcontext():
         first = await world.say(f"a: {moment.tool}", to=name)
         if moment.point is None:
@@ -150,3 +188,21 @@ async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
         log=(await world.shape(warm))[2:],
         sent=strict.shape_of(world.model.sent[-1]),
     )
+
+
+def _script(world: World, moment: Moment) -> Respond:
+    """The model's, under which the context is compacted at the moment."""
+    if moment.compacts == 1:
+        world.compacting.arm()
+    asked = itertools.count(1)
+
+    def script(messages: Sequence[ModelMessage]) -> ModelResponse:
+        number = next(asked)
+        if moment.overflows and number == moment.compacts:
+            world.compacting.arm(overflow=True)
+            raise ModelHTTPError(400, "scripted", body={"message": "context length exceeded"})
+        if moment.compacts == number + 1 and not moment.overflows:
+            world.compacting.arm()
+        return respond(messages)
+
+    return script

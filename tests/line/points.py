@@ -20,6 +20,8 @@ P = ParamSpec("P")
 JOBS = frozenset(
     {
         "approvals.ask",
+        "compactions.compress",
+        "context.head_context",
         "entries.append",
         "entries.entries_after",
         "context.newer_context",
@@ -28,6 +30,8 @@ JOBS = frozenset(
         "journal.intend",
         "journal.run_again",
         "journal.settle",
+        "locks.release_compression_lock",
+        "locks.try_acquire_compression_lock",
         "rewinds.roll_back",
         "turns.begin",
         "turns.finish",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import (
     BaseToolReturnPart,
+    CompactionPart,
     TextPart,
     ToolCallPart,
     UserPromptPart,
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
     from clew.core.entry import Entry
+
+#: What a summary is in short.
+SUMMARY = "(summary)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,8 @@ def shape_of(messages: Sequence[ModelMessage]) -> list[str]:
 
 def _word(part: object) -> str | None:
     match part:
+        case CompactionPart():
+            return SUMMARY
         case UserPromptPart(content=content):
             return str(content).partition(":")[0]
         case TextPart(content=text):

@@ -2,6 +2,7 @@
 The sweep: something is done to a turn at each of its points, one run for each.
 
 Message *a* leads to two calls at once, one in the loop and one in a thread, a third, and an answer.
+Where it *compacts*, what was said before is summarised between the first two requests.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ from typing import TYPE_CHECKING
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxOutcome
 from clew.core.route import local_route
+from clew.core.session import COMPRESSION
 from clew.core.turn import Outcome, Stop
-from tests.line import strict
+from tests.line import compacting, strict
 from tests.line.double_text import JOINING, STOPPING
+from tests.line.plans import respond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+
     from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
     from clew.core.turn import Turn
+    from tests.line.model import Respond
     from tests.line.world import World
 
 PLAN = "a: look read; send"
@@ -34,6 +40,10 @@ STOP, NEW = "/stop", "/new"
 ACTS: tuple[Act, ...] = (*DoubleText, STOP, NEW)
 
 _numbers = itertools.count(1)
+_NEVER = 10_000
+_BEFORE_THE_ROTATION = (compacting.BEGINS, compacting.ENDS, "context.head_context before")
+#: Tokens: all of *a* and *b*, and not all that was said before.
+_KEPT = 50
 _ASKED = ["a", "look?", "read?", "look!", "read!", "send?", "send!"]
 _WHOLE = [*_ASKED, '"answer to a"']
 
@@ -55,8 +65,19 @@ class Run:
 class Sweep:
     """Runs in one world, each in a conversation of its own."""
 
-    def __init__(self, world: World, *, streamed: bool = False) -> None:
-        self._world, self._streamed = world, streamed
+    def __init__(
+        self, world: World, *, streamed: bool = False, compacts: bool = False
+    ) -> None:
+        self._world, self._streamed, self._compacts = world, streamed, compacts
+
+    async def compaction(self) -> list[int]:
+        """The numbers of the points that a compaction has."""
+        assert self._compacts
+        await self.run(STOP, _NEVER)
+        names = self._world.points.names
+        first = names.index("locks.try_acquire_compression_lock before")
+        last = names.index("locks.release_compression_lock after")
+        return list(range(first + 1, last + 2))
 
     async def run(self, act: Act, at: int) -> Run | None:
         """Act at the point with this number; ``None`` if the turn has no such point."""
@@ -65,12 +86,16 @@ class Sweep:
         world.model.sent.clear()
         world.tools.ran = Counter()
         second: list[Accepted] = []
+        if self._compacts:
+            world.model.script = _compacting_once(world)
         world.points.arm(at, lambda: self._do(act, name, warm, second))
         with world.means.hub.follow(warm) if self._streamed else nullcontext():
             first = await world.say(PLAN, to=name)
             ended = await world.end(first)
             reached = await world.points.acted()
             await world.idle(warm)
+        world.model.script = respond
+        world.compacting.disarm()
         if not reached:
             return None
         run = Run(act=act, point=world.points.names[at - 1], turn=ended.turn)
@@ -81,6 +106,9 @@ class Sweep:
     async def _do(
         self, act: Act, name: str, conversation: ConversationId, second: list[Accepted]
     ) -> None:
+        if act in (*STOPPING, STOP, NEW):
+            # Else what comes next would find the context as long as it was.
+            self._world.compacting.disarm()
         if isinstance(act, DoubleText):
             second.append(await self._world.say("b:", act, to=name))
             if act is DoubleText.COLLECT:
@@ -96,7 +124,7 @@ class Sweep:
         entries = await world.log(conversation)
         log = strict.log_bits(entries)
         run.log = strict.shape(entries)[2:]
-        run.sent = strict.shape_of(world.model.sent[-1])[2:] if world.model.sent else []
+        run.sent = _since_warm(world.model.sent[-1]) if world.model.sent else []
         run.complaints = strict.complaints(log)
         for sent in map(strict.bits, world.model.sent):
             run.complaints += strict.complaints(sent)
@@ -106,8 +134,19 @@ class Sweep:
         if run.log.count("b") != expected_seconds:
             run.complaints.append(f"b is {run.log.count('b')} times in the log")
         run.complaints += _against_the_table(run)
+        if self._compacts:
+            run.complaints += await self._rotations(run, conversation)
         if run.act == NEW:
             run.complaints += await self._left(conversation, name)
+
+    async def _rotations(self, run: Run, conversation: ConversationId) -> list[str]:
+        """One, but none where the turn was stopped before it."""
+        sessions = (await self._world.engine.show(conversation)).sessions
+        reasons = [session.end_reason for session in sessions].count(COMPRESSION)
+        stopped = run.turn is not None and run.turn.stop is not None
+        if stopped and run.point in _BEFORE_THE_ROTATION:
+            return [f"{reasons} rotations, although it was stopped before"] * (reasons != 0)
+        return [f"{reasons} rotations"] * (reasons != 1 and not stopped)
 
     async def _left(self, conversation: ConversationId, name: str) -> list[str]:
         view = await self._world.engine.show(conversation)
@@ -115,6 +154,23 @@ class Sweep:
         still = await self._world.engine.resolve(local_route(name).key) == conversation
         wrong = ["the head was not ended by the reset"] * (ended != "reset")
         return wrong + ["the route has not moved"] * still
+
+
+def _compacting_once(world: World) -> Respond:
+    asked = itertools.count(1)
+
+    def script(messages: Sequence[ModelMessage]) -> ModelResponse:
+        if next(asked) == 1:
+            world.compacting.arm(keep=_KEPT)
+        return respond(messages)
+
+    return script
+
+
+def _since_warm(sent: Sequence[ModelMessage]) -> list[str]:
+    """What was sent, without what was said before *a* or the summary of it."""
+    before = ("warm", '"answer to warm"', strict.SUMMARY)
+    return list(itertools.dropwhile(before.__contains__, strict.shape_of(sent)))
 
 
 def _against_the_table(run: Run) -> list[str]:

@@ -15,17 +15,20 @@ from pydantic_ai import Agent
 from clew import runtime
 from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
+from clew.clock import SystemClock
 from clew.config import load
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
 from clew.core.turn import TurnState
+from clew.engine.compaction import Compactions
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.store.transactions import entries, inbox
 from tests.contract import invariants
 from tests.line import strict
 from tests.line.clock import ShiftedClock
+from tests.line.compacting import Compacting
 from tests.line.model import Scripted
 from tests.line.points import PointedStore, Points
 from tests.line.tools import Tools
@@ -57,6 +60,7 @@ class World:
     points: Points
     model: Scripted
     tools: Tools
+    compacting: Compacting
     clock: ShiftedClock
     #: Set when the world is over: nothing may hang for ever.
     over: asyncio.Event
@@ -148,8 +152,10 @@ async def open_world(
     clock = clock or ShiftedClock()
     points = Points()
     model, made, over = Scripted(points), Tools(points), asyncio.Event()
+    compacting = Compacting(points)
     async with kind(await open_store(url, home=home, clock=clock), points) as store:
         means = _means(home, store, model, tools(made), longest_call, max_steps)
+        means = replace(means, compactions=_compactions(means, compacting, model))
         try:
             async with Engine(means, role="test", version="0") as engine:
                 yield World(
@@ -159,6 +165,7 @@ async def open_world(
                     points=points,
                     model=model,
                     tools=made,
+                    compacting=compacting,
                     clock=clock,
                     over=over,
                 )
@@ -182,3 +189,16 @@ def _means(
         loop=Loop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),
         models=Models([model.model], Patience(attempts=1), time.monotonic),
     )
+
+
+def _compactions(means: Means, compacting: Compacting, model: Scripted) -> Compactions:
+    made = Compactions(
+        means.store,
+        means.ids,
+        SystemClock(),
+        compactor=compacting,
+        model=model.model,
+        policy=means.compactions.policy,
+    )
+    compacting.bind(made)
+    return made

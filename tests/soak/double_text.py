@@ -35,7 +35,7 @@ _COLUMNS = ("a answered", "a cancelled", "b a turn", "b steered", "b refused", "
 
 def run() -> Table:
     """Print the table of moments; return that of points."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     rows: list[tuple[object, ...]] = []
     right = True
     with server() as server_url:
@@ -79,16 +79,16 @@ async def _moment(world: World, rule: DoubleText, moment: Moment) -> str:
 async def _points(database: str, url: str, home: Path) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
     async with open_world(url, home) as world:
-        for streamed, act in itertools.product((False, True), ACTS):
-            rows.append(
-                (database, "streamed" if streamed else "whole", *await _act(world, act, streamed))
-            )
+        for streamed, compacts, act in itertools.product((False, True), (False, True), ACTS):
+            sweep = Sweep(world, streamed=streamed, compacts=compacts)
+            model = ("streamed" if streamed else "whole") + (", compacted" if compacts else "")
+            rows.append((database, model, *await _act(sweep, act)))
         rows += [(database, "-", wrong, 0, *[0] * 5, 1) for wrong in await world.check()]
     return rows
 
 
-async def _act(world: World, act: Act, streamed: bool) -> tuple[object, ...]:
-    sweep, counts, points = Sweep(world, streamed=streamed), Counter[str](), 0
+async def _act(sweep: Sweep, act: Act) -> tuple[object, ...]:
+    counts, points = Counter[str](), 0
     while (run := await sweep.run(act, points + 1)) is not None:
         points += 1
         counts.update(_counted(run))

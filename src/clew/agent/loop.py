@@ -215,10 +215,11 @@ class _Steps:
     async def _request(self, node: Any) -> Any:
         if not self._stored:
             await self._log.store_request(node.request)
-        for steered in await self._log.steered():
-            node.request.parts = [*node.request.parts, *steered.parts]
+        await self._join(node)
         if (smaller := await self._log.fit()) is not None:
             self._replace(node, smaller.messages)
+            # A summary takes its time: who wrote meanwhile is heard now, not a step later.
+            await self._join(node)
         try:
             following = await self._heard(node)
         finally:
@@ -229,6 +230,11 @@ class _Steps:
         self._used += 1
         self._stored = False
         return following
+
+    async def _join(self, node: Any) -> None:
+        """Let the messages that steer join what is to be sent."""
+        for steered in await self._log.steered():
+            node.request.parts = [*node.request.parts, *steered.parts]
 
     def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:
         """Go on with a compacted context; what is to be sent is its last request."""

@@ -173,12 +173,14 @@ class Compactions:
         holder: str | None = None,
         on_demand: bool = False,
         overflowed: bool = False,
+        asked: Model | None = None,
         operation: str | None = None,
     ) -> Compacted:
         """
         Compact the current session of a conversation, if it is still ``session``; once per
-        ``operation``. ``overflowed`` says that its context was too long for the model, whatever
-        is known of the window.
+        ``operation``. It is to fit the model that is ``asked``, which may be another than the one
+        that summarises. ``overflowed`` says that its context was too long for that model,
+        whatever is known of the window.
 
         While another holds the compression lock nothing is summarised and nothing moves. A
         summary that is no good, a model that fails, or a head that moved meanwhile change nothing.
@@ -198,7 +200,9 @@ class Compactions:
             done = await self._store.read(sessions.opened_by_operation, operation)
             if done is not None or session not in (None, found.session.id):
                 return _unmoved(found, "it was compacted already")
-            planning = self.plan(found, focus=focus, on_demand=on_demand, overflowed=overflowed)
+            planning = self.plan(
+                found, focus=focus, on_demand=on_demand, overflowed=overflowed, asked=asked
+            )
             return await self._alone(found, planning, owner, lease, operation)
         finally:
             await self._unlock(head.id, holder)
@@ -262,13 +266,16 @@ class Compactions:
         focus: str | None = None,
         on_demand: bool = True,
         overflowed: bool = False,
+        asked: Model | None = None,
     ) -> Plan | None:
         """
-        What compacting would make of a context; ``None`` if nothing can go.
+        What compacting would make of a context, as ``compact``; ``None`` if nothing can go.
 
         :raises Refusal: if the summary is no good
         """
-        window = self.window(self._model) or ASSUMED_WINDOW
+        window = self.window(asked or self._model) or ASSUMED_WINDOW
+        # What the summariser reads has to fit its own window.
+        readable = self.window(self._model) or ASSUMED_WINDOW
         loaded = [codec.load(message.message) for message in found.messages]
         sizes = [sized(message) for message in loaded]
         before = sum(size.tokens for size in sizes)
@@ -276,6 +283,7 @@ class Compactions:
             # The true window is smaller than this, or there would have been room; and none is so
             # small that a summary would help a short conversation.
             window = min(window, max(before, rules.MUCH))
+            readable = min(window, readable)
         tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
         kept = rules.kept(sizes, tail)
         if len(kept) == len(sizes):
@@ -285,7 +293,7 @@ class Compactions:
             after = sum(sized(message).tokens for message, _ in smaller)
             if after < before and after <= window * self.policy.threshold * _ENOUGH:
                 return _plan([item for _, item in smaller], len(smaller), before, after, "")
-        return await self._summarised(found, loaded, sizes, tail, kept, focus, window)
+        return await self._summarised(found, loaded, sizes, tail, kept, focus, readable)
 
     async def _cleared(
         self, stored: Sequence[ContextMessage], loaded: list[ModelMessage], tail: int

@@ -220,7 +220,7 @@ class TurnWork:
             # Before its entry: who reads the entry may find the turn closed already.
             self._log.retract(result.text)
             await self._log.store_attempt(result.text)
-            if await self._made_room(result):
+            if await self._made_room(result, model):
                 continue
             wait = models.patience.wait(
                 attempt, result, waited=waited, beside=models.beside(number)
@@ -266,14 +266,15 @@ class TurnWork:
         compactions = self._means.compactions
         if not await compactions.needed(tokens, model, session, self._turn.first_seq):
             return False
-        return (await self._compact()).moved
+        return (await self._compact(model)).moved
 
-    async def _compact(self, *, overflowed: bool = False) -> Compacted:
+    async def _compact(self, model: Model, *, overflowed: bool = False) -> Compacted:
         done = await self._means.compactions.compact(
             self._turn.conversation_id,
             owner=self._begun.lease.owner,
             lease=self._begun.lease,
             overflowed=overflowed,
+            asked=model,
         )
         if done.moved:
             self._enter(done.session_id)
@@ -288,18 +289,18 @@ class TurnWork:
             )
         )
 
-    async def _made_room(self, failure: Failure) -> bool:
+    async def _made_room(self, failure: Failure, model: Model) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
         session = self._log.session
         if session is None or not self._may_be_too_long(failure):
             return False
         if not await self._means.compactions.allowed(session, self._turn.first_seq):
             return False
-        done = await self._compact(overflowed=True)
+        done = await self._compact(model, overflowed=True)
         if done.busy:
             # Without room the step cannot be repeated: wait for whoever is at it, then look again.
             await self._means.compactions.others_are_done(session)
-            done = await self._compact(overflowed=True)
+            done = await self._compact(model, overflowed=True)
         return done.moved
 
     def _may_be_too_long(self, failure: Failure) -> bool:

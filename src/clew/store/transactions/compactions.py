@@ -6,9 +6,10 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core.compaction import State
-from clew.errors import LeaseHeld
+from clew.errors import LeaseHeld, TurnStopping
 from clew.store.transactions import leases
 from clew.store.transactions.sessions import opened_by_operation, rotate
+from clew.store.transactions.stops import unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.base import Base
@@ -70,9 +71,13 @@ def compress(  # noqa: PLR0913  (each is a column of its own)
     """
     Rotate into a compacted base, and hand on what is remembered, in one commit.
 
+    :raises TurnStopping: if it is made in a turn that was asked to stop
     :raises LeaseLost: if the lease is not held any more
     :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
     """
+    turn = unfinished_turn(t, lease.conversation_id)
+    if turn is not None and turn.stop is not None and opened_by_operation(t, operation) is None:
+        raise TurnStopping(turn.id)
     session = rotate(
         t,
         lease,
