@@ -31,6 +31,8 @@ class Campaign:
 
     job: Job
     kills: Counter[str] = field(default_factory=Counter[str])
+    #: How often the summariser is to be asked, by conversation.
+    summaries: dict[str, int] = field(default_factory=dict[str, int])
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def run(self, points: Sequence[Point]) -> None:
@@ -46,6 +48,7 @@ class Campaign:
     def kill_at(self, point: Point) -> None:
         """Hand over messages that lead to the point, in a conversation of their own."""
         says = self.says(point.plans)
+        self.summaries[says[0].conversation] = point.summaries
         job = replace(self.job, says=says, rule=point.rule, place=point.place)
         self._killed(job, point.name)
         if point.then is not None:

@@ -72,6 +72,8 @@ class Job:
     #: Whether the place counts while what earlier processes left is done, too.
     early: bool = False
     lease: float = 15.0
+    #: The model's context window in tokens; without one nothing is compacted by itself.
+    window: int | None = None
     #: Leaves what other processes were handed to them.
     own_only: bool = False
     #: Lives on until SIGTERM, although there is nothing to do.
@@ -144,6 +146,8 @@ def make_settings(job: Job) -> Settings:
         "model.base_url": job.provider,
         "lease.seconds": f"{job.lease:g}",
     }
+    if job.window is not None:
+        flags["model.context_window"] = str(job.window)
     return load(home=job.folder, flags=flags, environ={})
 
 

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.testing.provider.parsing import parse_messages
-from tests.killing.plans import answered_by, conversation_of, key_of, keys_in, result_of
+from tests.killing.plans import (
+    SUMMARISE,
+    answered_by,
+    conversation_of,
+    key_of,
+    keys_in,
+    result_of,
+    summarise,
+    summary_in,
+)
 from tests.killing.records import Acknowledged, Allowed, Effect, Ended, Handed, Ready, Resumed
 from tests.killing.tools import APPROVED_FIRST, EFFECTS
 
@@ -26,6 +35,8 @@ if TYPE_CHECKING:
 UNKNOWN = "interrupted, outcome unknown: "
 #: About one that had none, in a turn that failed.
 CANCELLED = "cancelled: "
+#: About one whose result was made short.
+CLEARED = "[result cleared: call the tool again]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +60,10 @@ class History:
 
     fronts: Sequence[Record]
     effects: Sequence[Effect]
-    #: In the order in which they came in.
+    #: In the order in which they came in, but for those that ask for a summary.
     requests: Sequence[Seen]
+    #: Those.
+    summaries: Sequence[Seen] = ()
 
     def of_conversation(self) -> dict[str, list[Seen]]:
         found: defaultdict[str, list[Seen]] = defaultdict(list)
@@ -78,9 +91,10 @@ def seen(captured: Iterable[Captured]) -> list[Seen]:
 def _seen(record: Captured) -> Seen:
     body = record.json or {}
     messages = parse_messages("chat", body)
+    said = keys_in(messages) or summarise(asked_to_summarise(messages)).said
     return Seen(
         number=record.number,
-        conversation=next((conversation_of(key) for key in keys_in(messages)), ""),
+        conversation=next((conversation_of(key) for key in said), ""),
         raw=tuple(body.get("messages", ())),
         messages=messages,
         outcome=record.outcome,
@@ -88,6 +102,11 @@ def _seen(record: Captured) -> Seen:
         started=record.started,
         ended=record.ended or record.started,
     )
+
+
+def asked_to_summarise(messages: Sequence[Message]) -> str:
+    """The request for a summary; nothing in any other request."""
+    return next((m.text for m in messages if m.text.startswith(SUMMARISE)), "")
 
 
 def judge(history: History, *, failed: Iterable[str] = (), ordered: bool = True) -> list[str]:
@@ -102,6 +121,7 @@ def judge(history: History, *, failed: Iterable[str] = (), ordered: bool = True)
         *_refusals(history),
         *_texts(history, ordered=ordered),
         *_growth(history),
+        *_compactions(history),
         *_answers(history, frozenset(failed)),
         *_results(history, frozenset(failed)),
         *_effects(history),
@@ -140,7 +160,10 @@ def _texts(history: History, *, ordered: bool) -> Iterator[str]:
     """Each request has every earlier message of its conversation once, in order."""
     handed = history.handed()
     for request in history.requests:
-        keys, wanted = keys_in(request.messages), handed.get(request.conversation, [])
+        # The newest message stays as it was said, beside the summary that it went into.
+        told = summary_in(request.messages).said
+        kept, wanted = keys_in(request.messages), handed.get(request.conversation, [])
+        keys = [*told, *kept[1 if told and kept[:1] == [told[-1]] else 0 :]]
         where = f"request {request.number} of {request.conversation}"
         for key, times in Counter(keys).items():
             if times > 1:
@@ -152,14 +175,50 @@ def _texts(history: History, *, ordered: bool) -> Iterator[str]:
 
 
 def _growth(history: History) -> Iterator[str]:
-    """What was sent once stands at the beginning of every later request, to the letter."""
+    """What was sent once stands at the beginning of what follows, until there is a summary."""
     for requests in history.of_conversation().values():
         for before, after in itertools.pairwise(requests):
-            if after.raw[: len(before.raw)] != before.raw:
+            if after.raw[: len(before.raw)] != before.raw and not _compacted(before, after):
                 yield (
                     f"request {after.number} of {after.conversation} does not begin as "
                     f"request {before.number} did"
                 )
+
+
+def _compacted(before: Seen, after: Seen) -> bool:
+    """Whether the context became another one between two requests."""
+    if summary_in(before.messages) != summary_in(after.messages):
+        return True
+    pairs = list(zip(before.raw, after.raw, strict=False))
+    return len(pairs) == len(before.raw) and all(_same_but_cleared(old, new) for old, new in pairs)
+
+
+def _same_but_cleared(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    return new == (old if new.get("content") != CLEARED else {**old, "content": CLEARED})
+
+
+def _last_of_each_context(requests: Sequence[Seen]) -> list[Seen]:
+    """What was sent last before each compaction, and at the end."""
+    pairs = itertools.pairwise(requests)
+    return [*(before for before, after in pairs if _compacted(before, after)), requests[-1]]
+
+
+def _compactions(history: History) -> Iterator[str]:
+    """Each context goes on from the one before, and no summary is of another."""
+    made = defaultdict[str, list[str]](list)
+    for request in history.summaries:
+        if request.outcome == "answered":
+            made[request.conversation].append(request.text)
+    for conversation, requests in history.of_conversation().items():
+        known: list[str] = []
+        for request in requests:
+            summary = summary_in(request.messages)
+            where = f"request {request.number} of {conversation}"
+            if summary.said and summary.text not in made[conversation]:
+                yield f"{where} has a summary that nobody made"
+            if not set(known) <= set(summary.said):
+                yield f"{where} has a summary of {summary.said}, before it was {known}"
+            known = list(summary.said)
 
 
 def _answers(history: History, failed: frozenset[str]) -> Iterator[str]:
@@ -181,7 +240,8 @@ def _answers(history: History, failed: frozenset[str]) -> Iterator[str]:
 
 def _final_answers(last: Seen) -> list[str]:
     """What a conversation's last request and the reply to it show."""
-    before = [m.text for m in last.messages if m.role == "assistant" and not m.calls]
+    told = summary_in(last.messages).answers
+    before = [*told, *(m.text for m in last.messages if m.role == "assistant" and not m.calls)]
     return [*before, last.text] if last.outcome == "answered" else before
 
 
@@ -189,24 +249,31 @@ def _results(history: History, failed: frozenset[str]) -> Iterator[str]:
     """Each call has one result, and what it says is true of what the tool did."""
     done = Counter(effect.what for effect in history.effects)
     for conversation, requests in history.of_conversation().items():
-        calls = _calls(requests[-1].messages)
-        results = [result for m in requests[-1].messages for result in m.results]
-        times = Counter(result.call_id for result in results)
-        for what in calls:
-            if times[what] != 1:
-                yield f"call {what} of {conversation} has {times[what]} results"
-        for call_id in times.keys() - calls.keys():
-            yield f"there is a result of {call_id} in {conversation}, which nobody called"
-        for result in results:
-            what, tool = result.call_id, calls.get(result.call_id, "")
-            if not _true(what, tool, result.text, done[what], failed=key_of(what) in failed):
-                yield f"{tool} {what} was done {done[what]} times, its result is {result.text!r}"
+        for last in _last_of_each_context(requests):
+            yield from _results_in(last, conversation, done, failed)
+
+
+def _results_in(
+    last: Seen, conversation: str, done: Counter[str], failed: frozenset[str]
+) -> Iterator[str]:
+    calls = _calls(last.messages)
+    results = [result for m in last.messages for result in m.results]
+    times = Counter(result.call_id for result in results)
+    for what in calls:
+        if times[what] != 1:
+            yield f"call {what} of {conversation} has {times[what]} results"
+    for call_id in times.keys() - calls.keys():
+        yield f"there is a result of {call_id} in {conversation}, which nobody called"
+    for result in results:
+        what, tool = result.call_id, calls.get(result.call_id, "")
+        if not _true(what, tool, result.text, done[what], failed=key_of(what) in failed):
+            yield f"{tool} {what} was done {done[what]} times, its result is {result.text!r}"
 
 
 def _true(what: str, tool: str, text: str, times: int, *, failed: bool) -> bool:
     """Whether a result says what its tool did, ``times`` times."""
     kind = EFFECTS.get(tool)
-    if text == result_of(tool, what):
+    if text in (result_of(tool, what), CLEARED):
         return times > 0
     if text.startswith(UNKNOWN):
         return kind in ("once", "ask") or failed

@@ -1,9 +1,11 @@
 """
 What the messages of a campaign say, and how the provider answers: a function of the request alone.
 
-A message is ``c7m2: look put; send``: key (conversation ``c7``, its message 2), then the tools to
-call, step by step. A call is named after key, step and place, so it has the same id whenever it is
-asked for.
+A message is ``c7m2: look put; send # long``: key (conversation ``c7``, its message 2), then the
+tools to call, step by step, and how much the person adds that means nothing. A call is named after
+key, step and place, so it has the same id whenever it is asked for.
+
+A summary names what it stands for: what was said, and each answer.
 """
 
 from __future__ import annotations
@@ -25,11 +27,22 @@ if TYPE_CHECKING:
 
 #: A step that is a reply without sense.
 BLANK = "blank"
+#: The provider's context window in tokens. Two that are long do not fit; one can be summarised at
+#: once, and so can what a dump returns.
+WINDOW = 4000
+_LONG = 5600
+_FILLING = {"long": _LONG, "some": 5000}
+#: How a summary in a request begins, and how the request for one does.
+_SUMMARY = "<conversation_summary>"
+SUMMARISE = "You keep the memory of a conversation"
 #: Names the folder in which a process asks the provider to kill it.
 CONTROL = "CLEW_KILLING_CONTROL"
 
 _MESSAGE = re.compile(r"(?P<key>(?P<conversation>c\d+)m\d+): ?(?P<plan>.*)", re.DOTALL)
 _ANSWER = re.compile(r"answer to (.*)")
+_SAID = re.compile(r"\b(c\d+m\d+): ")
+_ANSWERED = re.compile(r"answer to c\d+m\d+(?: c\d+m\d+)*")
+_TOLD = re.compile(r"^(said|answered): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +54,8 @@ class Say:
 
     @property
     def text(self) -> str:
-        return f"{self.key}: {self.plan}"
+        filling = _FILLING.get(self.plan.rpartition("# ")[2], 0)
+        return f"{self.key}: {self.plan}" + " and so on" * (filling // 10)
 
     @property
     def conversation(self) -> str:
@@ -50,7 +64,8 @@ class Say:
     @property
     def steps(self) -> list[list[str]]:
         """The tools to call, step by step."""
-        return [step.split() for step in self.plan.split(";") if step.strip()]
+        tools = self.plan.partition("#")[0]
+        return [step.split() for step in tools.split(";") if step.strip()]
 
 
 def parse(text: str) -> Say | None:
@@ -75,7 +90,7 @@ def call_name(key: str, step: int, place: int) -> str:
 
 def result_of(tool: str, what: str) -> str:
     """What a tool returns."""
-    return f"{tool} {what} done"
+    return f"{tool} {what} done" + " and so on" * (_LONG // 10 if tool == "dump" else 0)
 
 
 def keys_in(messages: Sequence[Message]) -> list[str]:
@@ -90,8 +105,51 @@ def answered_by(text: str) -> list[str]:
     return [] if found is None else found[1].split()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """What a summary stands for."""
+
+    said: tuple[str, ...] = ()
+    #: The final answers, as they were given.
+    answers: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """What the summariser writes."""
+        told = f"said: {' '.join(self.said)}\nanswered: {'; '.join(self.answers)}"
+        return f"## Done\n{told}\n\n## Open questions\n{'None that is known of. ' * 10}"
+
+    @property
+    def unanswered(self) -> list[str]:
+        answered = {key for text in self.answers for key in answered_by(text)}
+        return [key for key in self.said if key not in answered]
+
+
+def summary_in(messages: Sequence[Message]) -> Summary:
+    """What the summary in a request stands for; nothing where there is none."""
+    texts = [text for message in messages if message.role == "user" for text in message.texts]
+    return _told(next((text for text in texts if text.startswith(_SUMMARY)), ""))
+
+
+def summarise(transcript: str) -> Summary:
+    """What the summary of a transcript stands for: the summary before, and what came since."""
+    before = _told(transcript)
+    said = [*before.said, *_SAID.findall(transcript)]
+    since: list[str] = _ANSWERED.findall(_TOLD.sub("", transcript))
+    answers = [*before.answers, *since]
+    return Summary(said=tuple(dict.fromkeys(said)), answers=tuple(dict.fromkeys(answers)))
+
+
+def _told(text: str) -> Summary:
+    told: dict[str, str] = dict(_TOLD.findall(text))
+    answers = tuple(filter(None, told.get("answered", "").split("; ")))
+    return Summary(said=tuple(told.get("said", "").split()), answers=answers)
+
+
 def reply_to(request: Request) -> Reply:
     """The next step of the last message's plan, or the answer to what was not answered yet."""
+    if request.last_user_text.startswith(SUMMARISE):
+        return Text(summarise(request.last_user_text).text)
     last = max(i for i, message in enumerate(request.messages) if keys_in([message]))
     said = parse(request.messages[last].texts[-1])
     assert said is not None
@@ -111,7 +169,8 @@ def reply_to(request: Request) -> Reply:
 def _unanswered(messages: Sequence[Message]) -> list[str]:
     answers = (i for i, m in enumerate(messages) if m.role == "assistant" and not m.calls)
     after = max((i for i in answers if answered_by(messages[i].text)), default=-1)
-    return keys_in(messages[after + 1 :])
+    before = summary_in(messages).unanswered if after < 0 else []
+    return list(dict.fromkeys([*before, *keys_in(messages[after + 1 :])]))
 
 
 class Executioner:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.double_text import DoubleText
-from clew.store.transactions import approvals, entries, expiry, journal, turns
+from clew.store.transactions import approvals, compactions, entries, expiry, journal, locks, turns
 from tests.killing.killer import REQUEST, Place, job_name
 from tests.killing.plans import BLANK
 
@@ -27,6 +27,10 @@ class Point:
     then: Place | None = None
     #: What sets it apart from another point at the same place.
     note: str = ""
+    #: How often the summariser is asked until all has come to its end.
+    summaries: int = 0
+    #: Left to the soak.
+    long: bool = False
 
     @property
     def name(self) -> str:
@@ -52,6 +56,10 @@ _SETTLE = job_name(journal.settle)
 _APPEND = job_name(entries.append)
 _ASK = job_name(approvals.ask)
 _ANSWER = job_name(approvals.answer)
+_LOCK = job_name(locks.try_acquire_compression_lock)
+_COUNT = job_name(compactions.remember_compaction)
+_COMPRESS = job_name(compactions.compress)
+_UNLOCK = job_name(locks.release_compression_lock)
 
 
 def _points() -> Iterator[Point]:
@@ -68,6 +76,7 @@ def _points() -> Iterator[Point]:
     yield from _in_the_model_call()
     yield from _in_the_tools()
     yield from _while_asking()
+    yield from _in_a_compaction()
     for moment in _ROUND:
         yield _at("finish", f"{_FINISH} {moment}", ("look", ""))
     yield _at("finish", "front: end told", ("send", ""))
@@ -120,6 +129,50 @@ def _while_asking() -> Iterator[Point]:
         yield _at("approval wait", f"{_WAIT} {moment}", plans)
         yield _at("approval wait", f"{_ANSWER} {moment}", plans)
     yield _at("approval wait", "front: approval seen", plans)
+
+
+#: The context is too long before the turn, in its middle, and by a result that can be cleared.
+BEFORE_A_TURN: tuple[str, ...] = ("put # long", "look # long", "")
+IN_MID_TURN: tuple[str, ...] = ("put # long", "dump; send", "")
+_CLEARED: tuple[str, ...] = ("dump", "send # some", "")
+_LEADING: dict[tuple[str, ...], str] = {
+    BEFORE_A_TURN: ", before a turn",
+    IN_MID_TURN: ", in mid turn",
+    _CLEARED: ", results cleared",
+}
+
+
+def _in_a_compaction() -> Iterator[Point]:
+    before, after = "compaction, before its rotation", "compaction, after its rotation"
+    yield _compacting(before, f"{_LOCK} after", 1, long=True)
+    yield _compacting(before, f"{_COUNT} after", 1, long=True)
+    yield _compacting(before, REQUEST, 2, nth=3)
+    yield _compacting(before, f"{_COMPRESS} before", 2, long=True)
+    yield _compacting(before, f"{_COMPRESS} inside", 2, IN_MID_TURN)
+    yield _compacting(before, f"{_COMPRESS} inside", 0, _CLEARED, long=True)
+    yield _compacting(after, f"{_COMPRESS} after", 1, long=True)
+    yield _compacting(after, f"{_COMPRESS} after", 1, IN_MID_TURN)
+    yield _compacting(after, f"{_COMPRESS} after", 0, _CLEARED)
+    yield _compacting(after, f"{_UNLOCK} before", 1, long=True)
+
+
+def _compacting(
+    row: str,
+    place: str,
+    summaries: int,
+    plans: tuple[str, ...] = BEFORE_A_TURN,
+    *,
+    nth: int = 1,
+    long: bool = False,
+) -> Point:
+    return Point(
+        row=row,
+        place=Place(name=place, nth=nth),
+        plans=plans,
+        note=_LEADING[plans],
+        summaries=summaries,
+        long=long,
+    )
 
 
 def _at(

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EFFECTS = {
     "look": "pure",
     "read": "pure",
+    "dump": "pure",
     "put": "idempotent",
     "send": "once",
     "wipe": "ask",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from clew.store.opening import open_store
 from clew.testing.provider import read_log
 from tests.contract import invariants
 from tests.killing.child import make_agent, make_settings
-from tests.killing.history import History, judge, seen
+from tests.killing.history import History, asked_to_summarise, judge, seen
 from tests.killing.killer import Killer
 from tests.killing.plans import conversation_of, keys_in
 from tests.killing.processes import requests_in
@@ -26,7 +26,7 @@ from tests.killing.records import Acknowledged, Effect
 from tests.killing.sent import Rebuilder, Stored, differences, rebuilding_provider, stored_contexts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from pydantic_ai import Agent
 
@@ -55,7 +55,23 @@ def captured(job: Job) -> list[Captured]:
 def history_of(job: Job, requests: Iterable[Captured]) -> History:
     # Other verdicts on the same provider have asked too.
     mine = [request for request in seen(requests) if request.conversation != "c0"]
-    return History(fronts=job.fronts.read(), effects=job.effects.of(Effect), requests=mine)
+    summaries = [request for request in mine if asked_to_summarise(request.messages)]
+    return History(
+        fronts=job.fronts.read(),
+        effects=job.effects.of(Effect),
+        requests=[request for request in mine if request not in summaries],
+        summaries=summaries,
+    )
+
+
+def miscounted(history: History, summaries: Mapping[str, int]) -> list[str]:
+    """Conversations for which the summariser was not asked as often as expected."""
+    asked = Counter(request.conversation for request in history.summaries)
+    return [
+        f"the summariser was asked {asked[name]} times for {name}, not {wanted}"
+        for name, wanted in summaries.items()
+        if asked[name] != wanted
+    ]
 
 
 async def verdict(
@@ -64,11 +80,18 @@ async def verdict(
     failed: Iterable[str] = (),
     ordered: bool = True,
     agent: Agent[None, str] | None = None,
+    summaries: Mapping[str, int] | None = None,
 ) -> list[str]:
-    """Everything that is wrong after a campaign; ``agent``: which one answered, if not ours."""
+    """
+    Everything that is wrong after a campaign.
+
+    ``agent``: which one answered, if not ours; ``summaries``: how often a summary was to be asked
+    for, by conversation.
+    """
     requests = captured(job)
     history = history_of(job, requests)
     found = judge(history, failed=failed, ordered=ordered)
+    found += miscounted(history, summaries or {})
     async with await open_store(job.store_url, home=job.folder) as store:
         broken = await store.read(invariants.check)
         agent = agent or make_agent(job, Killer(None, job.fronts, job.folder))

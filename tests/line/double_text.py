@@ -79,9 +79,7 @@ MOMENTS = (
     ),
     Moment(name="approval wait", point=None, tool="pay", stored=("a", "pay?", "pay!cancelled: ")),
     Moment(name="compaction before a turn", point=compacting.BEGINS, compacts=1),
-    Moment(
-        name="compaction in mid turn", point=compacting.BEGINS, compacts=2, stored=_ANSWERING
-    ),
+    Moment(name="compaction in mid turn", point=compacting.BEGINS, compacts=2, stored=_ANSWERING),
     Moment(
         name="compaction on overflow",
         point=compacting.BEGINS,
@@ -137,9 +135,7 @@ def _stopped(rule: DoubleText, moment: Moment) -> Found:
 
 def _found(second: InboxOutcome, moment: Moment, log: list[str]) -> Found:
     before = [strict.SUMMARY] if moment.compacts else _WARM
-    return Found(
-        first=Outcome.ANSWERED, second=second, log=log, sent=[*before, *_said(log[:-1])]
-    )
+    return Found(first=Outcome.ANSWERED, second=second, log=log, sent=[*before, *_said(log[:-1])])
 
 
 def _said(log: Sequence[str]) -> list[str]:

@@ -65,10 +65,10 @@ class Run:
 class Sweep:
     """Runs in one world, each in a conversation of its own."""
 
-    def __init__(
-        self, world: World, *, streamed: bool = False, compacts: bool = False
-    ) -> None:
+    def __init__(self, world: World, *, streamed: bool = False, compacts: bool = False) -> None:
         self._world, self._streamed, self._compacts = world, streamed, compacts
+        #: Summaries before this run; and whether what runs was stopped in it.
+        self._summaries, self._over = 0, False
 
     async def compaction(self) -> list[int]:
         """The numbers of the points that a compaction has."""
@@ -86,8 +86,9 @@ class Sweep:
         world.model.sent.clear()
         world.tools.ran = Counter()
         second: list[Accepted] = []
+        self._summaries, self._over = world.compacting.summaries, False
         if self._compacts:
-            world.model.script = _compacting_once(world)
+            world.model.script = self._compacting_once()
         world.points.arm(at, lambda: self._do(act, name, warm, second))
         with world.means.hub.follow(warm) if self._streamed else nullcontext():
             first = await world.say(PLAN, to=name)
@@ -103,11 +104,22 @@ class Sweep:
         await self._judge(run, warm, name)
         return run
 
+    def _compacting_once(self) -> Respond:
+        asked = itertools.count(1)
+
+        def script(messages: Sequence[ModelMessage]) -> ModelResponse:
+            if next(asked) == 1 and not self._over:
+                self._world.compacting.arm(keep=_KEPT)
+            return respond(messages)
+
+        return script
+
     async def _do(
         self, act: Act, name: str, conversation: ConversationId, second: list[Accepted]
     ) -> None:
         if act in (*STOPPING, STOP, NEW):
             # Else what comes next would find the context as long as it was.
+            self._over = True
             self._world.compacting.disarm()
         if isinstance(act, DoubleText):
             second.append(await self._world.say("b:", act, to=name))
@@ -140,13 +152,16 @@ class Sweep:
             run.complaints += await self._left(conversation, name)
 
     async def _rotations(self, run: Run, conversation: ConversationId) -> list[str]:
-        """One, but none where the turn was stopped before it."""
+        """One for a summary at most, and none where the turn was stopped before."""
         sessions = (await self._world.engine.show(conversation)).sessions
-        reasons = [session.end_reason for session in sessions].count(COMPRESSION)
+        made = [session.end_reason for session in sessions].count(COMPRESSION)
         stopped = run.turn is not None and run.turn.stop is not None
         if stopped and run.point in _BEFORE_THE_ROTATION:
-            return [f"{reasons} rotations, although it was stopped before"] * (reasons != 0)
-        return [f"{reasons} rotations"] * (reasons != 1 and not stopped)
+            return [f"{made} rotations, although it was stopped before"] * (made != 0)
+        asked = self._world.compacting.summaries - self._summaries
+        return [f"{asked} summaries, {made} rotations"] * (
+            made > 1 or (made < asked and not stopped)
+        )
 
     async def _left(self, conversation: ConversationId, name: str) -> list[str]:
         view = await self._world.engine.show(conversation)
@@ -154,17 +169,6 @@ class Sweep:
         still = await self._world.engine.resolve(local_route(name).key) == conversation
         wrong = ["the head was not ended by the reset"] * (ended != "reset")
         return wrong + ["the route has not moved"] * still
-
-
-def _compacting_once(world: World) -> Respond:
-    asked = itertools.count(1)
-
-    def script(messages: Sequence[ModelMessage]) -> ModelResponse:
-        if next(asked) == 1:
-            world.compacting.arm(keep=_KEPT)
-        return respond(messages)
-
-    return script
 
 
 def _since_warm(sent: Sequence[ModelMessage]) -> list[str]:

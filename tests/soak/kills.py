@@ -10,11 +10,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tests.killing import processes
+from tests.killing import plans, processes
 from tests.killing.campaign import KILLED, Campaign
 from tests.killing.child import Job
 from tests.killing.history import resume_times
-from tests.killing.points import MIXED, POINTS
+from tests.killing.points import IN_MID_TURN, MIXED, POINTS
 from tests.killing.verdict import verdict
 from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
@@ -40,10 +40,11 @@ class Tally:
     def round(self, database: str, server_url: str, kill: Callable[[Campaign], None]) -> None:
         """One round on a store of its own."""
         with fresh(database, server_url) as (url, home), processes.provider(home) as provider:
-            campaign = Campaign(job=Job(folder=home, store_url=url, provider=provider))
+            job = Job(folder=home, store_url=url, provider=provider, window=plans.WINDOW)
+            campaign = Campaign(job=job)
             kill(campaign)
             campaign.finish()
-            wrong = asyncio.run(verdict(campaign.job))
+            wrong = asyncio.run(verdict(job, summaries=campaign.summaries))
             self.kills += campaign.kills
             self.resumed += resume_times(campaign.job.fronts.read())
         for sentence in wrong:
@@ -60,8 +61,8 @@ def at_each_point(campaign: Campaign) -> None:
 def at_any_moment(campaign: Campaign) -> None:
     """``BATCH`` times; every third process lives, so that no turn is given up as hopeless."""
     while campaign.kills[ANY] < BATCH:
-        for _ in range(2):
-            job = replace(campaign.job, says=campaign.says(MIXED))
+        for plans_of_one in (MIXED, IN_MID_TURN):
+            job = replace(campaign.job, says=campaign.says(plans_of_one))
             process = processes.start(job)
             time.sleep(random.uniform(0, WINDOW))
             process.kill()

@@ -256,7 +256,9 @@ def sized(message: ModelMessage) -> Sized:
         tokens=tokens_of(_bytes(message)) + 4,
         calls=frozenset(call_ids(message)),
         answers=frozenset(answered_ids(message)),
+        # What a tool shows beside its result is no message of a person's.
         from_user=isinstance(message, ModelRequest)
+        and not answered_ids(message)
         and any(isinstance(part, UserPromptPart) for part in message.parts),
         is_summary=summary_of(message) is not None,
     )

@@ -6,7 +6,7 @@ Sizes are tokens. What the provider reported is exact; what came since is estima
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ MOST_STALLS = 2
 PROGRESS = 0.1
 #: Seconds after a failure before compaction is tried again by itself.
 COOLDOWN = 300.0
+#: Attempts in a row in which the process may die before the next one is put off.
+MOST_DEATHS = 2
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,8 +45,9 @@ class Sized:
 class State:
     """What is remembered of a session's compactions; handed on to its successor."""
 
-    #: Milliseconds; automatic compaction waits until then.
+    #: Milliseconds; automatic compaction waits until then. 0 while an attempt is under way.
     cooldown_until: int = 0
+    #: Attempts since the last compaction; counted before the summariser is asked.
     failures: int = 0
     #: Compactions in a row that made no progress.
     stalls: int = 0
@@ -80,15 +83,19 @@ def after_success(state: State, *, last_seq: int, before: int, after: int) -> St
     return State(stalls=0 if progress else state.stalls + 1, fired=(*state.fired[-9:], last_seq))
 
 
+def begun(state: State) -> State:
+    """What is remembered while an attempt is under way: all that is left if the process dies."""
+    return replace(state, cooldown_until=0, failures=state.failures + 1)
+
+
+def deadly(state: State) -> bool:
+    """Whether the attempts before died with their process, and the next one would too."""
+    return state.cooldown_until == 0 and state.failures >= MOST_DEATHS
+
+
 def after_failure(state: State, *, now: int) -> State:
-    """What is remembered once a compaction failed; the person is told the first time."""
-    return State(
-        cooldown_until=now + int(COOLDOWN * 1000),
-        failures=state.failures + 1,
-        stalls=state.stalls,
-        fired=state.fired,
-        told=True,
-    )
+    """What is remembered once an attempt failed; the person is told the first time."""
+    return replace(state, cooldown_until=now + int(COOLDOWN * 1000), told=True)
 
 
 def cut(messages: Sequence[Sized], *, keep: int) -> int:

@@ -32,6 +32,7 @@ from clew.core.ids import session_id
 from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoredLock
 from clew.engine.contexts import line_of
+from clew.engine.uncancelled import uncancelled
 from clew.errors import LeaseLost, Refused, StoreError
 from clew.store.transactions import compactions, context, entries, sessions
 from clew.store.transactions.usage import Request, Used, micros, record_usage
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from clew.core.base import Base, BaseItem
     from clew.core.ids import ConversationId, Ids, OwnerId, SessionId, SessionIds
     from clew.core.lease import Lease
+    from clew.core.session import Session
     from clew.store.contract import Store
     from clew.store.transactions.context import Context, ContextMessage
 
@@ -222,9 +224,14 @@ class Compactions:
         lease: Lease | None,
         operation: str,
     ) -> Compacted:
+        before = await self._store.read(compactions.compaction_state, found.session.id)
         try:
             plan = await planning
         except StoreError:
+            raise
+        except asyncio.CancelledError:
+            # A stop or a drain is no failure of the summariser.
+            await uncancelled(self._remember(found.session.id, before))
             raise
         except Exception as error:
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
@@ -234,13 +241,12 @@ class Compactions:
         if plan is None:
             return _unmoved(found, NOTHING)
         try:
-            return await self._rotate(found, plan, owner, lease, operation)
-        except LeaseLost:
-            if lease is not None:
-                raise
-            return _unmoved(found, _OVERTAKEN)
+            return await self._rotate(found, plan, before, owner, lease, operation)
         except Refused as error:
+            if lease is not None and isinstance(error, LeaseLost):
+                raise
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
+            await self._remember(found.session.id, before)
             return _unmoved(found, _OVERTAKEN)
 
     async def preview(self, conversation: ConversationId) -> Preview:
@@ -317,13 +323,7 @@ class Compactions:
         window: int,
     ) -> Plan:
         old = [await self._whole(found, message) for message in loaded[:tail]]
-        usage = RunUsage()
-        try:
-            summary = await self._compactor.summarise(
-                old, self._model, window=window, focus=focus, usage=usage
-            )
-        finally:
-            await self._count(found.session.conversation_id, usage)
+        summary = await self._counted(found.session, old, focus, window)
         replaced = sum(sized(message).tokens for message in old)
         if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
             raise Refusal(why)
@@ -337,6 +337,26 @@ class Compactions:
             after,
             summary,
         )
+
+    async def _counted(
+        self, session: Session, old: Sequence[ModelMessage], focus: str | None, window: int
+    ) -> str:
+        """
+        A summary; that it was tried is stored before, and what it cost after.
+
+        :raises Refusal: if the attempts before died with their process
+        """
+        before = await self._store.read(compactions.compaction_state, session.id)
+        if rules.deadly(before):
+            raise Refusal(f"the process died {before.failures} times while it was made")
+        await self._remember(session.id, rules.begun(before))
+        usage = RunUsage()
+        try:
+            return await self._compactor.summarise(
+                old, self._model, window=window, focus=focus, usage=usage
+            )
+        finally:
+            await self._count(session.conversation_id, usage)
 
     async def _count(self, conversation: ConversationId, usage: RunUsage) -> None:
         if not usage.has_values():
@@ -363,9 +383,14 @@ class Compactions:
         return codec.load(stored[0].message) if stored else message
 
     async def _rotate(
-        self, found: Context, plan: Plan, owner: OwnerId, lease: Lease | None, operation: str
+        self,
+        found: Context,
+        plan: Plan,
+        before: rules.State,
+        owner: OwnerId,
+        lease: Lease | None,
+        operation: str,
     ) -> Compacted:
-        before = await self._store.read(compactions.compaction_state, found.session.id)
         rotation = _Rotation(
             operation=operation,
             expected=Head(session=found.session.id, last_seq=found.last_seq),
@@ -397,9 +422,11 @@ class Compactions:
     async def _failed(self, session: SessionId) -> bool:
         """Remember it; whether the person was not told before."""
         before = await self._store.read(compactions.compaction_state, session)
-        after = rules.after_failure(before, now=to_millis(self._clock.now()))
-        await self._store.write(compactions.remember_compaction, session, after)
+        await self._remember(session, rules.after_failure(before, now=to_millis(self._clock.now())))
         return not before.told
+
+    async def _remember(self, session: SessionId, state: rules.State) -> None:
+        await self._store.write(compactions.remember_compaction, session, state)
 
     async def _locked(self, session: SessionId, holder: str) -> bool:
         try:

@@ -60,14 +60,20 @@ def is_new_turn(messages: Sequence[ModelMessage]) -> bool:
 class Provider:
     """A model that answers by a function, and keeps what it was sent."""
 
-    def __init__(self, answer: Answer | None = None) -> None:
+    def __init__(self, answer: Answer | None = None, *, window: int | None = None) -> None:
+        """``window``: the context window that it tells, in tokens."""
         self.answer: Answer = answer or (lambda messages: answered(f"You said: {said(messages)}"))
         self.sent: list[list[ModelMessage]] = []
         #: A request waits for it, where it is set.
         self.gate: asyncio.Event | None = None
         #: Set by each request.
         self.asked = asyncio.Event()
-        self.model = FunctionModel(self._ask, stream_function=self._stream, model_name="provider")
+        self.model = FunctionModel(
+            self._ask,
+            stream_function=self._stream,
+            model_name="provider",
+            profile=None if window is None else {"context_window": window},
+        )
 
     @property
     def wire(self) -> list[list[str]]:

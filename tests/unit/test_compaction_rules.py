@@ -1,0 +1,87 @@
+"""The rules of compaction: where a context is cut, and when it is tried again."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.core.compaction import (
+    COOLDOWN,
+    MOST_DEATHS,
+    MUCH,
+    Sized,
+    State,
+    after_failure,
+    after_success,
+    begun,
+    cut,
+    deadly,
+    last_user,
+    may_compact,
+    refusal,
+)
+
+CALLS = st.lists(st.sampled_from(["text", "calls", "user"]), max_size=12)
+
+
+def _context(kinds: list[str], sizes: list[int]) -> list[Sized]:
+    found: list[Sized] = []
+    for number, (kind, tokens) in enumerate(zip(kinds, sizes, strict=False)):
+        ids = frozenset({f"a{number}", f"b{number}"})
+        if kind == "calls":
+            found += [Sized(tokens=tokens, calls=ids), Sized(tokens=tokens, answers=ids)]
+        else:
+            found.append(Sized(tokens=tokens, from_user=kind == "user"))
+    return found
+
+
+@given(kinds=CALLS, sizes=st.lists(st.integers(1, 50), min_size=12), keep=st.integers(0, 300))
+def test_the_tail_is_as_long_as_it_may_be_and_divides_no_call_from_its_result(
+    kinds: list[str], sizes: list[int], keep: int
+) -> None:
+    context = _context(kinds, sizes)
+    tail = cut(context, keep=keep)
+    assert 0 <= tail <= len(context)
+    opened = [call for message in context[:tail] for call in message.calls]
+    closed = [call for message in context[:tail] for call in message.answers]
+    assert sorted(opened) == sorted(closed)
+    kept = sum(message.tokens for message in context[tail:])
+    shortest = 2 if context and context[-1].answers else 1
+    assert kept <= keep or len(context) - tail <= shortest or tail == 0
+
+
+def test_what_a_person_said_last_is_found_and_no_tool_counts() -> None:
+    said = Sized(tokens=1, from_user=True)
+    assert last_user([said, said, Sized(tokens=1)]) == 1
+    assert last_user([Sized(tokens=1)]) is None
+
+
+def test_an_attempt_counts_before_it_is_made_so_that_one_that_kills_is_not_made_for_ever() -> None:
+    state = State()
+    for attempt in range(MOST_DEATHS):
+        assert not deadly(state), attempt
+        state = begun(state)
+    assert deadly(state)
+    put_off = after_failure(state, now=1000)
+    assert not deadly(put_off)
+    assert not may_compact(put_off, now=1000, turn_from=1)
+    assert may_compact(put_off, now=1000 + int(COOLDOWN * 1000), turn_from=1)
+    # The attempt after the cool-down is the last one again, unless it comes to something.
+    assert deadly(begun(put_off))
+    assert not deadly(after_success(begun(put_off), last_seq=9, before=100, after=10))
+
+
+def test_a_failure_that_ends_is_tried_again_after_each_cool_down() -> None:
+    state = State()
+    for attempt in range(5):
+        assert not deadly(state), attempt
+        state = after_failure(begun(state), now=1000)
+
+
+def test_a_summary_is_refused_that_cannot_stand_for_what_it_replaces() -> None:
+    headings = ("## Done",)
+    assert refusal("  ", replaces=100, headings=headings) is not None
+    assert refusal("## Done\n" + "x" * 300, replaces=100, headings=headings) is not None
+    assert refusal("done", replaces=100, headings=headings) is not None
+    assert refusal("## Done\nit", replaces=MUCH + 1, headings=headings) is not None
+    assert refusal("## done\nit", replaces=MUCH, headings=headings) is None
