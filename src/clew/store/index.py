@@ -72,6 +72,14 @@ class SearchIndex(Protocol):
         """Remove those that are in it, given the tokens that they were added with."""
         ...
 
+    def faults(self) -> list[str]:
+        """
+        Where it is not what the messages and its own account of them say; reads all of it.
+
+        Nothing where all is well.
+        """
+        ...
+
     def clear(self) -> None:
         """Begin with an empty index, whatever state it is in; no message counts as indexed."""
         ...

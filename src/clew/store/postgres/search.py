@@ -59,6 +59,25 @@ _ROWS: LiteralString = f"""
     WHERE e.n = ANY (CAST($2 AS bigint[])) AND {VISIBLE}
     ORDER BY e.n DESC
 """
+_MESSAGES: LiteralString = "SELECT n FROM entry WHERE kind = 'message'"
+_FAULTS: tuple[tuple[LiteralString, str], ...] = (
+    (
+        f"""
+        SELECT count(*) FROM (
+            {_MESSAGES} EXCEPT (SELECT n FROM search_index UNION ALL {_BEHIND})
+        ) x
+        """,
+        "messages are not in it",
+    ),
+    (
+        f"SELECT count(*) FROM (SELECT n FROM search_index EXCEPT {_MESSAGES}) x",
+        "of its rows are of no message",
+    ),
+    (
+        f"SELECT count(*) FROM (SELECT n FROM search_todo EXCEPT {_MESSAGES}) x",
+        "rows that it waits for are of no message",
+    ),
+)
 
 
 class PostgresIndex:
@@ -155,8 +174,19 @@ class PostgresIndex:
         self._done(numbers)
         self._t.run("DELETE FROM search_index WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
 
+    def faults(self) -> list[str]:
+        found: list[str] = []
+        for sql, what in _FAULTS:
+            row = self._t.one(sql)
+            if row is not None and row[0]:
+                found.append(f"{row[0]} {what}")
+        return found
+
     def clear(self) -> None:
         self._t.run("TRUNCATE search_index")
+        self._t.run(
+            "DELETE FROM search_todo d WHERE NOT EXISTS (SELECT FROM entry e WHERE e.n = d.n)"
+        )
         self._t.run(
             """
             UPDATE search_state SET indexed = 0, target = (SELECT COALESCE(max(n), 0) FROM entry)

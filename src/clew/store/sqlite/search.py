@@ -47,6 +47,14 @@ _FIND: LiteralString = f"""
     WHERE search_index MATCH $4 AND search_index.rowid < $2 AND {VISIBLE}
     ORDER BY search_index.rowid DESC LIMIT $3
 """
+_INDEXED: LiteralString = """
+    SELECT n FROM entry WHERE n <= (SELECT indexed FROM search_state) AND kind = 'message'
+"""
+_HELD: LiteralString = "SELECT rowid FROM search_index WHERE search_index MATCH $1"
+_FAULTS: tuple[tuple[LiteralString, str], ...] = (
+    (f"SELECT count(*) FROM ({_INDEXED} EXCEPT {_HELD})", "messages are not in it"),
+    (f"SELECT count(*) FROM ({_HELD} EXCEPT {_INDEXED})", "of its rows are of no message"),
+)
 
 
 class SqliteIndex:
@@ -140,6 +148,17 @@ class SqliteIndex:
             self._t.run("INSERT INTO search_index (search_index) VALUES ('flush')")
         except StoreError as error:
             raise _damaged(error) from error
+
+    def faults(self) -> list[str]:
+        found: list[str] = []
+        for sql, what in _FAULTS:
+            try:
+                row = self._t.one(sql, _match([_EVERY]))
+            except StoreError as error:
+                raise _damaged(error) from error
+            if row is not None and row[0]:
+                found.append(f"{row[0]} {what}")
+        return found
 
     def clear(self) -> None:
         # DROP TABLE asks the module first, which fails where one of its tables is missing. And a

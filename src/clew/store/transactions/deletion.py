@@ -99,7 +99,7 @@ def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
         conversation,
         t.now,
     )
-    _end_what_is_open(t, conversation)
+    end_what_is_open(t, conversation)
     # An answer that was kept for its caller is content too.
     t.run("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
     t.wake(conversation)
@@ -129,7 +129,7 @@ def _bury(t: Tx, conversation: ConversationId, last_seq: int) -> None:
     )
 
 
-def _end_what_is_open(t: Tx, conversation: ConversationId) -> None:
+def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
     t.run(
         """
         UPDATE inbox SET outcome = 'cancelled', note = 'the conversation was deleted',

@@ -5,15 +5,18 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from clew.core.ids import ConversationId
 from clew.errors import Refused
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, SessionId
+    from clew.core.ids import SessionId
     from clew.store.contract import Tx
 
 #: Longer than any summary may take.
 COMPRESSION = timedelta(minutes=10)
+#: A compression lock that ran out longer ago is nobody's.
+_LEFT_AFTER = timedelta(days=1)
 
 
 def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
@@ -44,6 +47,25 @@ def lock_holder(t: Tx, name: str) -> str | None:
 def unlock(t: Tx, name: str, holder: str) -> None:
     """Let the lock go, if this holder has it."""
     t.run("DELETE FROM lock WHERE name = $1 AND holder = $2", name, holder)
+
+
+def left_locks(t: Tx) -> list[tuple[str, str]]:
+    """Name and holder of the compression locks that ran out more than a day ago."""
+    found = t.all(
+        "SELECT name, holder FROM lock WHERE name LIKE $1 AND expires_at < $2 ORDER BY name",
+        f"{_compression(ConversationId(''))}%",
+        t.now - _LEFT_AFTER // timedelta(milliseconds=1),
+    )
+    return [(row[0], row[1]) for row in found]
+
+
+def forget_locks(t: Tx) -> int:
+    """Let those go; how many."""
+    return t.run(
+        "DELETE FROM lock WHERE name LIKE $1 AND expires_at < $2",
+        f"{_compression(ConversationId(''))}%",
+        t.now - _LEFT_AFTER // timedelta(milliseconds=1),
+    )
 
 
 def _compression(conversation: ConversationId) -> str:

@@ -57,6 +57,23 @@ def sign_off(t: Tx, owner: OwnerId) -> None:
     t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
 
 
+def lost_owners(t: Tx) -> list[OwnerId]:
+    """Processes that began long ago, never signed off, and do not live any more."""
+    found = t.all(
+        "SELECT id FROM owner WHERE ended_at IS NULL AND started_at < $1 ORDER BY id",
+        t.now - _FORGOTTEN_AFTER,
+    )
+    return [OwnerId(row[0]) for row in found if not t.alive(row[0])]
+
+
+def end_lost(t: Tx) -> int:
+    """Record that those have ended; how many. What they hold is taken over as before."""
+    return sum(
+        t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
+        for owner in lost_owners(t)
+    )
+
+
 def living_owners(t: Tx) -> list[OwnerRecord]:
     """The processes that have the store open now and prove that they live."""
     found = t.all(

@@ -1,0 +1,217 @@
+"""What was deleted is gone: nothing leads there, nothing is open, a tombstone stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, LiteralString
+
+from clew.store.checks.check import Check, Found, statement
+from clew.store.transactions.deletion import end_what_is_open
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
+
+#: Tables whose rows belong to a conversation: what they have without one was left behind.
+_OF_A_CONVERSATION: tuple[LiteralString, ...] = (
+    "session", "turn", "entry", "inbox", "delivery", "journal", "approval", "attachment",
+)  # fmt: skip
+_LEFT: LiteralString = " UNION ALL ".join(
+    [
+        f"""
+        SELECT '{table}' AS place, r.conversation_id FROM (
+            SELECT DISTINCT o.conversation_id FROM {table} o
+        ) r WHERE NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = r.conversation_id)
+        """
+        for table in _OF_A_CONVERSATION
+    ]
+)
+_WITHOUT_CONVERSATION: LiteralString = (
+    "NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = o.conversation_id)"
+)
+_WITHOUT_TURN: LiteralString = (
+    "EXISTS (SELECT 1 FROM conversation c WHERE c.id = o.conversation_id) "
+    "AND NOT EXISTS (SELECT 1 FROM turn t WHERE t.id = o.turn_id)"
+)
+#: Rows that nothing can reach any more: their table, what they belong to, and where that is not.
+_LOOSE: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
+    "base_item": ("session_id", "NOT EXISTS (SELECT 1 FROM session s WHERE s.id = o.session_id)"),
+    "compaction": ("session_id", "NOT EXISTS (SELECT 1 FROM session s WHERE s.id = o.session_id)"),
+    "delivery_chunk": (
+        "delivery_id",
+        "NOT EXISTS (SELECT 1 FROM delivery d WHERE d.id = o.delivery_id)",
+    ),
+    "journal": ("turn_id", _WITHOUT_TURN),
+    "approval": ("turn_id", _WITHOUT_TURN),
+    "head": ("conversation_id", _WITHOUT_CONVERSATION),
+    "lease": ("conversation_id", _WITHOUT_CONVERSATION),
+    "client": ("conversation_id", _WITHOUT_CONVERSATION),
+    "resent": ("conversation_id", _WITHOUT_CONVERSATION),
+    "pending_title": ("conversation_id", _WITHOUT_CONVERSATION),
+}
+_ALL_LOOSE: LiteralString = " UNION ALL ".join(
+    [
+        f"""
+        SELECT '{table}' AS place, o.{owner} AS owner, count(*) AS many
+        FROM {table} o WHERE {where} GROUP BY o.{owner}
+        """
+        for table, (owner, where) in _LOOSE.items()
+    ]
+)
+
+
+def _drop_loose(t: Tx, found: Found) -> None:
+    table, _, owner = found.subject.partition(" ")
+    for name, (column, where) in _LOOSE.items():
+        if name == table:
+            t.run(f"DELETE FROM {name} AS o WHERE o.{column} = $1 AND {where}", owner)
+
+
+_LOOSE_ENDS = statement(
+    "loose-ends",
+    "A row that belongs to another row is not without it.",
+    f"""
+    SELECT CAST(NULL AS TEXT), CAST(NULL AS BIGINT), x.place || ' ' || x.owner, 1,
+           x.many || ' rows of ' || x.place || ' belong to ' || x.owner || ', which is not there'
+    FROM ({_ALL_LOOSE}) x
+    """,
+    repair="remove {subject}: nothing can reach it",
+    mend=_drop_loose,
+    refused=True,
+)
+
+
+def _loose(t: Tx, again: Found | None = None) -> list[Found]:
+    # Looking through all of those tables again would keep others waiting; the removal looks itself.
+    return _LOOSE_ENDS.look(t) if again is None else [again]
+
+
+def _rows_left(t: Tx, again: Found | None = None) -> list[Found]:
+    if again is None:
+        return _DELETED_ROWS.look(t)
+    there = t.one("SELECT 1 FROM conversation WHERE id = $1", again.conversation)
+    return [again] if there is None else []
+
+
+def _delete_again(t: Tx, found: Found) -> None:
+    # As a conversation whose deletion was interrupted: its rows go in slices afterwards.
+    t.run(
+        """
+        INSERT INTO conversation (id, scope, created_at, deleting_at)
+        SELECT conversation_id, 'local', deleted_at, deleted_at FROM tombstone
+        WHERE conversation_id = $1
+        """,
+        found.conversation,
+    )
+
+
+def _take_away(t: Tx, found: Found) -> None:
+    for table in ("route", "head", "lease"):
+        t.run(f"DELETE FROM {table} WHERE conversation_id = $1", found.conversation)
+
+
+def _end_open(t: Tx, found: Found) -> None:
+    assert found.conversation is not None
+    end_what_is_open(t, found.conversation)
+
+
+def _bury(t: Tx, found: Found) -> None:
+    t.run(
+        """
+        INSERT INTO tombstone (conversation_id, last_seq, last_hash, deleted_at)
+        SELECT c.id, e.seq, e.hash, c.deleting_at
+        FROM conversation c JOIN entry e ON e.conversation_id = c.id
+        WHERE c.id = $1 AND e.seq = (SELECT max(seq) FROM entry WHERE conversation_id = $1)
+        """,
+        found.conversation,
+    )
+
+
+_DELETED_ROWS = statement(
+    "deleted-rows",
+    "Nothing is left of a conversation that is not there.",
+    f"""
+    SELECT x.conversation_id, CAST(NULL AS BIGINT), x.conversation_id,
+           CASE WHEN b.conversation_id IS NULL THEN 0 ELSE 1 END,
+           'there are rows of it in ' || count(*) || ' tables, among them ' || min(x.place)
+           || CASE WHEN b.conversation_id IS NULL THEN ', and it was never deleted'
+              ELSE ', and it was deleted' END
+    FROM ({_LEFT}) x LEFT JOIN tombstone b ON b.conversation_id = x.conversation_id
+    GROUP BY x.conversation_id, b.conversation_id
+    """,
+    repair="delete what is left",
+    mend=_delete_again,
+    decide="restore a backup: the conversation's own row is lost",
+    refused=True,
+)
+
+CHECKS: tuple[Check, ...] = (
+    statement(
+        "route-leads",
+        "A route leads to a conversation that is there.",
+        """
+        SELECT CAST(NULL AS TEXT), CAST(NULL AS BIGINT), r.key, 1,
+               'route ' || r.key || ' leads to ' || r.conversation_id || ', which was deleted'
+        FROM route r LEFT JOIN conversation c ON c.id = r.conversation_id
+        WHERE (c.id IS NULL OR c.deleting_at IS NOT NULL) {=r.key}
+        """,
+        repair="free the route {subject}: the next message there begins a new conversation",
+        mend=lambda t, found: t.run(
+            """
+            DELETE FROM route WHERE key = $1 AND NOT EXISTS (
+                SELECT 1 FROM conversation c
+                WHERE c.id = route.conversation_id AND c.deleting_at IS NULL
+            )
+            """,
+            found.subject,
+        ),
+    ),
+    statement(
+        "deleted-reach",
+        "A conversation that is being deleted can be neither read nor written.",
+        """
+        SELECT c.id, CAST(NULL AS BIGINT), c.id, 1,
+               'it is being deleted, and still has a head or a lease'
+        FROM conversation c
+        WHERE c.deleting_at IS NOT NULL AND (
+            EXISTS (SELECT 1 FROM head h WHERE h.conversation_id = c.id)
+            OR EXISTS (SELECT 1 FROM lease l WHERE l.conversation_id = c.id)) {c.id}
+        """,
+        repair="take its head and its lease away",
+        mend=_take_away,
+    ),
+    statement(
+        "deleted-open",
+        "In a conversation that is being deleted nothing is open.",
+        """
+        SELECT c.id, CAST(NULL AS BIGINT), c.id, 1,
+               'it is being deleted, and an input, turn, question or delivery of it is still open'
+        FROM conversation c WHERE c.deleting_at IS NOT NULL AND (
+          EXISTS (SELECT 1 FROM inbox i WHERE i.conversation_id = c.id AND i.outcome IS NULL)
+          OR EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id AND t.state <> 'done')
+          OR EXISTS (SELECT 1 FROM approval a WHERE a.conversation_id = c.id AND a.state = 'open')
+          OR EXISTS (SELECT 1 FROM delivery d WHERE d.conversation_id = c.id
+                     AND d.state NOT IN ('delivered', 'failed'))) {c.id}
+        """,
+        repair="end what is open as cancelled, denied or failed",
+        mend=_end_open,
+    ),
+    statement(
+        "tombstone",
+        "A conversation that is being deleted has a tombstone.",
+        """
+        SELECT c.id, CAST(NULL AS BIGINT), c.id,
+               CASE WHEN EXISTS (SELECT 1 FROM entry e WHERE e.conversation_id = c.id)
+               THEN 1 ELSE 0 END,
+               'it is being deleted, and has no tombstone'
+        FROM conversation c
+        WHERE c.deleting_at IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM tombstone b WHERE b.conversation_id = c.id
+        ) {c.id}
+        """,
+        repair="write the tombstone from its last entry",
+        mend=_bury,
+        decide="leave it: its last entry is gone, so no export of it can be verified",
+    ),
+    replace(_DELETED_ROWS, look=_rows_left),
+    replace(_LOOSE_ENDS, look=_loose),
+)

@@ -1,0 +1,158 @@
+"""Titles, known words, and what processes leave behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString, cast
+
+from clew.core.approval import ApprovalState
+from clew.core.conversation import TitledBy
+from clew.core.delivery import DeliveryKind, DeliveryState
+from clew.core.double_text import DoubleText
+from clew.core.effect import Effect
+from clew.core.entry import EntryKind, Role
+from clew.core.inbox import InboxKind, InboxOutcome
+from clew.core.journal import CallStatus
+from clew.core.turn import Outcome, Stop, TurnState
+from clew.store.checks.check import Check, Found, statement
+from clew.store.transactions.locks import forget_locks, left_locks
+from clew.store.transactions.owners import end_lost, lost_owners
+
+if TYPE_CHECKING:
+    import enum
+    from collections.abc import Iterator
+
+    from clew.store.contract import Tx
+
+#: Columns whose words become members of an enumeration: an unknown one cannot even be read.
+_WORDS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]], ...] = (
+    ("turn", "id", "state", TurnState),
+    ("turn", "id", "outcome", Outcome),
+    ("turn", "id", "stop", Stop),
+    ("entry", "id", "kind", EntryKind),
+    ("entry", "id", "role", Role),
+    ("inbox", "id", "kind", InboxKind),
+    ("inbox", "id", "outcome", InboxOutcome),
+    ("inbox", "id", "double_text", DoubleText),
+    ("journal", "call_id", "effect", Effect),
+    ("journal", "call_id", "status", CallStatus),
+    ("approval", "id", "state", ApprovalState),
+    ("delivery", "id", "state", DeliveryState),
+    ("delivery", "id", "kind", DeliveryKind),
+)
+
+
+def _known(words: type[enum.Enum]) -> LiteralString:
+    return cast("LiteralString", ", ".join(f"'{word.value}'" for word in words))
+
+
+def _unknown() -> Iterator[LiteralString]:
+    for table, name, column, words in _WORDS:
+        # "auto" is a setting: by the time an input is stored it has become one of the others.
+        yield f"""
+            SELECT o.conversation_id, o.{name} AS id, '{table}.{column}' AS place,
+                   o.{column} AS word
+            FROM {table} o WHERE o.{column} NOT IN ({_known(words)}) {{o.conversation_id}}
+        """
+    yield f"""
+        SELECT o.id, o.id, 'conversation.titled_by', o.titled_by FROM conversation o
+        WHERE o.titled_by NOT IN ({_known(TitledBy)}) {{o.id}}
+    """
+
+
+def _left_locks(t: Tx, again: Found | None = None) -> list[Found]:
+    return [
+        Found(
+            conversation=None,
+            seq=None,
+            subject=name,
+            sure=True,
+            detail=f"lock {name} was never let go by {holder}",
+        )
+        for name, holder in left_locks(t)
+        if again is None or again.subject == name
+    ]
+
+
+def _lost(t: Tx, again: Found | None = None) -> list[Found]:
+    return [
+        Found(
+            conversation=None,
+            seq=None,
+            subject=owner,
+            sure=True,
+            detail=f"process {owner} began more than 7 days ago, died, and was never signed off",
+        )
+        for owner in lost_owners(t)
+        if again is None or again.subject == owner
+    ]
+
+
+CHECKS: tuple[Check, ...] = (
+    statement(
+        "title-unique",
+        "In one scope a title belongs to one conversation.",
+        """
+        SELECT c.id, CAST(NULL AS BIGINT), c.id,
+               CASE WHEN c.titled_by = 'model' THEN 1 ELSE 0 END,
+               'another conversation has the title “' || c.title || '” too'
+        FROM conversation c
+        WHERE c.title IS NOT NULL AND EXISTS (
+            SELECT 1 FROM conversation o
+            WHERE o.scope = c.scope AND o.title = c.title AND o.id <> c.id
+              AND (o.titled_by = 'person' AND c.titled_by = 'model'
+                OR o.titled_by = c.titled_by AND o.id < c.id)
+        ) {c.id}
+        """,
+        repair="take the title of {subject} away: it named itself; it is named anew",
+        mend=lambda t, found: t.run(
+            "UPDATE conversation SET title = NULL, titled_by = NULL WHERE id = $1", found.subject
+        ),
+        decide="give one of them another title with clew sessions rename",
+        refused=True,
+    ),
+    statement(
+        "title-by",
+        "It is known who gave a title.",
+        """
+        SELECT c.id, CAST(NULL AS BIGINT), c.id, 1,
+               CASE WHEN c.title IS NULL THEN 'it has no title, but somebody who gave it'
+                    ELSE 'it has a title that nobody gave' END
+        FROM conversation c WHERE (c.title IS NULL) <> (c.titled_by IS NULL) {c.id}
+        """,
+        repair="take the title of {subject} as a person's, which nothing replaces",
+        mend=lambda t, found: t.run(
+            """
+            UPDATE conversation SET titled_by = CASE WHEN title IS NULL THEN NULL ELSE 'person' END
+            WHERE id = $1
+            """,
+            found.subject,
+        ),
+        refused=True,
+    ),
+    statement(
+        "known-words",
+        "States, kinds and outcomes are among those that there are.",
+        f"""
+        SELECT x.conversation_id, CAST(NULL AS BIGINT), x.id, 0,
+               x.id || ' has “' || x.word || '” as ' || x.place
+               || ', which is none of the known ones'
+        FROM ({" UNION ALL ".join(_unknown())}) x
+        """,
+        decide="upgrade Clew if a newer one wrote it; else restore a backup",
+        refused=True,
+    ),
+    Check(
+        name="lock-left",
+        says="A compression lock that ran out is taken again or let go within a day.",
+        look=_left_locks,
+        repair="let {subject} go",
+        mend=lambda t, found: forget_locks(t),
+    ),
+    Check(
+        name="owner-left",
+        says="A process that died is signed off within seven days.",
+        look=_lost,
+        repair="sign {subject} off",
+        mend=lambda t, found: end_lost(t),
+    ),
+)

@@ -1,0 +1,253 @@
+"""Turns, their tool calls and the questions about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.core.ids import TurnId
+from clew.store.checks.check import Check, Found, statement
+from clew.store.transactions.approvals import deny_open
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
+
+_OUTLIVED = "another turn began after it, and it had not ended"
+
+
+def _give_up(t: Tx, found: Found) -> None:
+    t.run(
+        """
+        UPDATE turn SET state = 'done', outcome = 'failed', error = $2,
+            error_code = 'interrupted', finished_at = $3
+        WHERE id = $1
+        """,
+        found.subject,
+        _OUTLIVED,
+        t.now,
+    )
+    deny_open(t, TurnId(found.subject), note="the turn has ended")
+
+
+def _agree(t: Tx, found: Found) -> None:
+    t.run(
+        """
+        UPDATE turn SET
+            state = CASE WHEN outcome IS NULL THEN state ELSE 'done' END,
+            finished_at = CASE WHEN outcome IS NULL THEN NULL
+                               ELSE COALESCE(finished_at, started_at) END,
+            error = CASE WHEN outcome IS NULL THEN NULL ELSE error END
+        WHERE id = $1
+        """,
+        found.subject,
+    )
+
+
+def _begin(t: Tx, found: Found) -> None:
+    t.run(
+        """
+        UPDATE turn SET first_seq = (
+            SELECT min(e.seq) FROM entry e WHERE e.conversation_id = $2 AND e.turn_id = $1
+        ) WHERE id = $1
+        """,
+        found.subject,
+        found.conversation,
+    )
+
+
+def _attribute(t: Tx, found: Found) -> None:
+    t.run(
+        """
+        UPDATE inbox SET step = NULL, outcome = CASE
+            WHEN n = (SELECT min(n) FROM inbox WHERE turn_id = $1 AND outcome <> 'steered')
+            THEN 'turn' ELSE 'merged' END
+        WHERE turn_id = $1 AND outcome <> 'steered'
+        """,
+        found.subject,
+    )
+
+
+CHECKS: tuple[Check, ...] = (
+    statement(
+        "one-unfinished-turn",
+        "One turn of a conversation at most is unfinished.",
+        """
+        SELECT t.conversation_id, t.first_seq, t.id, 1,
+               'turn ' || t.id || ' is unfinished, and so is one that began after it'
+        FROM turn t
+        WHERE t.state <> 'done' AND t.outcome IS NULL AND EXISTS (
+            SELECT 1 FROM turn o
+            WHERE o.conversation_id = t.conversation_id AND o.state <> 'done'
+              AND (o.first_seq > t.first_seq OR (o.first_seq = t.first_seq AND o.id > t.id))
+        ) {t.conversation_id}
+        """,
+        repair="end {subject} as failed: nobody can go on with it",
+        mend=_give_up,
+    ),
+    statement(
+        "turn-state",
+        "A turn that is done has an outcome and an end, and no other turn has.",
+        """
+        SELECT t.conversation_id, t.first_seq, t.id,
+               CASE WHEN t.state = 'done' AND t.outcome IS NULL THEN 0 ELSE 1 END,
+               'turn ' || t.id || ' is ' || t.state || ', its outcome is '
+               || COALESCE(t.outcome, 'missing') || ', its end '
+               || CASE WHEN t.finished_at IS NULL THEN 'missing' ELSE 'stored' END
+        FROM turn t
+        WHERE ((t.state = 'done') <> (t.outcome IS NOT NULL)
+            OR (t.state = 'done') <> (t.finished_at IS NOT NULL)
+            OR (t.error IS NOT NULL AND t.outcome IS NULL)) {t.conversation_id}
+        """,
+        repair="take {subject} as done if it has an outcome, and as unfinished if it has none",
+        mend=_agree,
+        decide="read the last entries of the turn: whether it was answered is in them",
+        refused=True,
+    ),
+    statement(
+        "turn-begin",
+        "A turn begins with what its person said.",
+        """
+        SELECT x.conversation_id, x.first_seq, x.id,
+               CASE WHEN f.role = 'user' THEN 1 ELSE 0 END,
+               'turn ' || x.id || ' says that it began with entry ' || x.first_seq
+               || ', which is no message of its person'
+        FROM (
+            SELECT t.id, t.conversation_id, t.first_seq,
+                   (SELECT min(o.seq) FROM entry o
+                    WHERE o.conversation_id = t.conversation_id AND o.turn_id = t.id) AS first
+            FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
+            LEFT JOIN entry e ON e.conversation_id = t.conversation_id AND e.seq = t.first_seq
+            WHERE ((e.seq IS NULL AND t.first_seq > l.last_seq)
+                OR (e.seq IS NOT NULL
+                    AND (COALESCE(e.turn_id, '') <> t.id OR COALESCE(e.role, '') <> 'user')))
+              {t.conversation_id}
+        ) x LEFT JOIN entry f ON f.conversation_id = x.conversation_id AND f.seq = x.first
+        """,
+        repair="have {subject} begin with the first of its entries",
+        mend=_begin,
+        decide="leave it: the log has everything that was said; or restore a backup",
+    ),
+    statement(
+        "turn-inputs",
+        "A turn has a message of its person for each input that it took, and one input began it.",
+        """
+        SELECT t.conversation_id, t.first_seq, t.id,
+               CASE WHEN COALESCE(x.said, 0) = COALESCE(y.inputs, 0)
+                     AND COALESCE(y.inputs, 0) > COALESCE(y.steered, 0) THEN 1 ELSE 0 END,
+               'turn ' || t.id || ' has ' || COALESCE(x.said, 0) || ' messages of its person and '
+               || COALESCE(y.inputs, 0) || ' inputs, of which ' || COALESCE(y.begun, 0)
+               || ' began it'
+        FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
+        LEFT JOIN (
+            SELECT e.turn_id, count(*) AS said FROM entry e
+            WHERE e.turn_id IS NOT NULL AND e.role = 'user' {e.conversation_id}
+            GROUP BY e.turn_id
+        ) x ON x.turn_id = t.id
+        LEFT JOIN (
+            SELECT o.id AS turn_id, count(*) AS inputs,
+                   count(CASE WHEN i.outcome = 'turn' THEN 1 END) AS begun,
+                   count(CASE WHEN i.outcome = 'steered' THEN 1 END) AS steered
+            FROM turn o JOIN inbox i ON i.turn_id = o.id WHERE 1 = 1 {o.conversation_id}
+            GROUP BY o.id
+        ) y ON y.turn_id = t.id
+        WHERE (COALESCE(x.said, 0) <> COALESCE(y.inputs, 0) OR COALESCE(y.begun, 0) <> 1)
+          {t.conversation_id}
+        """,
+        repair="of the inputs of {subject} that did not steer, take the first as its beginning",
+        mend=_attribute,
+        decide="compare what was said with what was stored (clew sessions show); what is missing "
+        "has to be said again",
+    ),
+    statement(
+        "call-step",
+        "A tool call belongs to a step that was stored.",
+        """
+        SELECT t.conversation_id, t.first_seq, t.id, 1,
+               'turn ' || t.id || ' counts ' || t.steps || ' steps, and has calls of step '
+               || max(j.step)
+        FROM journal j JOIN turn t ON t.id = j.turn_id
+        WHERE j.step > t.steps {t.conversation_id}
+        GROUP BY t.conversation_id, t.first_seq, t.id, t.steps
+        """,
+        repair="have {subject} count the steps whose calls were begun",
+        mend=lambda t, found: t.run(
+            "UPDATE turn SET steps = (SELECT max(step) FROM journal WHERE turn_id = $1) "
+            "WHERE id = $1",
+            found.subject,
+        ),
+    ),
+    statement(
+        "call-once",
+        "A call that must not run twice has run once.",
+        """
+        SELECT j.conversation_id, CAST(NULL AS BIGINT), j.call_id, 0,
+               'call ' || j.call_id || ' of ' || j.tool || ' ran ' || j.runs || ' times, '
+               || 'and must not run twice'
+        FROM journal j WHERE j.effect = 'once' AND j.runs > 1 {=j.call_id}
+        """,
+        decide="look at what the tool did, and undo what it did too often",
+    ),
+    statement(
+        "call-result",
+        "A call has a status, a result and an end, or none of them.",
+        """
+        SELECT j.conversation_id, CAST(NULL AS BIGINT), j.call_id,
+               CASE WHEN (j.status IS NULL) = (j.result IS NULL)
+                     AND (j.result IS NULL) = (j.format IS NULL) THEN 1 ELSE 0 END,
+               'call ' || j.call_id || ' of ' || j.tool || ' has a part of its result only'
+        FROM journal j
+        WHERE ((j.status IS NULL) <> (j.result IS NULL)
+            OR (j.status IS NULL) <> (j.finished_at IS NULL)
+            OR (j.result IS NULL) <> (j.format IS NULL)) {=j.call_id}
+        """,
+        repair="give {subject} an end if it has a result, and take it away if it has none",
+        mend=lambda t, found: t.run(
+            """
+            UPDATE journal SET finished_at = CASE WHEN status IS NULL THEN NULL ELSE started_at END
+            WHERE conversation_id = $1 AND call_id = $2
+              AND (status IS NULL) <> (finished_at IS NULL)
+            """,
+            found.conversation,
+            found.subject,
+        ),
+        decide="look at what the tool did; the turn is told the outcome is unknown",
+        refused=True,
+    ),
+    statement(
+        "approval-open",
+        "No question is open whose turn is done.",
+        """
+        SELECT a.conversation_id, CAST(NULL AS BIGINT), a.id, 1,
+               'question ' || a.id || ' about ' || a.tool || ' is open, and its turn is done'
+        FROM approval a JOIN turn t ON t.id = a.turn_id
+        WHERE a.state = 'open' AND t.state = 'done' {=a.id}
+        """,
+        repair="answer {subject} with no: the turn has ended",
+        mend=lambda t, found: t.run(
+            """
+            UPDATE approval SET state = 'denied', answered_at = $2, note = 'the turn has ended'
+            WHERE id = $1 AND state = 'open'
+            """,
+            found.subject,
+            t.now,
+        ),
+    ),
+    statement(
+        "approval-answer",
+        "A question that was answered has a time of its answer, and an open one has none.",
+        """
+        SELECT a.conversation_id, CAST(NULL AS BIGINT), a.id, 1,
+               'question ' || a.id || ' is ' || a.state || CASE WHEN a.answered_at IS NULL
+                   THEN ', without a time' ELSE ', with a time of its answer' END
+        FROM approval a WHERE (a.state = 'open') <> (a.answered_at IS NULL) {=a.id}
+        """,
+        repair="go by the state of {subject}: give it the time when it was asked, or none",
+        mend=lambda t, found: t.run(
+            """
+            UPDATE approval SET answered_at = CASE WHEN state = 'open' THEN NULL ELSE asked_at END
+            WHERE id = $1
+            """,
+            found.subject,
+        ),
+        refused=True,
+    ),
+)
