@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "chat": Entry("clew.cli.chat", "chat", "Talk to the agent."),
     "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
+    "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),
     "config": Entry("clew.cli.config", "config", "Show and check the settings."),
     "doctor": Entry("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
     "completion": Entry("clew.cli.completion", "completion", "Complete commands in your shell."),

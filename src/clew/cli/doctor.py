@@ -10,6 +10,7 @@ import click
 from clew.cli.common import Globals, example, json_option, pass_globals, print_json
 from clew.cli.doctoring.examination import examine
 from clew.cli.doctoring.findings import Level
+from clew.cli.progress import Progress
 from clew.cli.terminal import outputs
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ async def _found(program: Globals, *, mend: bool, offline: bool, as_json: bool) 
     out, notes = outputs()
     progress = Progress(notes)
     found: list[Finding] = []
-    async for finding in examine(program, mend=mend, offline=offline, say=progress.say):
+    async for finding in examine(
+        program, mend=mend, offline=offline, say=lambda what: progress.say(f"looking at {what}")
+    ):
         found.append(finding)
         if not as_json:
             progress.clear()
@@ -53,21 +56,6 @@ async def _found(program: Globals, *, mend: bool, offline: bool, as_json: bool) 
     if not as_json:
         notes.dim(_summary(found))
     return found
-
-
-class Progress:
-    """A line on a terminal that says what is being done, until something is printed."""
-
-    def __init__(self, notes: Output) -> None:
-        self._notes = notes
-
-    def say(self, what: str) -> None:
-        if self._notes.is_terminal:
-            click.echo(f"\r\x1b[Klooking at {what} …", err=True, nl=False)
-
-    def clear(self) -> None:
-        if self._notes.is_terminal:
-            click.echo("\r\x1b[K", err=True, nl=False)
 
 
 def _tell(finding: Finding, out: Output) -> None:

@@ -19,10 +19,11 @@ def _expire(t: Tx, found: Found) -> None:
         UPDATE dedupe SET expires_at = (
             SELECT b.deleted_at FROM tombstone b WHERE b.conversation_id = dedupe.conversation_id
         ) + $2
-        WHERE conversation_id = $1 AND expires_at IS NULL
+        WHERE conversation_id = $1 AND inbox_id = $3 AND expires_at IS NULL
         """,
         found.conversation,
         DEDUPE_DAYS * _DAY,
+        found.subject,
     )
 
 

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 MOST_ROWS = 50_000
 
 _MADE = re.compile(
-    r"^CREATE (?:UNIQUE )?(INDEX|TRIGGER) (\w+)\s.*?(?:^END;|;$)", re.MULTILINE | re.DOTALL
+    r"""^CREATE\s(?:UNIQUE\s)?(?:
+        INDEX\s(?P<index>\w+)\s[^;]*
+      | TRIGGER\s(?P<trigger>\w+)\s.*?(?:^END|EXECUTE\sFUNCTION\s[^;]*)
+    );""",
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 _TABLE = re.compile(r"\bON (\w+)")
 _THERE: dict[Dialect, LiteralString] = {
@@ -36,7 +40,7 @@ def _declared(dialect: Dialect) -> dict[str, LiteralString]:
     """The statement that makes each index and trigger, by name."""
     script = "\n".join(migration.sql for migration in migrations(dialect))
     return {
-        made[2]: cast("LiteralString", made[0].rstrip(";") if made[1] == "INDEX" else made[0])
+        made["index"] or made["trigger"]: cast("LiteralString", made[0])
         for made in _MADE.finditer(script)
     }
 

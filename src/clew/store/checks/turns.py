@@ -69,14 +69,14 @@ def _attribute(t: Tx, found: Found) -> None:
 CHECKS: tuple[Check, ...] = (
     statement(
         "one-unfinished-turn",
-        "One turn of a conversation at most is unfinished.",
+        "Only the last turn of a conversation may be unfinished.",
         """
         SELECT t.conversation_id, t.first_seq, t.id, 1,
-               'turn ' || t.id || ' is unfinished, and so is one that began after it'
+               'turn ' || t.id || ' is unfinished, and another one began after it'
         FROM turn t
         WHERE t.state <> 'done' AND t.outcome IS NULL AND EXISTS (
             SELECT 1 FROM turn o
-            WHERE o.conversation_id = t.conversation_id AND o.state <> 'done'
+            WHERE o.conversation_id = t.conversation_id
               AND (o.first_seq > t.first_seq OR (o.first_seq = t.first_seq AND o.id > t.id))
         ) {t.conversation_id}
         """,

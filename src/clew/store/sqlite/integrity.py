@@ -1,11 +1,13 @@
-"""Whether the pages of the file hang together, as far as that can be told in a given time."""
+"""Whether the pages of the file hang together."""
 
 from __future__ import annotations
 
+import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.errors import StoreUnavailable
+from clew.errors import StoreDamaged, StoreUnavailable
 from clew.store.sqlite.handle import SqliteTx
 
 if TYPE_CHECKING:
@@ -13,6 +15,12 @@ if TYPE_CHECKING:
 
 #: Tells a few complaints at most.
 _CHECK: LiteralString = "PRAGMA quick_check(5)"
+_FULL_CHECK: LiteralString = "PRAGMA integrity_check(20)"
+#: The tables of the search index, and of damaged ones that were put aside.
+_SEARCH = re.compile(r"\bsearch_(?:index|damaged)")
+_TREE = re.compile(r"^Tree (\d+)")
+#: What the rows say, not the pages.
+_ROWS = re.compile(r"^(?:CHECK constraint failed in|NULL value in) (\w+)")
 
 
 def quick_check(t: Tx, *, seconds: float) -> list[str] | None:
@@ -36,3 +44,42 @@ def quick_check(t: Tx, *, seconds: float) -> list[str] | None:
             raise
         return None
     return [] if found == ["ok"] else found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Damage:
+    """What is wrong with the pages of a file."""
+
+    #: Where the entries and all that belongs to them are.
+    data: tuple[str, ...] = ()
+    #: In the search index only, which is made anew from the entries.
+    search: tuple[str, ...] = ()
+    #: Rows that a constraint forbids, by their table.
+    rows: tuple[tuple[str, str], ...] = ()
+
+
+def integrity(t: Tx) -> Damage:
+    """All that SQLite finds wrong with the file: pages, indexes, constraints."""
+    try:
+        lines = [line for row in t.all(_FULL_CHECK) for line in str(row[0]).splitlines()]
+        roots = dict(t.all("SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0"))  # pyright: ignore[reportArgumentType]
+    except StoreDamaged as error:
+        return Damage(data=(str(error),))
+    data: list[str] = []
+    search: list[str] = []
+    rows: list[tuple[str, str]] = []
+    for line in lines:
+        if line == "ok" or line.startswith("***"):
+            continue
+        if constraint := _ROWS.match(line):
+            rows.append((constraint[1], line))
+        elif _is_of_search(line, roots):
+            search.append(line)
+        else:
+            data.append(line)
+    return Damage(data=tuple(data), search=tuple(search), rows=tuple(rows))
+
+
+def _is_of_search(line: str, roots: dict[int, str]) -> bool:
+    tree = _TREE.match(line)
+    return bool(_SEARCH.search(roots.get(int(tree[1]), "") if tree else line))

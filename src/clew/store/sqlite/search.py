@@ -151,13 +151,16 @@ class SqliteIndex:
 
     def faults(self) -> list[str]:
         found: list[str] = []
-        for sql, what in _FAULTS:
-            try:
+        try:
+            for part in ("search_index", *_PARTS):
+                lines = [str(row[0]) for row in self._t.all(f"PRAGMA quick_check({part})")]
+                found += [line for line in lines if line != "ok"]
+            for sql, what in () if found else _FAULTS:
                 row = self._t.one(sql, _match([_EVERY]))
-            except StoreError as error:
-                raise _damaged(error) from error
-            if row is not None and row[0]:
-                found.append(f"{row[0]} {what}")
+                if row is not None and row[0]:
+                    found.append(f"{row[0]} {what}")
+        except StoreError as error:
+            raise _damaged(error) from error
         return found
 
     def clear(self) -> None:

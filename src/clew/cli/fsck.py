@@ -1,0 +1,118 @@
+"""``clew fsck``: whether everything that is stored hangs together, and what to do if not."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.logs import logs_to_stderr
+from clew.cli.progress import Progress
+from clew.cli.terminal import outputs
+from clew.config import ensure_home
+from clew.engine.fsck import Fsck
+from clew.errors import StoreUnusable
+from clew.store.migrate import missing
+from clew.store.opening import file_of, open_store
+
+if TYPE_CHECKING:
+    from clew.cli.terminal import Output
+    from clew.config import Settings
+    from clew.engine.fsck import Finding, Report
+
+_INDENT = 18
+
+
+@click.command(epilog=example("clew fsck", "clew fsck --repair", "clew fsck --json"))
+@click.option("--repair", "mend", is_flag=True, help="Repair what can be repaired surely.")
+@json_option
+@pass_globals
+@click.pass_context
+def fsck(ctx: click.Context, program: Globals, *, mend: bool, as_json: bool) -> None:
+    """
+    Check every conversation: numbers, hashes, sessions, turns, inputs, deliveries, search.
+
+    Without --repair nothing is changed, and each finding says what a repair would do. May be used
+    while gateways run. Exits 1 if something is wrong that was not repaired.
+    """
+    settings = program.settings()
+    out, notes = outputs()
+    report = asyncio.run(_made(settings, notes, mend=mend))
+    if as_json:
+        print_json(shape(report))
+    else:
+        _tell(report, out, notes)
+    ctx.exit(0 if report.clean else 1)
+
+
+async def _made(settings: Settings, notes: Output, *, mend: bool) -> Report:
+    ensure_home(settings)
+    progress = Progress(notes)
+    url, home = settings.store.url, settings.home
+    with logs_to_stderr(settings):
+        # Whatever is wrong with it, the store is looked at as it is.
+        async with await open_store(url, home=home, upgrade=False) as store:
+            dialect = "postgres" if file_of(url, home=home) is None else "sqlite"
+            if due := await store.read(missing, dialect):
+                raise StoreUnusable(
+                    f"the store's schema lacks {', '.join(due)}: start any other command first, "
+                    "which brings it up to date"
+                )
+            check = Fsck(store, url=url, home=home, say=progress.say)
+            report = await (check.repair() if mend else check.examine())
+    progress.clear()
+    return report
+
+
+def shape(report: Report) -> dict[str, object]:
+    """The report as programs read it."""
+    return {
+        "clean": report.clean,
+        "checked": report.checked,
+        "findings": [asdict(finding) for finding in report.findings],
+        "unchecked": list(report.unchecked),
+    }
+
+
+def _tell(report: Report, out: Output, notes: Output) -> None:
+    for finding in report.findings:
+        _tell_one(finding, out)
+    if report.unchecked:
+        out.write(f"could not be checked: {', '.join(report.unchecked)}\n")
+    out.check()
+    notes.dim(_summary(report))
+
+
+def _tell_one(finding: Finding, out: Output) -> None:
+    indent = " " * _INDENT
+    place = finding.conversation or "the store"
+    if finding.seq is not None:
+        place += f", entry {finding.seq}"
+    name = f"{finding.check:<{_INDENT - 1}}"
+    out.write(f"{out.dimmed(name) if finding.repaired else out.bold(name)} {place}\n")
+    out.write(f"{indent}{finding.detail}\n")
+    if finding.repaired:
+        out.write(f"{indent}repaired: {finding.repair}\n")
+    elif finding.repair is not None:
+        out.write(f"{indent}to repair: {finding.repair}\n")
+    else:
+        out.write(f"{indent}to decide: {finding.decide}\n")
+
+
+def _summary(report: Report) -> str:
+    rows = report.checked
+    looked = (
+        f"{rows.get('entry', 0):,} entries in {rows.get('conversation', 0):,} conversations, "
+        f"{rows['checks']} checks"
+    )
+    repaired = sum(finding.repaired for finding in report.findings)
+    left = len(report.findings) - repaired
+    said = f"{looked}: {repaired} repaired" if repaired else looked
+    if report.clean:
+        return f"{said}, all is well" if repaired else f"{said}: all is well"
+    sure = sum(f.repair is not None and not f.repaired for f in report.findings)
+    hint = f"; clew fsck --repair repairs {sure} of them" if sure else ""
+    return f"{said}, {left} left to decide" if repaired else f"{said}: {left} found{hint}"
