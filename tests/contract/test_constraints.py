@@ -8,6 +8,7 @@ import pytest
 
 from clew.core.ids import ConversationId, SessionId, session_id
 from clew.errors import ConstraintViolated
+from clew.store import search
 from clew.store.transactions import deletion, sessions
 from tests.contract import acting
 from tests.contract.acting import message, started
@@ -144,3 +145,6 @@ def test_what_was_said_leaves_only_with_its_whole_conversation(desk: Desk) -> No
     desk.do(_run, "DELETE FROM inbox")
     desk.do(_run, "DELETE FROM entry")
     assert desk.snapshot()["entry"] == []
+    # By hand, the search index was not told.
+    desk.do(search.condemn)
+    desk.do(search.begin_anew)
