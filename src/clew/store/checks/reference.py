@@ -17,9 +17,10 @@ _HEAD = """\
 
 <!-- Made by `python -m clew.store.checks.reference docs/reference/checks.md`: do not edit. -->
 
-What `clew fsck` checks, in this order. Where the third column says something and it is surely right, `--repair` does
-exactly that, with the names of the rows in the place of the dots; where it is not, the fourth column says what a person
-can decide. [How to check and repair](../how-to/check-and-repair.md) has the steps.
+What `clew fsck` checks, in this order. Where the third column says something and it is surely
+right, `--repair` does exactly that, with the names of the rows in the place of the dots; where it
+is not, the fourth column says what a person can decide.
+[How to check and repair](../how-to/check-and-repair.md) has the steps.
 
 | check | what has to hold | repair | else |
 |---|---|---|---|
