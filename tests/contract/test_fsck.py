@@ -86,7 +86,7 @@ async def test_an_entry_whose_hash_was_made_anew_is_given_away_by_the_next_one(
             """
         )
         assert row is not None
-        return chain_hash(bytes(row[13]), row)
+        return chain_hash(bytes(row[13]), row[:13])
 
     async with await open_store(store_url, home=tmp_path) as store:
         digest = (await store.read(forged)).hex()

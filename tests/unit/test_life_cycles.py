@@ -157,11 +157,5 @@ def test_the_hash_is_over_compact_json(fields: list[str | int | None]) -> None:
 
 @given(st.text(max_size=5), st.text(max_size=5))
 def test_the_hash_tells_every_field_apart(one: str, other: str) -> None:
-    """As does the JSON of the fields, which it is made of, whatever stands in them."""
-    rest = ("s", None, "message", None, "text", "[]", "[]", "f", "{}", 5)
-    fields = [("c", 1, *two, *rest[1:]) for two in ((one, other), (other, one))]
-    hashes = [chain_hash(GENESIS, each) for each in fields]
-    assert (hashes[0] == hashes[1]) is (one == other)
-    for each, hashed in zip(fields, hashes, strict=True):
-        body = json.dumps(each, ensure_ascii=False, separators=(",", ":")).encode()
-        assert hashed == hashlib.sha256(GENESIS + body).digest()
+    same = chain_hash(GENESIS, ("a", one, other)) == chain_hash(GENESIS, ("a", other, one))
+    assert same is (one == other)
