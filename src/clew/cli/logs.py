@@ -5,28 +5,23 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
-from urllib.parse import urlsplit
 
 import structlog
 
 from clew.config import ensure_home
-from clew.config.describe import secrets
+from clew.config.describe import secret_texts
 from clew.config.secret import HIDDEN
-from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
     from clew.config import Settings
 
 #: A log file of this size is set aside when the next program begins to write.
 _LARGEST: Final = 5_000_000
-#: Shorter secrets are words that stand in any text.
-_SHORTEST_SECRET: Final = 6
-
 _JSON: Final = structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
@@ -108,7 +103,7 @@ class Redaction:
     """Takes every secret of the settings out of a record."""
 
     def __init__(self, settings: Settings) -> None:
-        self._secrets = [text for text in _secrets(settings) if len(text) >= _SHORTEST_SECRET]
+        self._secrets = list(secret_texts(settings))
 
     def __call__(self, _logger: object, _method: str, record: Any) -> Any:
         return {key: self._clean(value) for key, value in record.items()}
@@ -125,12 +120,3 @@ class Redaction:
         for secret in self._secrets:
             text = text.replace(secret, HIDDEN)
         return text
-
-
-def _secrets(settings: Settings) -> Iterator[str]:
-    """The text of every secret that can be read now."""
-    for secret in secrets(settings):
-        with suppress(SettingsError):
-            yield secret.reveal()
-    for url in (settings.store.url, settings.model.base_url or ""):
-        yield urlsplit(url).password or ""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
+
+_WIDTH: Final = 30
+#: Seconds between two drawings of a bar.
+_PAUSE: Final = 0.1
 
 
 class Progress:
@@ -23,3 +28,29 @@ class Progress:
     def clear(self) -> None:
         if self._notes.is_terminal:
             click.echo("\r\x1b[K", err=True, nl=False)
+
+
+class Bar:
+    """A line on a terminal that says how much of something is done."""
+
+    def __init__(self, notes: Output, what: str, *, total: int) -> None:
+        self._notes, self._what, self._total = notes, what, total
+        self._next = 0.0
+
+    def show(self, done: int) -> None:
+        """So much of the total is done."""
+        now = time.monotonic()
+        if self._notes.is_terminal and now >= self._next:
+            self._next = now + _PAUSE
+            self._notes.draw(f"{self._what} {_bar(done, self._total)}")
+
+    def clear(self) -> None:
+        """Take the bar away, before something is printed."""
+        if self._notes.is_terminal and self._next:
+            self._notes.draw("")
+
+
+def _bar(done: int, total: int) -> str:
+    share = min(1.0, done / total) if total else 1.0
+    filled = round(share * _WIDTH)
+    return f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {share:4.0%}"

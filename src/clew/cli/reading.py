@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.session import Session
     from clew.engine.records import ConversationView
+    from clew.store.contract import Store
     from clew.store.search import Hit
     from clew.store.transactions.usage import Used
 
@@ -39,13 +40,20 @@ _TOOL_WIDTH: Final = 300
 
 
 @asynccontextmanager
-async def open_records(settings: Settings) -> AsyncGenerator[Records]:
-    """The records of the settings' store, without an engine that works on it."""
+async def open_stored(settings: Settings) -> AsyncGenerator[Store]:
+    """The settings' store, without an engine that works on it."""
     ensure_home(settings)
     # Nothing but data may stand on standard output.
     with logs_to_stderr(settings):
         async with await open_store(settings.store.url, home=settings.home) as store:
-            yield Records(store)
+            yield store
+
+
+@asynccontextmanager
+async def open_records(settings: Settings) -> AsyncGenerator[Records]:
+    """The records of the settings' store."""
+    async with open_stored(settings) as store:
+        yield Records(store)
 
 
 async def find(records: Records, name: str) -> ConversationId:

@@ -11,8 +11,11 @@ import click
 
 from clew.cli.changing import NAME, branch, compact, rewind
 from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.exporting import export
+from clew.cli.importing import import_
 from clew.cli.reading import Reader, find, names, open_records, shape_of
 from clew.cli.terminal import one_line, outputs
+from clew.cli.verifying import verify
 from clew.errors import NotFound, UsageError
 from clew.wire import shapes
 
@@ -258,5 +261,5 @@ def _confirm(view: ConversationView) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-for _command in (branch, rewind, compact):
+for _command in (branch, rewind, compact, export, import_, verify):
     sessions.add_command(_command)

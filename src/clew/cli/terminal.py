@@ -62,6 +62,10 @@ class Output:
         self.end_line()
         self._put(self.dimmed(_CONTROLS.sub("", text)) + "\n")
 
+    def draw(self, text: str) -> None:
+        """Put a text in place of the line that the cursor is in."""
+        self._put(f"\r\x1b[K{text}")
+
     def dimmed(self, text: str) -> str:
         return f"\x1b[2m{text}\x1b[22m" if self._colours else text
 
@@ -86,6 +90,11 @@ def one_line(text: str, width: int = 100) -> str:
     """Text as one line of at most ``width`` characters, without control characters."""
     line = _CONTROLS.sub("", " ".join(text.split()))
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def many(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: ``1 entry``, ``2 entries``."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def columns(text: str) -> int:

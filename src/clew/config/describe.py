@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, cast
+from urllib.parse import urlsplit
 
 from clew.config.keys import env_name, keys_of
 from clew.config.secret import HIDDEN, Secret, named_like_a_secret
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, Settings
+from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Stands for the name of a channel.
 ANY: Final = "NAME"
+#: Characters of the shortest secret that stands out from a text.
+_SHORTEST: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -132,6 +137,23 @@ def secrets(settings: Settings) -> Iterator[Secret]:
         yield from _secrets_in(getattr(settings, section))
     for channel in settings.channels.values():
         yield from _secrets_in(channel)
+
+
+def secret_texts(settings: Settings) -> Iterator[str]:
+    """
+    What must be shown nowhere: secrets that can be read now, and passwords in addresses.
+
+    Very short ones are left out: they are words that stand in any text.
+    """
+    yield from (text for text in _texts(settings) if len(text) >= _SHORTEST)
+
+
+def _texts(settings: Settings) -> Iterator[str]:
+    for secret in secrets(settings):
+        with suppress(SettingsError):
+            yield secret.reveal()
+    for url in (settings.store.url, settings.model.base_url or ""):
+        yield urlsplit(url).password or ""
 
 
 def _secrets_in(section: DataclassInstance) -> Iterator[Secret]:

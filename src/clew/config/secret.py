@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from clew.core.text import HIDDEN
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 #: The names of a secret's table form: ``{ env = "NAME" }`` or ``{ file = "path" }``.
 FORMS: Final = ("env", "file")
-HIDDEN: Final = "********"
 
 _NAMED_LIKE_ONE = r"(?i)(?:^|_|-)(?:token|secret|password|passphrase|key)s?$"
 _PASSWORD_IN_URL = r"(?<=://)([^/@:\s]*):[^/\s]*(?=@)"

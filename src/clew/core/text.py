@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+#: What stands where a secret stood.
+HIDDEN = "********"
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 

@@ -1,0 +1,143 @@
+"""``clew sessions export``: conversations as a file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+
+from clew.cli.common import Globals, example, pass_globals
+from clew.cli.progress import Bar
+from clew.cli.reading import no_such, open_stored
+from clew.cli.terminal import many, outputs
+from clew.config.describe import secret_texts
+from clew.core.exported import markdown, web_page
+from clew.core.exported.blocks import blocks
+from clew.engine.exports import Exports
+from clew.errors import ClewError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Generator, Sequence
+
+    from clew.config import Settings
+
+
+@click.command(
+    epilog=example(
+        "clew sessions export --all -o conversations.jsonl",
+        "clew sessions export main --format html -o main.html",
+    )
+)
+@click.argument("names", nargs=-1, metavar="[NAME|ID]...")
+@click.option("--all", "everything", is_flag=True, help="Every conversation.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "markdown", "html"]),
+    default="jsonl",
+    show_default=True,
+    help="jsonl can be verified and imported; the others are for people.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write it to FILE, whole or not at all, instead of standard output.",
+)
+@pass_globals
+def export(
+    program: Globals, *, names: tuple[str, ...], everything: bool, form: str, output: Path | None
+) -> None:
+    """
+    Write conversations to a file: for a backup, for another place, or to read.
+
+    May be used while a gateway runs. Secrets of the settings are left out wherever they were said.
+    """
+    if everything == bool(names):
+        raise UsageError("name the conversations to export, or say --all")
+    asyncio.run(_export(program.settings(), names, form, output))
+
+
+async def _export(settings: Settings, names: Sequence[str], form: str, output: Path | None) -> None:
+    _, notes = outputs()
+    async with open_stored(settings) as store:
+        exports = Exports(store, secrets=secret_texts(settings))
+        try:
+            chosen = await exports.chosen(names) if names else await exports.every()
+        except NotFound as error:
+            raise no_such(error) from error
+        progress = Bar(notes, "exporting", total=len(chosen))
+        begun: Callable[[int], None] = progress.show if output else _nothing
+        exports.on_conversation = begun
+        pieces = _pieces(exports, chosen if names else None, form)
+        with _written(output) as put:
+            async for piece in pieces:
+                put(piece)
+        progress.clear()
+        if output is not None:
+            notes.dim(f"exported {many(len(chosen), 'conversation')} to {output}")
+        if exports.withheld:
+            notes.write(
+                f"clew: warning: {many(exports.withheld, 'entry', 'entries')} said a secret of "
+                "the settings, which was left out\n"
+            )
+
+
+def _nothing(_: int) -> None:
+    pass
+
+
+async def _pieces(
+    exports: Exports, chosen: Sequence[str] | None, form: str
+) -> AsyncIterator[bytes]:
+    if form == "jsonl":
+        async for line in exports.lines(chosen):
+            yield line
+        return
+    head, render, foot = (
+        (web_page.HEAD, web_page.html, web_page.FOOT)
+        if form == "html"
+        else (markdown.HEAD, markdown.markdown, "")
+    )
+    yield head.encode()
+    async for kind, line in exports.said(chosen):
+        for block in blocks(kind, line):
+            yield render(block).encode()
+    yield foot.encode()
+
+
+@contextmanager
+def _written(output: Path | None) -> Generator[Callable[[bytes], object]]:
+    """Where the pieces of an export go; a file appears when it is whole."""
+    if output is None:
+        out, _ = outputs()
+        # A terminal gets no control characters, whatever was said.
+        yield (lambda piece: out.write(piece.decode())) if out.is_terminal else _to_stdout
+        sys.stdout.flush()
+        out.check()
+        return
+    part = output.with_name(f".{output.name}.{os.getpid()}.part")
+    try:
+        with _private(part) as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(output)
+    except OSError as error:
+        raise ClewError(f"{output} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _to_stdout(piece: bytes) -> None:
+    sys.stdout.buffer.write(piece)
+
+
+def _private(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

@@ -1,0 +1,142 @@
+"""``clew sessions verify``: whether an export is as it was written."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import click
+
+from clew.cli.common import example, json_option, print_json
+from clew.cli.progress import Bar
+from clew.cli.terminal import many, outputs
+from clew.core.exported.verify import verify as verify_lines
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+
+    from clew.cli.terminal import Output
+    from clew.core.exported.verify import Verifier
+
+#: Findings that are printed; the others are counted.
+_PRINTED: Final = 50
+FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+
+
+class Watched:
+    """A file that is read from its beginning, with what is read of it shown."""
+
+    def __init__(self, file: BinaryIO, progress: Bar) -> None:
+        self._file, self._progress = file, progress
+
+    def seek(self, offset: int, /) -> int:
+        return self._file.seek(offset)
+
+    def readline(self) -> bytes:
+        return self._file.readline()
+
+    def __iter__(self) -> Iterator[bytes]:
+        done = 0
+        for line in self._file:
+            done += len(line)
+            self._progress.show(done)
+            yield line
+
+
+@contextmanager
+def opened(path: Path, notes: Output) -> Generator[Watched]:
+    """:raises ClewError: if the file cannot be read"""
+    try:
+        with path.open("rb") as file:
+            progress = Bar(notes, f"verifying {path.name}", total=path.stat().st_size)
+            yield Watched(file, progress)
+            progress.clear()
+    except OSError as error:
+        raise ClewError(f"{path} cannot be read: {error.strerror}") from error
+
+
+@click.command(epilog=example("clew sessions verify conversations.jsonl"))
+@click.argument("path", metavar="FILE", type=FILE)
+@click.option(
+    "--against",
+    metavar="EARLIER",
+    type=FILE,
+    help="Also check that everything in this earlier export is still there, or marked as deleted.",
+)
+@json_option
+@click.pass_context
+def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: bool) -> None:
+    """
+    Find out whether a JSONL export is as it was written: nothing changed, lost or moved.
+
+    Needs no store and no settings. Exits 1 if something is found.
+    """
+    out, notes = outputs()
+    earlier = None if against is None else _verified(against, notes)
+    if earlier is not None and not earlier.clean:
+        print_findings(earlier, notes)
+        raise ClewError(f"{against} is not as it was written: nothing can be compared with it")
+    verified = _verified(path, notes, earlier)
+    if as_json:
+        print_json(_shape(verified))
+    else:
+        print_findings(verified, out)
+        _print_summary(verified, out, notes)
+    ctx.exit(0 if verified.clean else 1)
+
+
+def _verified(path: Path, notes: Output, earlier: Verifier | None = None) -> Verifier:
+    with opened(path, notes) as source:
+        return verify_lines(source, earlier=earlier)
+
+
+def _shape(verified: Verifier) -> dict[str, Any]:
+    return {
+        "clean": verified.clean,
+        "checked": {
+            "lines": verified.lines,
+            "conversations": len(verified.conversations),
+            "entries": verified.entries,
+            "tombstones": len(verified.tombstones),
+        },
+        "conversations": [
+            {"id": one.conversation, "entries": one.entries, "last_hash": one.last_hash.hex()}
+            for one in verified.conversations
+        ],
+        "findings": [
+            {
+                "line": one.line,
+                "conversation": one.conversation,
+                "seq": one.seq,
+                "detail": one.detail,
+            }
+            for one in verified.findings
+        ],
+        "more": verified.more,
+    }
+
+
+def print_findings(verified: Verifier, out: Output) -> None:
+    """One line each."""
+    for finding in verified.findings[:_PRINTED]:
+        out.write(f"{finding}\n")
+    left = len(verified.findings) - _PRINTED + verified.more
+    if left > 0:
+        out.write(f"and {left} more\n")
+
+
+def _print_summary(verified: Verifier, out: Output, notes: Output) -> None:
+    if not verified.clean:
+        found = len(verified.findings) + verified.more
+        notes.dim(f"{many(found, 'finding')} in {many(verified.lines, 'line')}")
+        return
+    out.write(
+        f"as it was written: {many(len(verified.conversations), 'conversation')}, "
+        f"{many(verified.entries, 'entry', 'entries')}, "
+        f"{many(len(verified.tombstones), 'mark')} of deletions\n"
+    )
+    withheld = sum(one.withheld for one in verified.conversations)
+    if withheld:
+        notes.dim(f"secrets were left out of {many(withheld, 'conversation')}")

@@ -1,0 +1,1 @@
+"""Exports: conversations as lines of JSON that can be verified without a store. Pure."""

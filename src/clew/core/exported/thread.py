@@ -1,0 +1,119 @@
+"""One conversation of an export while it is being verified."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from clew.core.entry import GENESIS
+from clew.core.exported.copies import entry_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clew.core.exported.shapes import Record
+
+#: The seq that a problem belongs to, and what it is.
+Problem: TypeAlias = "tuple[int | None, str]"
+
+
+class Thread:
+    """
+    What has been read of a conversation.
+
+    Where lines are missing, changed or moved it is *torn*: what follows from that is not told
+    again as if it were something else.
+    """
+
+    def __init__(self, conversation: str, offset: int, *, entries: int | None) -> None:
+        self.id = conversation
+        #: Where its first line begins, in bytes.
+        self.offset = offset
+        self.sessions: list[str] = []
+        self.last_seq = 0
+        self.last_hash = GENESIS
+        self.withheld = False
+        #: Without its first line, much of it cannot be judged.
+        self.torn = entries is None
+        self._entries = entries
+        self._turns: set[str] = set()
+        self._inputs = 0
+        self._open = False
+        #: The hash of the entry before the next one is not known.
+        self._loose = self.torn
+
+    def tear(self) -> None:
+        """Lines are missing, changed or moved before the next one."""
+        self.torn = self._loose = True
+
+    def take(self, kind: str, record: Record, *, withheld: bool) -> Iterator[Problem]:
+        """What is wrong with the next line."""
+        match kind:
+            case "entry":
+                yield from self._entry(record, withheld)
+            case "session":
+                yield from self._session(record)
+            case "turn":
+                yield from self._turn(record)
+            case "input":
+                yield from self._input(record)
+            case "end":
+                yield from self._end(record)
+            case _:
+                pass
+
+    def _entry(self, entry: Record, withheld: bool) -> Iterator[Problem]:
+        seq: int = entry["seq"]
+        self.withheld |= withheld
+        if seq != self.last_seq + 1:
+            yield seq, f"it follows entry {self.last_seq}"
+        elif not self._loose and entry["prev_hash"] != self.last_hash:
+            yield seq, "it does not follow the entry before it: one of them was changed"
+        if not withheld and entry_hash(entry) != entry["hash"]:
+            yield seq, "it was changed: it does not have the hash that it states"
+        if not self.torn and entry["session"] not in self.sessions:
+            yield seq, f"it belongs to session {entry['session']}, which is not in the export"
+        if not self.torn and entry["turn"] is not None and entry["turn"] not in self._turns:
+            yield seq, f"it belongs to turn {entry['turn']}, which is not in the export"
+        self.last_seq, self.last_hash, self._loose = seq, entry["hash"], False
+
+    def _session(self, session: Record) -> Iterator[Problem]:
+        before = self.sessions[-1] if self.sessions else None
+        if not self.torn:
+            if session["predecessor"] != before:
+                yield None, f"session {session['id']} does not follow the one before it"
+            if session["opened_seq"] != self.last_seq:
+                yield None, f"session {session['id']} did not open after entry {self.last_seq}"
+            if self._open:
+                yield None, f"session {before} has a successor and did not end"
+            if any(item.get("last", 0) > session["opened_seq"] for item in session["base"]):
+                yield None, f"the base of session {session['id']} names entries after it"
+        self._open = session["ended_at"] is None
+        self.sessions.append(session["id"])
+
+    def _turn(self, turn: Record) -> Iterator[Problem]:
+        if not self.torn and turn["first_seq"] != self.last_seq + 1:
+            yield None, f"turn {turn['id']} does not stand before its first entry"
+        self._turns.add(turn["id"])
+
+    def _input(self, item: Record) -> Iterator[Problem]:
+        self._inputs += 1
+        if not self.torn and item["turn"] is not None and item["turn"] not in self._turns:
+            yield None, f"input {item['id']} led to a turn that is not in the export"
+
+    def _end(self, end: Record) -> Iterator[Problem]:
+        if self.torn:
+            return
+        found = {
+            "entries": self.last_seq,
+            "sessions": len(self.sessions),
+            "turns": len(self._turns),
+            "inputs": self._inputs,
+            "last_hash": self.last_hash,
+        }
+        for name, value in found.items():
+            if end[name] != value:
+                yield None, f"the conversation's end states other {name} than there are"
+        if self._entries != self.last_seq:
+            yield None, "the conversation's first line states other entries than there are"
+        if not self.sessions:
+            yield None, "the conversation has no session"

@@ -1,0 +1,191 @@
+"""Reading what an export holds of the store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from clew.core.exported import shapes
+from clew.core.exported.book import Book
+from clew.core.exported.shapes import Record, row_to_record
+from clew.core.ids import ConversationId
+from clew.errors import NotFound
+from clew.store.transactions.conversations import routes_of
+from clew.store.transactions.entries import last_hash
+from clew.store.transactions.marks import ALL
+from clew.store.transactions.resets import END
+from clew.store.transactions.sessions import get_base, lineage
+
+if TYPE_CHECKING:
+    from clew.core.exported.shapes import Field
+    from clew.store.contract import Row, Tx
+
+#: The setting of a conversation that names the routes that led to it where it was exported.
+ROUTES: Final = "exported_routes"
+
+
+def every_conversation(t: Tx) -> list[ConversationId]:
+    """The ids of all conversations, in order."""
+    # Sorted here: databases differ in what comes first.
+    return sorted(ConversationId(row[0]) for row in t.all("SELECT conversation_id FROM head"))
+
+
+def every_tombstone(t: Tx) -> list[Record]:
+    """What is left of deleted conversations, in the order of their ids."""
+    found = t.all("SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone")
+    return [row_to_record(shapes.TOMBSTONE, row) for row in sorted(found)]
+
+
+def tombstone(t: Tx, conversation: str) -> Record | None:
+    """What is left of one conversation that was deleted."""
+    row = t.one(
+        """
+        SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone
+        WHERE conversation_id = $1
+        """,
+        conversation,
+    )
+    return None if row is None else row_to_record(shapes.TOMBSTONE, row)
+
+
+def book(t: Tx, conversation: ConversationId) -> Book:
+    """
+    All that is stored of a conversation, except its entries and the contents of attachments.
+
+    :raises NotFound: if there is no such conversation
+    """
+    record = _conversation(t, conversation)
+    return Book(
+        conversation=record,
+        last_hash=last_hash(t, conversation, record["entries"]),
+        sessions=_sessions(t, conversation),
+        turns=_records(
+            shapes.TURN,
+            t.all(
+                """
+                SELECT conversation_id, id, first_seq, outcome, error, error_code,
+                       CASE WHEN outcome IS NULL THEN NULL ELSE stop END, steps, resumes, retries,
+                       model, started_at, finished_at
+                FROM turn WHERE conversation_id = $1 ORDER BY first_seq
+                """,
+                conversation,
+            ),
+        ),
+        inputs=_inputs(t, conversation),
+        usage=_usage(t, conversation),
+        attachments=_attachments(t, conversation),
+    )
+
+
+def _records(fields: tuple[Field, ...], rows: list[Row]) -> list[Record]:
+    return [row_to_record(fields, row) for row in rows]
+
+
+def _conversation(t: Tx, conversation: ConversationId) -> Record:
+    row = t.one(
+        """
+        SELECT c.id, c.scope, c.title, c.titled_by, c.adhoc, c.origin, c.origin_seq, c.created_at,
+               l.last_seq, h.session_id,
+               (SELECT title FROM pending_title WHERE conversation_id = c.id)
+        FROM conversation c
+        JOIN head h ON h.conversation_id = c.id
+        JOIN lease l ON l.conversation_id = c.id
+        WHERE c.id = $1
+        """,
+        conversation,
+    )
+    if row is None:
+        raise NotFound("conversation", conversation)
+    settings = dict(sorted(t.all("SELECT name, value FROM setting WHERE scope = $1", conversation)))
+    before: list[str] = json.loads(settings.pop(ROUTES, "[]"))
+    routes = sorted({*before, *routes_of(t, conversation)})
+    return row_to_record(
+        shapes.CONVERSATION, (*row, shapes.as_json(settings), shapes.as_json(routes))
+    )
+
+
+def _sessions(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.all(
+        """
+        SELECT conversation_id, id, predecessor, opened_at, opened_by, opened_seq, operation,
+               instructions, ended_at, end_reason
+        FROM session WHERE conversation_id = $1
+        """,
+        conversation,
+    )
+    records = {row[1]: row_to_record(shapes.SESSION, row) for row in found}
+    ordered = [records[session.id] for session in lineage(t, conversation)]
+    for record in ordered:
+        record["base"] = [shapes.base_item(item) for item in get_base(t, record["id"])]
+    return ordered
+
+
+def _inputs(t: Tx, conversation: ConversationId) -> list[Record]:
+    return _records(
+        shapes.INPUT,
+        t.all(
+            """
+            SELECT conversation_id, id, route, kind, text, payload, double_text, received_at,
+                   due_at, outcome, turn_id, step, note, resolved_at,
+                   CASE WHEN kind <> 'command' OR text <> $2 OR EXISTS (
+                       SELECT 1 FROM hook_mark m WHERE m.subject = inbox.id AND m.hook = $3
+                   ) THEN 1 ELSE 0 END
+            FROM inbox WHERE conversation_id = $1 AND outcome IS NOT NULL ORDER BY n
+            """,
+            conversation,
+            END,
+            ALL,
+        ),
+    )
+
+
+def _usage(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.all(
+        """
+        SELECT conversation_id, id, turn_id, step, purpose, model, input_tokens, cached_tokens,
+               output_tokens, cost_micros, created_at
+        FROM usage WHERE conversation_id = $1
+        """,
+        conversation,
+    )
+    records = _records(shapes.USAGE, found)
+    return sorted(records, key=lambda record: (record["created_at"], record["id"]))
+
+
+def _attachments(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.all(
+        """
+        SELECT conversation_id, id, inbox_id, seq, sha256, name, media_type
+        FROM attachment WHERE conversation_id = $1
+        """,
+        conversation,
+    )
+    return sorted(_records(shapes.ATTACHMENT, found), key=lambda record: record["id"])
+
+
+def entry_records(t: Tx, conversation: str, *, after: int, last: int, limit: int) -> list[Record]:
+    """At most ``limit`` entries of ``after + 1..last``, in order."""
+    return _records(
+        shapes.ENTRY,
+        t.all(
+            """
+            SELECT conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
+                   format, message, created_at, prev_hash, hash
+            FROM entry WHERE conversation_id = $1 AND seq > $2 AND seq <= $3
+            ORDER BY seq LIMIT $4
+            """,
+            conversation,
+            after,
+            last,
+            limit,
+        ),
+    )
+
+
+def blob_record(t: Tx, attachment: Record) -> Record | None:
+    """The contents of an attachment; ``None`` if they are gone."""
+    row = t.one("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
+    if row is None:
+        return None
+    said = (attachment["conversation"], attachment["sha256"], attachment["media_type"], row[0])
+    return row_to_record(shapes.BLOB, said)

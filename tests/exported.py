@@ -1,0 +1,157 @@
+"""Exports made of nothing but records, and how they are read."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.core.entry import GENESIS
+from clew.core.exported.book import Book, Weaver
+from clew.core.exported.copies import entry_hash
+from clew.core.exported.lines import FORMAT, VERSION, Sealer
+from clew.core.exported.places import places
+from clew.core.exported.shapes import line_of
+from clew.core.exported.verify import Verifier
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.core.exported.book import Typed
+    from clew.core.exported.shapes import Record
+
+AT = 1_790_000_000_000
+
+
+def made(*lengths: int, tombstones: int = 0) -> bytes:
+    """An export of conversations ``cnv_0``, ``cnv_1`` … with so many entries each."""
+    said: list[tuple[str, Record]] = []
+    for number, length in enumerate(lengths):
+        said += [(kind, line_of(kind, record)) for kind, record in conversation(number, length)]
+    for number in range(tombstones):
+        grave = {"conversation": f"cnv_gone{number}", "last_seq": 7, "last_hash": bytes(32)}
+        said.append(("tombstone", line_of("tombstone", {**grave, "deleted_at": AT})))
+    return b"".join(sealed(said))
+
+
+def sealed(said: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[bytes]:
+    """The lines of an export that says this, whether or not it makes sense."""
+    sealer = Sealer()
+    yield sealer.line("header", {"format": FORMAT, "version": VERSION})
+    for kind, line in said:
+        yield sealer.line(kind, line)
+    kinds = [kind for kind, _ in said]
+    counted = {
+        "conversations": kinds.count("conversation"),
+        "entries": kinds.count("entry"),
+        "tombstones": kinds.count("tombstone"),
+    }
+    yield sealer.line("trailer", {**counted, "sums": sealer.sums})
+
+
+def said_in(export: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """What the lines say between the first and the last."""
+    lines = [json.loads(line) for line in export.splitlines()[1:-1]]
+    return [
+        (line["type"], {k: v for k, v in line.items() if k not in ("n", "type", "sum")})
+        for line in lines
+    ]
+
+
+def conversation(number: int, length: int) -> Iterator[Typed]:
+    """A conversation of turns with two entries each, whose session was compacted half-way."""
+    entries = _entries(number, length)
+    book = _book(number, entries)
+    weaver = Weaver(book)
+    yield "conversation", book.conversation
+    for entry in entries:
+        yield from weaver.before(entry)
+        yield "entry", entry
+    yield from weaver.rest()
+    yield weaver.end()
+
+
+def _entries(number: int, length: int) -> list[Record]:
+    entries: list[Record] = []
+    for seq in range(1, length + 1):
+        role = "user" if seq % 2 else "assistant"
+        entry: Record = {
+            "conversation": f"cnv_{number}",
+            "seq": seq,
+            "id": f"ent_{number}_{seq}",
+            "session": f"s{number}_{int(seq > length // 2)}",
+            "turn": f"trn_{number}_{(seq + 1) // 2}",
+            "kind": "message",
+            "role": role,
+            "text": f"what the {role} said as number {seq}",
+            "calls": "[]",
+            "answers": "[]",
+            "format": "t/1",
+            "message": json.dumps({"said": seq}, separators=(",", ":")),
+            "created_at": AT + seq,
+            "prev_hash": entries[-1]["hash"] if entries else GENESIS,
+        }
+        entries.append(entry | {"hash": entry_hash(entry)})
+    return entries
+
+
+def _book(number: int, entries: Sequence[Record]) -> Book:
+    name, half, last = f"cnv_{number}", len(entries) // 2, len(entries)
+    summary = {"format": "t/1", "message": '"a summary"'}
+    turns = sorted({entry["turn"]: entry["seq"] for entry in reversed(entries)}.items())
+    return Book(
+        conversation={
+            "id": name, "scope": "local", "title": f"Title {number}", "titled_by": "model",
+            "adhoc": 0, "origin": None, "origin_seq": None, "created_at": AT, "entries": last,
+            "head": f"s{number}_1", "pending_title": None, "settings": "{}", "routes": "[]",
+        },
+        last_hash=entries[-1]["hash"] if entries else GENESIS,
+        sessions=[
+            _session(number, 0, opened_seq=0, base=[]),
+            _session(number, 1, opened_seq=half, base=[summary, {"first": 1, "last": half}]),
+        ],
+        turns=[
+            {
+                "conversation": name, "id": turn, "first_seq": seq, "outcome": "answered",
+                "error": None, "error_code": None, "stop": None, "steps": 1, "resumes": 0,
+                "retries": "{}", "model": "m", "started_at": AT, "finished_at": AT,
+            }
+            for turn, seq in turns
+        ],
+        inputs=[
+            {
+                "conversation": name, "id": f"inb_{turn}", "route": None, "kind": "message",
+                "text": "said", "payload": "{}", "double_text": "queue", "received_at": AT,
+                "due_at": AT, "outcome": "turn", "turn": turn, "step": None, "note": None,
+                "resolved_at": AT, "expiry_finalized": 1,
+            }
+            for turn, _ in turns
+        ],
+        usage=[],
+        attachments=[],
+    )  # fmt: skip
+
+
+def _session(number: int, place: int, *, opened_seq: int, base: list[Record]) -> Record:
+    return {
+        "conversation": f"cnv_{number}", "id": f"s{number}_{place}",
+        "predecessor": f"s{number}_0" if place else None, "opened_at": AT + place,
+        "opened_by": "compression" if place else "start", "opened_seq": opened_seq,
+        "operation": f"op_{number}_{place}", "instructions": None,
+        "ended_at": None if place else AT + 1, "end_reason": None if place else "compression",
+        "base": base,
+    }  # fmt: skip
+
+
+def verified(export: bytes) -> Verifier:
+    lines = io.BytesIO(export).readlines()
+    verifier = Verifier(places(lines))
+    for line in lines:
+        verifier.take(line)
+    verifier.end()
+    return verifier
+
+
+def found(export: bytes) -> list[tuple[int, str | None, int | None]]:
+    """Where something is found: line, conversation, seq."""
+    return [(one.line, one.conversation, one.seq) for one in verified(export).findings]

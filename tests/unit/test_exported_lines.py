@@ -1,0 +1,183 @@
+"""Each line of an export gives back to the letter what was stored, and none of the secrets."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.core.exported import markdown, web_page
+from clew.core.exported.blocks import Folded, Remark, Said, Title, blocks, text_of
+from clew.core.exported.lines import Sealer, Unreadable, as_json, check_seal, said_by
+from clew.core.exported.redaction import Redaction
+from clew.core.exported.shapes import json_text, json_value, line_of, record_of
+from tests.exported import conversation, made, said_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES, st.booleans(), st.sampled_from([None, 2]))
+def test_json_comes_back_as_it_was_stored_however_it_was_written(
+    value: Any, plain: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=plain, indent=indent)
+    if not any(0xD800 <= ord(one) < 0xE000 for one in text):
+        assert json_text(json.loads(as_json(json_value(text)))) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"$text":"x"}', '{"a":1,"a":2}', "1e2", "1.0", "NaN", "-Infinity", "no JSON", "[" * 90_000,
+        '"\\ud800"', "1" * 5000, "null", '{"b":{},"a":[]}',
+    ],
+)  # fmt: skip
+def test_json_that_would_not_stay_the_same_is_kept_as_text(text: str) -> None:
+    assert json_text(json_value(text)) == text
+
+
+def test_every_record_comes_back_from_its_line() -> None:
+    for kind, record in conversation(1, 6):
+        line = json.loads(as_json(line_of(kind, record)))
+        assert record_of(kind, line) == record
+
+
+def test_a_line_that_was_changed_says_nothing() -> None:
+    line = Sealer().line("header", {"format": "x"})[:-1]
+    assert check_seal(line) == json.loads(line)["sum"]
+    with pytest.raises(Unreadable):
+        check_seal(line.replace(b'"x"', b'"y"'))
+    with pytest.raises(Unreadable):
+        said_by(b"[1]" + line[-74:])
+
+
+@given(WORDS.filter(lambda text: len(text.strip()) > 5))
+def test_a_secret_is_found_however_deep_it_is_quoted(secret: str) -> None:
+    redaction = Redaction([secret])
+    told = f"<{secret}>"
+    for _ in range(4):
+        assert redaction.text(told).count("********") == 1
+        told = as_json({"said": told})
+
+
+def test_secrets_are_taken_out_of_words_but_not_out_of_ids() -> None:
+    line = line_of("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
+    line["message"] = {"parts": [{"content": "a cnv_1 b", "timestamp": "cnv_1"}], "cnv_1": 1}
+    cleaned = Redaction(["cnv_1", "said"]).clean("entry", line)
+    assert cleaned["conversation"] == "cnv_1"
+    assert cleaned["text"] == "what the user ******** as number 1"
+    part = {"content": "a ******** b", "timestamp": "cnv_1"}
+    assert cleaned["message"] == {"parts": [part], "********": 1}
+    assert cleaned["withheld"] is True
+    assert Redaction([]).clean("entry", line) == line
+    assert "withheld" not in Redaction(["nowhere"]).clean("entry", line)
+    session = Redaction(["summary"]).clean("session", {"base": [{"message": "a summary"}]})
+    assert session == {"base": [{"message": "a ********"}]}
+
+
+CALL = {
+    "parts": [
+        {"part_kind": "text", "content": "I look."},
+        {"part_kind": "tool-call", "tool_name": "look", "args": {"at": "<b>"}},
+        {"part_kind": "tool-call", "tool_name": "read", "args": '{"at": 1}'},
+    ]
+}
+
+
+def test_people_read_what_was_said_and_can_look_at_the_rest() -> None:
+    entry = line_of("entry", [r for k, r in conversation(1, 2) if k == "entry"][1])
+    said, look, read = blocks("entry", {**entry, "message": CALL})
+    assert said == Said(who="Assistant", seq=2, at=entry["created_at"], text=entry["text"])
+    assert look == Folded(label="Calls look", text='{"at":"<b>"}')
+    assert read == Folded(label="Calls read", text='{"at": 1}')
+    (result,) = blocks("entry", {**entry, "role": "tool"})
+    assert result == Folded(label="Result, entry 2", text=entry["text"])
+    (event,) = blocks("entry", {**entry, "kind": "attempt", "role": None})
+    assert event == Remark(text=f"Attempt: {entry['text']}")
+    assert text_of({"$text": "[ 1]"}) == "[ 1]"
+    assert text_of(CALL) == "I look."
+
+
+def test_the_head_of_a_conversation_says_where_it_came_from() -> None:
+    line = said_in(made(0))[0][1]
+    (title,) = blocks("conversation", {**line, "origin": "cnv_9", "origin_seq": 3, "routes": ["r"]})
+    assert isinstance(title, Title)
+    assert ("from", "cnv_9, entry 3") in title.facts
+    assert ("routes", "r") in title.facts
+    first, second = (line for kind, line in said_in(made(2)) if kind == "session")
+    assert list(blocks("session", first)) == []
+    assert [type(one) for one in blocks("session", second)] == [Remark, Folded]
+    (grave,) = blocks("tombstone", said_in(made(tombstones=1))[0][1])
+    assert "was deleted" in markdown.markdown(grave)
+    (picture,) = blocks("attachment", {"name": "a.png", "media_type": "image/png"})
+    assert picture == Remark(text="Attachment: a.png (image/png)")
+    assert list(blocks("usage", {})) == []
+
+
+NASTY = [
+    "</div></article><script>alert(1)</script>", "```\n# heading\n````", "![x](http://a/b)",
+    "\x1b[2J",
+    "\u202eevil", "<img src=x onerror=alert(1)>", "&lt;b&gt;", "'\"", "]]>", "--><b>", "\r\n\x00",
+]  # fmt: skip
+
+
+class Seen(HTMLParser):
+    """The elements and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: Sequence[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
+    said = [
+        Title(text=text, facts=((text, text),)),
+        Said(who="User", seq=1, at="now", text=text),
+        Folded(label=text, text=text),
+        Remark(text=text),
+    ]
+    page = web_page.HEAD + "".join(map(web_page.html, said)) + web_page.FOOT
+    seen = Seen()
+    seen.feed(page)
+    tags = {
+        "html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "article",
+        "header", "time", "div", "details", "summary", "pre", "p",
+    }  # fmt: skip
+    assert set(seen.tags) == tags
+    assert "default-src 'none'" in page
+    words = [word for word in text.split() if word.isprintable()]
+    assert all(seen.text.count(word) >= 6 for word in words)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nothing_that_was_said_is_markup_in_markdown(text: str) -> None:
+    said = markdown.markdown(Said(who="User", seq=1, at="now", text=text))
+    fence = "`" * (5 if "````" in text else 3)
+    head, inside, end = said.split(fence)
+    assert (head.strip(), inside, end.strip()) == ("### User · 1 · now", f"text\n{text}\n", "")
+    remark = markdown.markdown(Remark(text=text))
+    assert remark.count("\n") == 2
+    for mark in "`*_[]<>&#|":
+        assert mark not in remark.strip()[1:-1].replace(f"\\{mark}", "")
+    assert markdown.markdown(Said(who="User", seq=1, at="now", text=" ")).count("`") == 0
