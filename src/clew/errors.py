@@ -8,6 +8,7 @@ Every error that Clew raises on purpose.
     │   ├── KeyReused
     │   ├── NotFound
     │   ├── SettingsError
+    │   ├── StoreNotEmpty
     │   └── TitleTaken
     ├── Refused                   the state of things changed first; nothing was changed
     │   ├── LeaseLost
@@ -23,6 +24,7 @@ Every error that Clew raises on purpose.
         │   └── SearchNotReady    the search index is being built, or must be built again
         ├── StoreFull             the disk or the quota
         ├── StoreDamaged          corrupt pages
+        ├── StoreInUse            somebody works on it: says who
         └── StoreUnusable         cannot be opened at all: says what to do
 """
 
@@ -61,6 +63,14 @@ class SettingsError(UsageError):
         one = "\n  - ".join(problems)
         super().__init__(one if len(problems) == 1 else f"the settings are wrong:\n  - {one}")
         self.problems = problems
+
+
+class StoreNotEmpty(UsageError):
+    """Another store was to take the place of one that has something in it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the store {name} is not empty")
+        self.name = name
 
 
 class TitleTaken(UsageError, ValueError):
@@ -176,6 +186,10 @@ class StoreFull(StoreError):
 
 class StoreDamaged(StoreError):
     """The database file is damaged; nothing was written."""
+
+
+class StoreInUse(StoreError):
+    """Somebody works on the store, or on the file; nothing was changed."""
 
 
 class StoreUnusable(StoreError):

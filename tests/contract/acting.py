@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import Accepted, InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
+    from clew.core.turn import Turn
     from clew.store.contract import Tx
     from tests.contract.desk import Desk
 
@@ -75,6 +76,12 @@ def begin(t: Tx, owner: OwnerId = ME, turn: str = "trn_1", of: str = "cnv_1") ->
     )
     assert begun is not None
     return begun
+
+
+def the_turn(begun: turns.Begun) -> Turn:
+    """The turn that was begun, where one was."""
+    assert begun.turn is not None
+    return begun.turn
 
 
 def started(desk: Desk) -> turns.Begun:

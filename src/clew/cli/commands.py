@@ -21,6 +21,11 @@ COMMANDS: Final = {
     "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),
     "config": Entry("clew.cli.config", "config", "Show and check the settings."),
     "doctor": Entry("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
+    "backup": Entry("clew.cli.backup", "backup", "Copy the whole store to a file."),
+    "restore": Entry("clew.cli.backup", "restore", "Bring a backup back."),
+    "migrate-store": Entry(
+        "clew.cli.backup", "migrate_store", "Copy the store into another database."
+    ),
     "completion": Entry("clew.cli.completion", "completion", "Complete commands in your shell."),
 }
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from clew.cli.terminal import Output
 
 _WIDTH: Final = 30
@@ -48,6 +51,36 @@ class Bar:
         """Take the bar away, before something is printed."""
         if self._notes.is_terminal and self._next:
             self._notes.draw("")
+
+
+class Stages:
+    """A bar for work that does one thing after another, each with a total of its own."""
+
+    def __init__(self, notes: Output) -> None:
+        self._notes = notes
+        self._next, self._what = 0.0, ""
+
+    def tell(self, what: str, done: int, total: int) -> None:
+        """``what`` is done so far; a ``total`` of 0 is one that is not known."""
+        now = time.monotonic()
+        if self._notes.is_terminal and (now >= self._next or what != self._what):
+            self._next, self._what = now + _PAUSE, what
+            self._notes.draw(f"{what} {_bar(done, total) if total else '…'}")
+
+    def clear(self) -> None:
+        """Take the bar away, before something is printed."""
+        if self._notes.is_terminal and self._what:
+            self._notes.draw("")
+
+
+@contextmanager
+def bar(notes: Output) -> Generator[Stages]:
+    """Stages for the length of the block."""
+    drawn = Stages(notes)
+    try:
+        yield drawn
+    finally:
+        drawn.clear()
 
 
 def _bar(done: int, total: int) -> str:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Literal, LiteralString, cast
 from clew.errors import StoreUnusable
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from clew.store.contract import Tx
 
 Dialect = Literal["sqlite", "postgres"]
@@ -58,9 +60,9 @@ def migrations(dialect: Dialect) -> list[Migration]:
     ]
 
 
-def migrate(t: Tx, dialect: Dialect) -> list[str]:
+def migrate(t: Tx, dialect: Dialect, *, only: Collection[int] | None = None) -> list[str]:
     """
-    Bring the schema up to date; the names of what was applied.
+    Bring the schema up to date, or to these numbers; the names of what was applied.
 
     :raises StoreUnusable: if the store was written by a newer Clew or by another program; nothing
         was changed
@@ -68,12 +70,14 @@ def migrate(t: Tx, dialect: Dialect) -> list[str]:
     if lock := _LOCK[dialect]:
         t.all(lock)
     known = migrations(dialect)
-    applied = _applied(t, dialect)
-    if applied is None:
+    done = applied(t, dialect)
+    if done is None:
         _begin(t)
-        applied = {}
-    _refuse_foreign(known, applied)
-    due = [migration for migration in known if migration.number not in applied]
+        done = {}
+    _refuse_foreign(known, done)
+    due = [migration for migration in known if migration.number not in done]
+    if only is not None:
+        due = [migration for migration in due if migration.number in only]
     for migration in due:
         _apply(t, migration)
     return [migration.name for migration in due]
@@ -86,13 +90,17 @@ def missing(t: Tx, dialect: Dialect) -> list[str]:
     :raises StoreUnusable: as ``migrate``
     """
     known = migrations(dialect)
-    applied = _applied(t, dialect) or {}
-    _refuse_foreign(known, applied)
-    return [migration.name for migration in known if migration.number not in applied]
+    done = applied(t, dialect) or {}
+    _refuse_foreign(known, done)
+    return [migration.name for migration in known if migration.number not in done]
 
 
-def _applied(t: Tx, dialect: Dialect) -> dict[int, str] | None:
-    """What was applied, by number; ``None`` in an empty database."""
+def applied(t: Tx, dialect: Dialect) -> dict[int, str] | None:
+    """
+    The hash of each migration that was applied, by number; ``None`` in an empty database.
+
+    :raises StoreUnusable: if the database belongs to another program
+    """
     tables = {row[0] for row in t.all(_TABLES[dialect])}
     if "migration" in tables:
         return dict(t.all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]

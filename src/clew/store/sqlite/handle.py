@@ -103,6 +103,27 @@ class SqliteTx:
         finally:
             self._connection.set_progress_handler(None)
 
+    def copy_into(
+        self, target: apsw.Connection, *, step: int, tell: Callable[[int, int], None]
+    ) -> int:
+        """
+        Make an empty database a copy of the snapshot, page by page; how many it has.
+
+        ``tell`` is called after each ``step`` pages with how many are done, of how many.
+        """
+        # The transaction keeps the snapshot: without it a commit of others would begin it anew.
+        self.one("SELECT 1 FROM sqlite_schema")
+        count = 0
+        try:
+            with target.backup("main", self._connection, "main") as copy:
+                while not copy.done:
+                    copy.step(step)
+                    tell(copy.page_count - copy.remaining, copy.page_count)
+                count = copy.page_count
+        except apsw.Error as error:
+            raise self._noted(error) from error
+        return count
+
     def _rows(self, sql: LiteralString, args: tuple[Value, ...]) -> list[Row]:
         self._refuse_if_void()
         try:

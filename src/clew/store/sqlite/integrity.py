@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 #: Tells a few complaints at most.
 _CHECK: LiteralString = "PRAGMA quick_check(5)"
 _FULL_CHECK: LiteralString = "PRAGMA integrity_check(20)"
+_REFERENCES: LiteralString = """
+    SELECT DISTINCT "table", parent FROM pragma_foreign_key_check ORDER BY 1, 2
+"""
 #: The tables of the search index, and of damaged ones that were put aside.
 _SEARCH = re.compile(r"\bsearch_(?:index|damaged)")
 _TREE = re.compile(r"^Tree (\d+)")
@@ -83,3 +86,8 @@ def integrity(t: Tx) -> Damage:
 def _is_of_search(line: str, roots: dict[int, str]) -> bool:
     tree = _TREE.match(line)
     return bool(_SEARCH.search(roots.get(int(tree[1]), "") if tree else line))
+
+
+def dangling(t: Tx) -> list[str]:
+    """What refers to rows that are not there, where foreign keys were not enforced."""
+    return [f"rows of {table} name what is not in {parent}" for table, parent in t.all(_REFERENCES)]

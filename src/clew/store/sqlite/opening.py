@@ -64,6 +64,18 @@ def prepare(
 
     :raises StoreUnusable: if it cannot be one; then nothing was written
     """
+    prepare_place(path, run_dir=run_dir, filesystem_of=filesystem_of)
+    make_file(path)
+
+
+def prepare_place(
+    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = filesystem_of
+) -> None:
+    """
+    See to it that a store can be at ``path``, if there is a file or not.
+
+    :raises StoreUnusable: if it cannot
+    """
     refuse_old_sqlite(sqlite_version())
     for place in (path, run_dir):
         _refuse_network(place, filesystem_of(place))
@@ -73,7 +85,6 @@ def prepare(
         _refuse_read_only(place)
     for folder in (path.parent, run_dir):
         _make_private(folder)
-    _create(path)
 
 
 def open_writer(path: Path) -> apsw.Connection:
@@ -85,9 +96,9 @@ def open_writer(path: Path) -> apsw.Connection:
     connection: apsw.Connection | None = None
     try:
         connection = connect(path, reader=False)
-        _refuse_foreign(connection, path)
+        refuse_foreign(connection, path)
         _enter_wal(connection, path)
-        _sign(connection)
+        sign(connection)
     except BaseException as error:
         if connection is not None:
             connection.close()
@@ -160,7 +171,8 @@ def _make_private(folder: Path) -> None:
         raise StoreUnusable(f"the folder {folder} cannot be made: {error.strerror}") from error
 
 
-def _create(path: Path) -> None:
+def make_file(path: Path) -> None:
+    """See to it that there is a file, which only its owner may read."""
     # By us, since the log and the shared memory take over the mode of the file. Never touched when
     # it is there: closing any descriptor of it would drop the POSIX locks that SQLite holds on it
     # for this whole process. The same danger keeps other threads out until ours is closed.
@@ -177,7 +189,8 @@ def _refuse_read_only(place: Path) -> None:
         )
 
 
-def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    """:raises StoreUnusable: if the file has tables that are not Clew's; writes nothing"""
     # Before the first write: entering WAL mode changes the file. The tables first: another process
     # that makes the store now signs it before it makes any.
     tables = rows_of(connection, "SELECT name FROM sqlite_schema LIMIT 1")
@@ -189,7 +202,8 @@ def _refuse_foreign(connection: apsw.Connection, path: Path) -> None:
         )
 
 
-def _sign(connection: apsw.Connection) -> None:
+def sign(connection: apsw.Connection) -> None:
+    """Say in the header that the file is ours."""
     if rows_of(connection, "PRAGMA application_id") != [(SIGNATURE,)]:
         rows_of(connection, f"PRAGMA application_id = {SIGNATURE}")
 

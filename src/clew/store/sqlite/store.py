@@ -47,7 +47,18 @@ async def open_sqlite(path: Path, *, run_dir: Path, clock: Clock | None = None) 
 def _open(path: Path, run_dir: Path, clock: Clock) -> SqliteStore:
     path, run_dir = path.resolve(), run_dir.resolve()  # others may change the working directory
     prepare(path, run_dir=run_dir)
-    return SqliteStore(path, open_writer(path), Owners(run_dir), clock)
+    return SqliteStore(path, _writer(path), Owners(run_dir), clock)
+
+
+def _writer(path: Path) -> apsw.Connection:
+    """A connection to the file that is there now, not to one that a restore just replaced."""
+    while True:
+        prior = path.stat().st_ino
+        connection = open_writer(path)
+        # From here on its lock keeps any restore away.
+        if path.stat().st_ino == prior:
+            return connection
+        connection.close()
 
 
 class SqliteStore(Store):

@@ -1,0 +1,194 @@
+"""``clew backup``, ``clew restore`` and ``clew migrate-store``: the whole store, somewhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.cli.terminal import Output
+    from clew.store.backup.restoring import Restored
+    from clew.store.backup.taking import Taken
+    from clew.store.copying.moving import Moved
+
+FILE: Final = click.argument("file", type=click.Path(path_type=Path))
+
+
+@click.command(
+    epilog=example("clew backup clew.backup", "clew backup /mnt/disk/clew.backup --keep 7 --json")
+)
+@FILE
+@click.option(
+    "--keep",
+    type=click.IntRange(1, 1000),
+    default=2,
+    show_default=True,
+    help="How many to keep: FILE, FILE.1 …",
+)
+@json_option
+@pass_globals
+def backup(program: Globals, file: Path, *, keep: int, as_json: bool) -> None:
+    """
+    Copy the whole store to FILE, while anything runs.
+
+    The copy is verified before an older one at FILE becomes FILE.1. With two or more kept, only
+    what the oldest of them does not have is written (SQLite). "clew restore FILE" brings it back,
+    into either database.
+    """
+    settings = program.settings()
+    from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.store.backup.taking import take  # noqa: PLC0415
+
+    out, notes = outputs()
+    with logs_to_stderr(settings), bar(notes) as drawn:
+        taken = take(settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.tell)
+    if as_json:
+        print_json(_taken(taken))
+    else:
+        _tell_taken(taken, out, notes)
+
+
+@click.command(
+    epilog=example("clew restore clew.backup", "clew restore clew.backup.1 --replace --json")
+)
+@FILE
+@click.option(
+    "--replace",
+    is_flag=True,
+    help="Put it in the place of a store that is not empty, which is kept under another name.",
+)
+@json_option
+@pass_globals
+def restore(program: Globals, file: Path, *, replace: bool, as_json: bool) -> None:
+    """
+    Make the store what it was when FILE was made by "clew backup".
+
+    FILE is verified first, and nothing is touched while a gateway runs. Turns that were under way
+    go on when Clew is started next; what was not delivered then counts as perhaps delivered.
+    """
+    settings = program.settings()
+    from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.config import ensure_home  # noqa: PLC0415
+    from clew.store.backup.restoring import restore as bring_back  # noqa: PLC0415
+
+    ensure_home(settings)
+    out, notes = outputs()
+    with logs_to_stderr(settings), bar(notes) as drawn:
+        restored = bring_back(
+            settings.store.url, home=settings.home, file=file, replace=replace, tell=drawn.tell
+        )
+    if as_json:
+        print_json(_restored(restored))
+    else:
+        _tell_restored(restored, out, notes)
+
+
+@click.command(
+    epilog=example("clew migrate-store sqlite:///clew.db postgresql://clew@db.example/clew")
+)
+@click.argument("source", metavar="SRC")
+@click.argument("target", metavar="DST")
+@json_option
+@pass_globals
+def migrate_store(program: Globals, source: str, target: str, *, as_json: bool) -> None:
+    """
+    Copy the store at SRC into the empty one at DST: from SQLite to PostgreSQL, or back.
+
+    Both are URLs as in store.url. Stop the gateway first. All rows are read again on both sides
+    before DST can be used; what was interrupted goes on when the command is given again. SRC stays
+    as it is.
+    """
+    settings = program.settings()
+    from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
+    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.config import ensure_home  # noqa: PLC0415
+    from clew.store.copying.moving import move  # noqa: PLC0415
+
+    ensure_home(settings)
+    out, notes = outputs()
+    with logs_to_stderr(settings), bar(notes) as drawn:
+        moved = move(source, target, home=settings.home, tell=drawn.tell)
+    if as_json:
+        print_json(_moved(moved))
+    else:
+        _tell_moved(moved, out, notes)
+
+
+def _taken(taken: Taken) -> dict[str, Any]:
+    pages = taken.pages
+    return {
+        "file": str(taken.file),
+        "taken_at": taken.taken_at.isoformat(),
+        "size": taken.size,
+        "pages": None if pages is None else {"all": pages.count, "written": pages.written},
+        "counts": taken.counts,
+        "older": [str(path) for path in taken.older],
+    }
+
+
+def _tell_taken(taken: Taken, out: Output, notes: Output) -> None:
+    out.write(f"{taken.file}: {_held(taken.counts)}\n")
+    if taken.pages is not None:
+        notes.dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
+    if taken.older:
+        notes.dim(f"the one before is {taken.older[0]}")
+
+
+def _restored(restored: Restored) -> dict[str, Any]:
+    return {
+        "file": str(restored.file),
+        "taken_at": restored.taken_at.isoformat() if restored.taken_at else None,
+        "store": restored.store,
+        "counts": restored.counts,
+        "replaced": restored.aside,
+        "running_turns": restored.begun.running,
+        "unknown_deliveries": restored.begun.unknown,
+    }
+
+
+def _tell_restored(restored: Restored, out: Output, notes: Output) -> None:
+    out.write(f"{restored.store}: {_held(restored.counts)}\n")
+    if restored.taken_at is not None:
+        notes.dim(f"as of {restored.taken_at.astimezone():%Y-%m-%d %H:%M:%S}")
+    if restored.aside is not None:
+        notes.dim(f"what was there before is now {restored.aside}")
+    if restored.begun.running:
+        notes.dim(f"turns that go on at the next start: {restored.begun.running}")
+    if restored.begun.unknown:
+        notes.dim(f"messages that may have been delivered: {restored.begun.unknown}")
+
+
+def _moved(moved: Moved) -> dict[str, Any]:
+    return {
+        "source": moved.source,
+        "target": moved.target,
+        "counts": moved.counts,
+        "resumed": moved.resumed,
+        "running_turns": moved.begun.running,
+    }
+
+
+def _tell_moved(moved: Moved, out: Output, notes: Output) -> None:
+    out.write(f"{moved.target}: {_held(moved.counts)}\n")
+    notes.dim(f"every row is the same as in {moved.source}, which stays as it is")
+    notes.dim("set store.url to use the new one")
+
+
+def _held(counts: Mapping[str, int]) -> str:
+    conversations, entries = counts["conversation"], counts["entry"]
+    return f"{_many(conversations, 'conversation', 's')} with {_many(entries, 'entr', 'ies', 'y')}"
+
+
+def _many(count: int, word: str, several: str, one: str = "") -> str:
+    return f"{count:,} {word}{one if count == 1 else several}"

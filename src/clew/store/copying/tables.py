@@ -1,0 +1,105 @@
+"""Which tables make up a store, as its database tells."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, LiteralString, cast
+
+if TYPE_CHECKING:
+    from clew.store.contract import Row, Tx
+    from clew.store.migrate import Dialect
+
+# Of each column its table, its name and its place in the key, from 1 (indkey counts from 0).
+_COLUMNS: dict[Dialect, LiteralString] = {
+    "sqlite": """
+        SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+        WHERE m.type = 'table' ORDER BY m.name, c.cid
+    """,
+    "postgres": """
+        SELECT c.relname, a.attname,
+               COALESCE(array_position(i.indkey::smallint[], a.attnum), -1) + 1
+        FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+        LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+        WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r'
+          AND a.attnum > 0 AND NOT a.attisdropped
+        ORDER BY c.relname, a.attnum
+    """,
+}
+_NUMBERS: dict[Dialect, LiteralString] = {
+    "sqlite": """
+        SELECT name, seq FROM sqlite_sequence WHERE name IN (SELECT name FROM sqlite_schema)
+    """,
+    "postgres": """
+        SELECT c.relname, s.last_value FROM pg_depend d
+        JOIN pg_class q ON q.oid = d.objid AND q.relkind = 'S'
+        JOIN pg_class c ON c.oid = d.refobjid
+        JOIN pg_sequences s ON s.schemaname = current_schema() AND s.sequencename = q.relname
+        WHERE d.deptype = 'i' AND c.relnamespace = current_schema()::regnamespace
+          AND s.last_value IS NOT NULL
+    """,
+}
+# Made anew from the other tables, or about how this one store came to be.
+_DERIVED = re.compile(r"search_\w+|copy_\w+|sqlite_\w+|migration")
+_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    name: LiteralString
+    columns: tuple[LiteralString, ...]
+    #: The columns that tell its rows apart, and that they are read in the order of.
+    key: tuple[LiteralString, ...]
+
+    def key_of(self, row: Row) -> Row:
+        """The values of the key in a row that has all columns."""
+        return tuple(row[self.columns.index(name)] for name in self.key)
+
+
+def tables(t: Tx, dialect: Dialect) -> list[Table]:
+    """Every table whose rows cannot be made anew, by name."""
+    found = [row for row in t.all(_COLUMNS[dialect]) if not _DERIVED.fullmatch(row[0])]
+    return [_table(name, list(rows)) for name, rows in groupby(found, key=lambda row: row[0])]
+
+
+def _table(name: str, rows: list[Row]) -> Table:
+    key = sorted((row[2], row[1]) for row in rows if row[2])
+    return Table(
+        name=sql_name(name),
+        # By name: a migration may have added them in another order on the other database.
+        columns=tuple(sql_name(column) for column in sorted(row[1] for row in rows)),
+        key=tuple(sql_name(column) for _, column in key),
+    )
+
+
+def sql_name(name: str) -> LiteralString:
+    """A name that the database told, as a part of SQL."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of ours")
+    return cast("LiteralString", name)
+
+
+def counts(t: Tx, dialect: Dialect) -> dict[str, int]:
+    """How many rows each table has."""
+    found: dict[str, int] = {}
+    for table in tables(t, dialect):
+        row = t.one(f"SELECT count(*) FROM {table.name}")
+        assert row is not None
+        found[table.name] = row[0]
+    return found
+
+
+def numbers(t: Tx, dialect: Dialect) -> dict[str, int]:
+    """The highest number that each table with numbered rows has ever given."""
+    return {row[0]: row[1] for row in t.all(_NUMBERS[dialect])}
+
+
+def set_numbers(t: Tx, dialect: Dialect, given: dict[str, int]) -> None:
+    """Have every number above these be the next."""
+    for table, number in given.items():
+        if dialect == "postgres":
+            t.one("SELECT setval(pg_get_serial_sequence(quote_ident($1), 'n'), $2)", table, number)
+        else:
+            t.run("DELETE FROM sqlite_sequence WHERE name = $1", table)
+            t.run("INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)", table, number)

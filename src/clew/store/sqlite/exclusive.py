@@ -1,0 +1,75 @@
+"""Files that one process at a time may build."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from clew.errors import StoreError, StoreFull, StoreInUse
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def held(path: Path) -> int:
+    """
+    A descriptor of the file, which is made if it is not there, with its lock; for its owner alone.
+
+    Nothing else may open and close the file in this process while SQLite has it open.
+
+    :raises StoreInUse: while another process builds there
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # It may have been put in place before we had the lock: then it is not ours to change.
+        if not path.exists() or path.stat().st_ino != os.fstat(descriptor).st_ino:
+            raise BlockingIOError
+    except BlockingIOError:
+        os.close(descriptor)
+        raise StoreInUse(f"another process is writing {path}: wait for its end") from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def logs_of(path: Path) -> Iterator[Path]:
+    """The files that stand beside an SQLite file that is, or was, written to."""
+    for ending in ("-wal", "-shm", "-journal"):
+        log = path.with_name(f"{path.name}{ending}")
+        if log.exists():
+            yield log
+
+
+def sync_folder(folder: Path) -> None:
+    """Make what was renamed in a folder last."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def told(path: Path) -> Generator[None]:
+    """Errors of the system, as sentences about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        if error.errno in _FULL:
+            raise StoreFull(
+                f"there is no space left for {where}: make room and try again; nothing was changed"
+            ) from error
+        raise StoreError(
+            f"{where} cannot be used by this user ({error.strerror}): change its owner or mode, or "
+            "name another place; nothing was changed"
+        ) from error
