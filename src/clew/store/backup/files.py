@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from clew.errors import UsageError
+from clew.errors import StoreDamaged, UsageError
 from clew.store.sqlite.exclusive import held, logs_of, sync_folder
 from clew.store.sqlite.opening import SIGNATURE
 from clew.store.sqlite.pages import NOT_WHOLE
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 #: ``user_version`` of what is no backup but a store, and of a backup that is not finished.
 STORE, UNFINISHED = 0, 1
 _MAGIC: Final = b"SQLite format 3\0"
+# Stands behind the last page, where SQLite does not look: its header tells how many there are.
+_SEAL: Final = "\nclew backup sha256 {}\n"
+_SEAL_SIZE: Final = len(_SEAL.format("0" * 64))
+_CHUNK: Final = 1 << 20
 
 
 def stamp_of(path: Path) -> int | None:
@@ -30,6 +35,37 @@ def stamp_of(path: Path) -> int | None:
         header = file.read(100)
     ours = header[:16] == _MAGIC and header[68:72] == SIGNATURE.to_bytes(4, "big")
     return int.from_bytes(header[60:64], "big") if ours else None
+
+
+def seal(descriptor: int) -> None:
+    """Write at the end of a finished copy what all bytes before add up to."""
+    size = os.fstat(descriptor).st_size
+    os.pwrite(descriptor, _sealed(descriptor, size), size)
+
+
+def check_seal(path: Path) -> None:
+    """
+    Return if not a bit of a backup has changed since it was made.
+
+    :raises StoreDamaged: else
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        size = max(0, os.fstat(descriptor).st_size - _SEAL_SIZE)
+        found, wanted = os.pread(descriptor, _SEAL_SIZE, size), _sealed(descriptor, size)
+    finally:
+        os.close(descriptor)
+    if found[:20] != wanted[:20]:
+        raise StoreDamaged("its end is missing")
+    if found != wanted:
+        raise StoreDamaged("its checksum is wrong")
+
+
+def _sealed(descriptor: int, size: int) -> bytes:
+    digest = hashlib.sha256()
+    for place in range(0, size, _CHUNK):
+        digest.update(os.pread(descriptor, min(_CHUNK, size - place), place))
+    return _SEAL.format(digest.hexdigest()).encode()
 
 
 def older(file: Path, number: int) -> Path:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnusable, UsageError
 from clew.store.backup import files
 from clew.store.backup.verification import verify
+from clew.store.copying.copy import Source
 from clew.store.copying.moving import transfer
 from clew.store.copying.tables import counts
 from clew.store.migrate import migrate, missing
@@ -24,6 +25,7 @@ from clew.store.transactions.afresh import let_go
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from clew.store.contract import Tx
     from clew.store.copying.copy import Tell
     from clew.store.direct import Direct
     from clew.store.incoming import Incoming
@@ -61,6 +63,8 @@ def restore(url: str, *, home: Path, file: Path, replace: bool = False, tell: Te
     file = file.absolute()
     with told(file):
         stamp = _look_at(file, file_of(url, home=home))
+        if stamp != files.STORE:
+            _check_seal(file, tell)
         with open_kept(file) as kept, open_incoming(url, home=home) as place:
             try:
                 place.check(replace=replace)
@@ -99,18 +103,28 @@ def _look_at(file: Path, store: Path | None) -> int:
     return stamp
 
 
+def _check_seal(file: Path, tell: Tell) -> None:
+    tell(f"reading {file}", 0, 0)
+    try:
+        files.check_seal(file)
+    except StoreDamaged as error:
+        raise _damaged(str(file), error) from error
+
+
 def _check(kept: Direct, tell: Tell) -> None:
     try:
         kept.read(missing, "sqlite")
+        verify(kept, tell=tell)
     except StoreUnusable as error:
         raise StoreUnusable(f"{kept.name} cannot be restored: {error}") from error
-    try:
-        verify(kept, tell=tell)
     except StoreDamaged as error:
-        raise StoreDamaged(
-            f"the backup {kept.name} is damaged ({error}): restore an older one; nothing was "
-            "changed"
-        ) from error
+        raise _damaged(kept.name, error) from error
+
+
+def _damaged(name: str, error: StoreDamaged) -> StoreDamaged:
+    return StoreDamaged(
+        f"the backup {name} is damaged ({error}): restore an older one; nothing was changed"
+    )
 
 
 def _fill(kept: Direct, place: Incoming, *, home: Path, tell: Tell) -> Begun:
@@ -119,8 +133,12 @@ def _fill(kept: Direct, place: Incoming, *, home: Path, tell: Tell) -> Begun:
         place.direct.write(migrate, "sqlite")
     else:
         with _up_to_date(kept, home) as source:
-            transfer(source, place, tell=tell)
+            source.read(_transfer, source, place, tell)
     return place.direct.write(let_go, later=True)
+
+
+def _transfer(t: Tx, source: Direct, place: Incoming, tell: Tell) -> None:
+    transfer(Source(t=t, dialect="sqlite", name=source.name), place, tell=tell)
 
 
 @contextmanager

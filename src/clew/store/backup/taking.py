@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from clew.errors import StoreDamaged, StoreError, UsageError
 from clew.store.backup import files
 from clew.store.backup.verification import verify
 from clew.store.copying import filling
-from clew.store.copying.copy import copy_rows
+from clew.store.copying.copy import Copied, Source, copy_rows
 from clew.store.copying.tables import counts
 from clew.store.migrate import applied, migrate
 from clew.store.opening import file_of, open_direct
@@ -20,6 +21,7 @@ from clew.store.sqlite.exclusive import told
 from clew.store.sqlite.pages import Pages, copy_pages
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from clew.store.contract import Tx
@@ -66,11 +68,12 @@ def take(url: str, *, home: Path, file: Path, keep: int = 2, tell: Tell) -> Take
     with told(file):
         _refuse_the_store(url, home, file)
         files.refuse_other(file, keep=keep)
-        with open_direct(url, home=home) as source:
+        with _damage_told(), open_direct(url, home=home) as source:
             # One that cannot be read does not cost the oldest backup.
             source.read(counts, source.dialect)
             with files.begun(file, keep=keep) as unfinished:
                 found = _copied(source, unfinished, tell)
+                files.seal(unfinished.descriptor)
                 _verify(unfinished.path, found, tell)
                 behind = unfinished.put_in_place()
         return Taken(
@@ -87,6 +90,21 @@ def _refuse_the_store(url: str, home: Path, file: Path) -> None:
     store = file_of(url, home=home)
     if store is not None and store.resolve() == file.resolve():
         raise UsageError(f"{file} is the store itself: name another file for its backup")
+
+
+def _rows(t: Tx, source: Direct, copy: Direct, tell: Tell) -> Copied:
+    return copy_rows(Source(t=t, dialect=source.dialect, name=source.name), copy, tell=tell)
+
+
+@contextmanager
+def _damage_told() -> Generator[None]:
+    try:
+        yield
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"the store is damaged, and no backup was made of it ({error}); an older backup is as "
+            "it was. Look at the store with clew fsck"
+        ) from error
 
 
 def _copied(source: Direct, unfinished: files.Unfinished, tell: Tell) -> _Snapshot:
@@ -110,21 +128,15 @@ def _by_rows(source: Direct, unfinished: files.Unfinished, tell: Tell) -> _Snaps
         copy.settle(stamp=files.UNFINISHED)
         copy.write(migrate, "sqlite", only=done)
         copy.write(filling.begin, "sqlite", source.name)
-        copied = copy_rows(source, copy, tell=tell)
+        copied = source.read(_rows, source, copy, tell)
         copy.write(filling.finish, "sqlite", copied.numbers)
         copy.settle(stamp=copied.at // 1000)
     return _Snapshot(counts=copied.counts, at=copied.at // 1000)
 
 
 def _verify(path: Path, found: _Snapshot, tell: Tell) -> None:
-    try:
-        with open_kept(path) as copy:
-            verify(copy, tell=tell)
-            stored = copy.read(counts, "sqlite")
-    except StoreDamaged as error:
-        raise StoreDamaged(
-            f"the store is damaged, and no backup was made of it ({error}); an older backup is as "
-            "it was. Look at the store with clew fsck"
-        ) from error
+    with open_kept(path) as copy:
+        verify(copy, tell=tell)
+        stored = copy.read(counts, "sqlite")
     if stored != found.counts:
         raise StoreError(f"the copy has not what the store has: {stored}, not {found.counts}")

@@ -16,14 +16,25 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Row, Tx
     from clew.store.direct import Direct
+    from clew.store.migrate import Dialect
 
 
 class Tell(Protocol):
     """Hears how far a long work is."""
 
     def __call__(self, what: str, done: int, total: int, /) -> None:
-        """``what`` is being done: a few words that go on from "now"; ``total`` may be 0."""
+        """``what`` is being done, in a few words; ``total`` may be 0."""
         ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """What rows are read from: one snapshot, whatever others write meanwhile."""
+
+    t: Tx
+    dialect: Dialect
+    #: For people, and to know it again.
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,41 +49,36 @@ class Copied:
     at: int
 
 
-def copy_rows(source: Direct, target: Direct, *, tell: Tell, in_parts: bool = False) -> Copied:
+def copy_rows(source: Source, target: Direct, *, tell: Tell, in_parts: bool = False) -> Copied:
     """
-    Add every row of a snapshot of the source to a target that was begun, and can be finished then.
+    Add every row of the source to a target that was begun, and can be finished then.
 
     The search index is not copied: it is to be made anew.
 
-    :param in_parts: rows that the target has already stay: the source does not change, or
-        ``compare`` will tell
+    :param in_parts: rows that the target has already stay; ``compare`` tells if they are the same
     :raises StoreUnusable: if the two do not have the same tables
-    :raises StoreUnavailable: if the snapshot was lost on the way
+    :raises StoreUnavailable: if the target has rows already, and not ``in_parts``
     """
-    return source.read(_copy, source, target, tell, in_parts=in_parts)
-
-
-def _copy(t: Tx, source: Direct, target: Direct, tell: Tell, *, in_parts: bool) -> Copied:
     reached = target.read(filling.progress)
     if reached and not in_parts:
         raise StoreUnavailable(
             f"the connection to {source.name} was lost on the way: nothing was changed, try again"
         )
-    wanted = tables(t, source.dialect)
+    wanted = tables(source.t, source.dialect)
     _refuse_others(wanted, target.read(tables, target.dialect))
-    found = counts(t, source.dialect)
+    found = counts(source.t, source.dialect)
     total, done = sum(found.values()), sum(target.read(counts, target.dialect).values())
     for table in wanted:
-        for rows in slices(t, table, reached.get(table.name)):
+        for rows in slices(source.t, table, reached.get(table.name)):
             tell("copying rows", done, total)
             target.write(filling.add, table, rows)
             done += len(rows)
-    return Copied(counts=found, numbers=numbers(t, source.dialect), at=t.now)
+    return Copied(counts=found, numbers=numbers(source.t, source.dialect), at=source.t.now)
 
 
 def _refuse_others(ours: list[Table], theirs: list[Table]) -> None:
     for one, other in zip(ours, theirs, strict=False):
-        if (one.name, set(one.columns)) != (other.name, set(other.columns)):
+        if one != other:
             raise StoreUnusable(f"the tables {one.name} and {other.name} are not the same")
     if len(ours) != len(theirs):
         raise StoreUnusable(f"one store has {len(ours)} tables, the other {len(theirs)}")
@@ -86,20 +92,21 @@ class Digest:
     sum: int
 
 
-def compare(source: Direct, target: Direct, *, tell: Tell) -> list[str]:
+def compare(source: Source, target: Direct, *, tell: Tell) -> list[str]:
     """The tables that do not have exactly the same rows on both sides."""
-    ours = source.read(_digests, source, tell)
-    theirs = target.read(_digests, target, tell)
+    ours = digests(source.t, source.dialect, source.name, tell)
+    theirs = target.read(digests, target.dialect, target.name, tell)
     return sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name))
 
 
-def _digests(t: Tx, side: Direct, tell: Tell) -> dict[str, Digest]:
+def digests(t: Tx, dialect: Dialect, name: str, tell: Tell) -> dict[str, Digest]:
+    """Every table of a store."""
     found: dict[str, Digest] = {}
-    total, done = sum(counts(t, side.dialect).values()), 0
-    for table in tables(t, side.dialect):
+    total, done = sum(counts(t, dialect).values()), 0
+    for table in tables(t, dialect):
         digest = Digest(rows=0, sum=0)
         for rows in slices(t, table):
-            tell(f"comparing {side.name}", done, total)
+            tell(f"comparing {name}", done, total)
             digest = _with(digest, rows)
             done += len(rows)
         found[table.name] = digest

@@ -90,6 +90,13 @@ def counts(t: Tx, dialect: Dialect) -> dict[str, int]:
     return found
 
 
+def lock_rows(t: Tx, dialect: Dialect) -> None:
+    """Keep everybody from writing until the end of this transaction, which writes itself."""
+    if dialect == "postgres":
+        for table in tables(t, dialect):
+            t.run(f"LOCK TABLE {table.name} IN SHARE MODE")
+
+
 def numbers(t: Tx, dialect: Dialect) -> dict[str, int]:
     """The highest number that each table with numbered rows has ever given."""
     return {row[0]: row[1] for row in t.all(_NUMBERS[dialect])}

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: A reader writes to another store between two statements, which may take a while.
-_LIMITS = Limits(pause=60.0, pause_reading=600.0)
+#: Between two statements another store is read or filled, which may take a while.
+_LIMITS = Limits(pause=3600.0, pause_reading=3600.0)
 
 
 class PostgresDirect(Direct):

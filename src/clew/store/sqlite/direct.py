@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 import apsw
 
 from clew.clock import SystemClock
-from clew.errors import StoreError, StoreUnusable
+from clew.errors import StoreDamaged, StoreError, StoreUnusable
 from clew.store.direct import Direct
 from clew.store.sqlite.driver import cursor_of, rows_of
 from clew.store.sqlite.failures import translated
@@ -70,21 +70,28 @@ class SqliteDirect(Direct):
             self._cursor.execute(begin)
             result = job(SqliteTx(self._connection, self._cursor, self._surroundings))
             self._cursor.execute(end)
-        except BaseException as error:
-            with suppress(apsw.Error):
-                if self._connection.in_transaction:
-                    self._cursor.execute("ROLLBACK")
-            raise translated(error) if isinstance(error, apsw.Error) else error from error
+        except apsw.Error as error:
+            ours = translated(error, self._connection)
+            self._roll_back()
+            raise ours from error
+        except BaseException:
+            self._roll_back()
+            raise
         return result
+
+    def _roll_back(self) -> None:
+        with suppress(apsw.Error):
+            if self._connection.in_transaction:
+                self._cursor.execute("ROLLBACK")
 
 
 def open_used(path: Path, *, run_dir: Path) -> SqliteDirect:
     """
-    Open a store that others may be using; it is only read.
+    Open a store that others may be using.
 
     :raises StoreUnusable: if it is none
     """
-    return _opened(path, lambda: connect(path, reader=True), Owners(run_dir))
+    return _opened(path, lambda: connect(path, reader=False), Owners(run_dir))
 
 
 def open_kept(path: Path) -> SqliteDirect:
@@ -142,7 +149,7 @@ def _opened(path: Path, connected: Callable[[], apsw.Connection], owners: Owners
 
 def _unusable(path: Path, error: apsw.Error) -> StoreError:
     if isinstance(error, apsw.NotADBError):
-        return StoreUnusable(f"{path} is not a database")
+        return StoreDamaged(f"{path} is no database, or its beginning is damaged")
     if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
         return StoreUnusable(f"{path} cannot be opened by this user: {error}")
     return translated(error)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Final
 
 import apsw
 
 from clew.clock import SystemClock
-from clew.errors import StoreDamaged, StoreInUse, StoreNotEmpty, StoreUnusable
+from clew.errors import StoreDamaged, StoreInUse, StoreNotEmpty
 from clew.store.incoming import Incoming
 from clew.store.sqlite.direct import SqliteDirect, open_alone, open_used
 from clew.store.sqlite.driver import cursor_of, rows_of
@@ -123,18 +123,20 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
     if not path.exists():
         yield True
         return
-    try:
-        connection = connect(path, reader=False)
-    except apsw.Error as error:
-        raise translated(error) from error
-    with closing(connection):
+    with ExitStack() as stack:
         try:
+            connection = connect(path, reader=False)
+            stack.callback(connection.close)
             empty = _exclude_others(connection, path, Owners(run_dir), replace=replace)
-        except StoreDamaged as error:
+        except (apsw.NotADBError, apsw.CorruptError, StoreDamaged) as error:
             if not replace:
                 raise StoreNotEmpty(str(path)) from error
-            connection.close()
+            stack.close()
             empty = False
+        except apsw.BusyError as error:
+            raise StoreInUse(_IN_USE.format(path)) from error
+        except apsw.Error as error:
+            raise translated(error) from error
         yield empty
 
 
@@ -142,20 +144,13 @@ def _exclude_others(
     connection: apsw.Connection, path: Path, owners: Owners, *, replace: bool
 ) -> bool:
     connection.set_busy_timeout(_PATIENCE)
-    try:
-        refuse_foreign(connection, path)
-        # Whoever has the store open has its log open: only who is alone can do without one.
-        rows_of(connection, "PRAGMA journal_mode = DELETE")
-        cursor = cursor_of(connection)
-        cursor.execute("BEGIN EXCLUSIVE")
-        # Somebody may have come in between.
-        if rows_of(connection, "PRAGMA journal_mode") != [("delete",)]:
-            raise StoreInUse(_IN_USE.format(path))
-        tx = SqliteTx(connection, cursor, Surroundings(SystemClock(), owners))
-        return check_replaceable(tx, "sqlite", str(path), replace=replace)
-    except apsw.BusyError as error:
-        raise StoreInUse(_IN_USE.format(path)) from error
-    except (apsw.NotADBError, apsw.CorruptError) as error:
-        raise StoreDamaged(f"{path} is damaged: {error}") from error
-    except apsw.CantOpenError as error:
-        raise StoreUnusable(f"{path} cannot be opened for writing: {error}") from error
+    refuse_foreign(connection, path)
+    # Whoever has the store open has its log open: only who is alone can do without one.
+    rows_of(connection, "PRAGMA journal_mode = DELETE")
+    cursor = cursor_of(connection)
+    cursor.execute("BEGIN EXCLUSIVE")
+    # Somebody may have come in between.
+    if rows_of(connection, "PRAGMA journal_mode") != [("delete",)]:
+        raise StoreInUse(_IN_USE.format(path))
+    tx = SqliteTx(connection, cursor, Surroundings(SystemClock(), owners))
+    return check_replaceable(tx, "sqlite", str(path), replace=replace)

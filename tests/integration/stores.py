@@ -1,0 +1,62 @@
+"""Stores for tests of what happens to a store as a whole."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from clew.store.copying.copy import Source, compare
+from clew.store.opening import open_direct, open_store
+from tests.integration import rich_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from clew.store.contract import Tx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: What a store that begins again elsewhere forgets, or doubts.
+FORGOTTEN = ["client", "delivery", "delivery_chunk", "lease", "lock", "owner"]
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Nobody watches."""
+
+
+def write(
+    url: str, home: Path, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Open a store, run one job, and close it."""
+
+    async def run() -> T:
+        async with await open_store(url, home=home) as store:
+            return await store.write(job, *args, **kwargs)
+
+    return asyncio.run(run())
+
+
+def fill(url: str, home: Path) -> None:
+    """Make a store with something in every table; its processes are gone."""
+    write(url, home, rich_store.fill)
+
+
+def read(
+    url: str, home: Path, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Read from a store that is there."""
+    with open_direct(url, home=home) as direct:
+        return direct.read(job, *args, **kwargs)
+
+
+def differing(one: str, other: str, home: Path) -> list[str]:
+    """The tables in which two stores are not the same."""
+
+    def compared(t: Tx) -> list[str]:
+        source = Source(t=t, dialect=ours.dialect, name=ours.name)
+        return compare(source, theirs, tell=silent)
+
+    with open_direct(one, home=home) as ours, open_direct(other, home=home) as theirs:
+        return ours.read(compared)

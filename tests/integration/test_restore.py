@@ -1,0 +1,307 @@
+"""Restoring: verified before anything is touched, at once in place, nothing lost that was there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+
+from clew.core.ids import OwnerId
+from clew.errors import StoreDamaged, StoreInUse, StoreUnusable, UsageError
+from clew.store.backup import files
+from clew.store.backup.restoring import Restored, restore
+from clew.store.backup.taking import take
+from clew.store.copying.tables import counts
+from clew.store.opening import open_store
+from clew.store.sqlite.driver import rows_of
+from clew.store.transactions import owners, work
+from tests import postgres
+from tests.contract import acting, invariants
+from tests.integration import stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from clew.store.contract import Tx
+
+SQLITE = "sqlite:///clew.db"
+OTHER = "sqlite:///other.db"
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A backup of a store with something in every table, at ``OTHER``."""
+    stores.fill(OTHER, tmp_path)
+    return take(OTHER, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where to restore to: a store that is not there yet."""
+    if request.param == "sqlite":
+        yield SQLITE
+        return
+    with postgres.database(request.getfixturevalue("postgres_server")) as url:
+        yield url
+
+
+def restored(url: str, home: Path, file: Path, *, replace: bool = False) -> Restored:
+    return restore(url, home=home, file=file, replace=replace, tell=stores.silent)
+
+
+def dialect(url: str) -> str:
+    return "sqlite" if url.startswith("sqlite") else "postgres"
+
+
+def test_a_backup_of_either_database_can_be_restored_into_either(
+    store_url: str, target: str, tmp_path: Path
+) -> None:
+    stores.fill(store_url, tmp_path)
+    file = take(store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+    url = target if dialect(store_url) != "sqlite" or target != SQLITE else OTHER
+    found = restored(url, tmp_path, file)
+    assert stores.differing(store_url, url, tmp_path) == stores.FORGOTTEN
+    assert stores.read(url, tmp_path, invariants.check) == []
+    assert (found.aside, found.begun.running, found.begun.unknown) == (None, 1, 2)
+    # A number is never given twice, also where the last rows are gone.
+    assert stores.write(url, tmp_path, acting.accept, acting.message("inb_3")) is not None
+    last = stores.read(url, tmp_path, lambda t: t.all("SELECT n FROM inbox ORDER BY n"))
+    assert [row[0] for row in last] == [1, 2, 3]
+
+
+def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    restored(target, tmp_path, backup)
+
+    def look(t: Tx) -> None:
+        assert t.all("SELECT owner, expires_at FROM lease") == [(None, None)]
+        for table in ("owner", "client", "lock"):
+            assert t.one(f"SELECT 1 FROM {table}") is None
+        assert work.due_work(t, me=OwnerId("own_next")) == {"cnv_1": 0}
+        states = dict(t.all("SELECT id, state FROM delivery"))  # pyright: ignore[reportArgumentType]
+        parts = dict(t.all("SELECT delivery_id, state FROM delivery_chunk"))  # pyright: ignore[reportArgumentType]
+        assert states == parts
+        assert {name.removeprefix("dlv_"): state for name, state in states.items()} == {
+            "delivered": "delivered",
+            "failed": "failed",
+            # What was not delivered then may have been delivered since.
+            "pending": "unknown",
+            "sending": "unknown",
+            "unknown": "unknown",
+        }
+
+    stores.read(target, tmp_path, look)
+    begun = stores.write(target, tmp_path, acting.begin, OwnerId("own_next"))
+    assert (acting.the_turn(begun).id, begun.resumed) == ("trn_2", True)
+    assert acting.the_turn(begun).resumes == 0, "a restore is no crash of the turn's doing"
+
+
+def test_the_owner_of_then_cannot_write_any_more(target: str, backup: Path, tmp_path: Path) -> None:
+    then = stores.read(OTHER, tmp_path, lambda t: t.all("SELECT fence FROM lease"))
+    restored(target, tmp_path, backup)
+    now = stores.read(target, tmp_path, lambda t: t.all("SELECT fence FROM lease"))
+    assert now > then
+
+
+def test_a_store_that_is_not_empty_is_replaced_only_on_demand_and_kept(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    stores.write(target, tmp_path, acting.accept, acting.message("inb_mine"))
+    with pytest.raises(UsageError, match="--replace"):
+        restored(target, tmp_path, backup)
+    inputs = "SELECT id FROM inbox ORDER BY n"
+    assert stores.read(target, tmp_path, lambda t: t.all(inputs)) == [("inb_mine",)]
+    found = restored(target, tmp_path, backup, replace=True)
+    assert stores.read(target, tmp_path, lambda t: t.all(inputs)) == [("inb_1",), ("inb_2",)]
+    assert found.aside is not None
+    if target == SQLITE:
+        assert stores.read(f"sqlite:///{found.aside}", tmp_path, lambda t: t.all(inputs)) == [
+            ("inb_mine",)
+        ]
+    else:
+        schema = found.aside.rpartition(" ")[2]
+        kept = stores.read(target, tmp_path, _in_schema(schema))
+        assert kept == [("inb_mine",)]
+    assert restored(target, tmp_path, backup, replace=True).aside != found.aside
+
+
+def _in_schema(schema: str) -> Callable[[Tx], object]:
+    def look(t: Tx) -> object:
+        return t.all(f"SELECT id FROM {schema}.inbox ORDER BY n")  # pyright: ignore[reportArgumentType]
+
+    return look
+
+
+def test_a_store_in_which_nobody_said_anything_is_replaced_without_a_word(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    stores.write(target, tmp_path, owners.sign_off, OwnerId("own_nobody"))
+    assert restored(target, tmp_path, backup).aside is None
+    assert not [path.name for path in tmp_path.iterdir() if ".before-" in path.name]
+    assert stores.differing(OTHER, target, tmp_path) == stores.FORGOTTEN
+
+
+def test_nothing_is_restored_under_a_running_owner(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        async with await open_store(target, home=tmp_path) as store:
+            me = OwnerId("own_running")
+            await store.register(me)
+            await store.write(owners.enrol, me, host="h", pid=77, role="serve", version="0")
+            for replace in (False, True):
+                with pytest.raises(StoreInUse, match="serve, pid 77 on h"):
+                    await asyncio.to_thread(restored, target, tmp_path, backup, replace=replace)
+            assert await store.read(counts, "sqlite" if target == SQLITE else "postgres")
+
+    asyncio.run(run())
+    restored(target, tmp_path, backup)
+
+
+@pytest.mark.postgres
+def test_a_lease_that_is_not_over_counts_as_a_running_owner_on_postgresql(
+    postgres_url: str, backup: Path, tmp_path: Path
+) -> None:
+    def hold(t: Tx) -> None:
+        acting.accept(t, acting.message("inb_1"))
+        acting.begin(t)
+
+    stores.write(postgres_url, tmp_path, hold)
+    with pytest.raises(StoreInUse, match="own_me ends in"):
+        restored(postgres_url, tmp_path, backup, replace=True)
+
+
+def test_nothing_is_restored_while_somebody_has_the_file_open(backup: Path, tmp_path: Path) -> None:
+    async def run() -> None:
+        async with await open_store(SQLITE, home=tmp_path) as store:
+            with pytest.raises(StoreInUse, match="has the store"):
+                await asyncio.to_thread(restored, SQLITE, tmp_path, backup)
+            await store.write(acting.accept, acting.message("inb_mine"))
+
+    asyncio.run(run())
+    assert stores.read(SQLITE, tmp_path, counts, "sqlite")["inbox"] == 1
+
+
+@pytest.mark.parametrize("place", [100, 5000, 150_000, -3000])
+def test_a_damaged_backup_is_refused_before_anything_is_touched(
+    place: int, backup: Path, tmp_path: Path
+) -> None:
+    stores.write(SQLITE, tmp_path, acting.accept, acting.message("inb_mine"))
+    with backup.open("r+b") as file:
+        file.seek(place, os.SEEK_SET if place >= 0 else os.SEEK_END)
+        file.write(os.urandom(2000))
+    with pytest.raises((StoreDamaged, StoreUnusable), match="nothing was changed"):
+        restored(SQLITE, tmp_path, backup, replace=True)
+    assert stores.read(SQLITE, tmp_path, counts, "sqlite")["inbox"] == 1
+
+
+def test_one_flipped_bit_is_found_wherever_it_is(backup: Path, tmp_path: Path) -> None:
+    data = backup.read_bytes()
+    # In a page, in the bytes of an attachment, in the seal.
+    for place in (20_000, data.index(bytes(range(100))), len(data) - 20):
+        backup.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        with pytest.raises(StoreDamaged, match="damaged"):
+            restored(SQLITE, tmp_path, backup)
+    assert not (tmp_path / "clew.db").exists()
+
+
+def _run(path: Path, sql: str) -> None:
+    connection = apsw.Connection(str(path))
+    rows_of(connection, sql)
+    connection.close()
+
+
+def test_what_is_no_backup_is_told_apart(backup: Path, tmp_path: Path) -> None:
+    shutil.copy(backup, tmp_path / "unfinished")
+    _run(tmp_path / "unfinished", f"PRAGMA user_version = {files.UNFINISHED}")
+    shutil.copy(tmp_path / "other.db", tmp_path / "newer")
+    _run(tmp_path / "newer", "INSERT INTO migration VALUES (9999, 'later', '', 0)")
+    (tmp_path / "cut").write_bytes(backup.read_bytes()[:-50])
+    (tmp_path / "letter").write_text("Dear Theseus")
+    stores.fill(SQLITE, tmp_path)
+    for name, error, reason in [
+        ("nowhere", UsageError, "there is no backup"),
+        (".", UsageError, "no file"),
+        ("letter", StoreUnusable, "no backup"),
+        ("unfinished", StoreUnusable, "never finished"),
+        ("newer", StoreUnusable, "newer Clew"),
+        ("cut", StoreDamaged, "its end is missing"),
+        ("clew.db", UsageError, "the store itself"),
+    ]:
+        with pytest.raises(error, match=reason):
+            restored(SQLITE, tmp_path, tmp_path / name, replace=True)
+    backup.rename(files.older(backup, 1))
+    with pytest.raises(UsageError, match=r"backup\.1 is an older backup"):
+        restored(SQLITE, tmp_path, backup, replace=True)
+
+
+def test_a_store_that_was_copied_by_hand_can_be_restored(tmp_path: Path) -> None:
+    stores.fill(OTHER, tmp_path)
+    found = restored(SQLITE, tmp_path, tmp_path / "other.db")
+    assert found.taken_at is None
+    assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
+
+
+@pytest.mark.parametrize("damage", ["header", "pages"])
+def test_a_backup_takes_the_place_of_a_store_that_is_beyond_use(
+    damage: str, backup: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "clew.db"
+    stores.fill(SQLITE, tmp_path)
+    with store.open("r+b") as file:
+        file.seek(0 if damage == "header" else 4096)
+        file.write(os.urandom(200_000))
+    (tmp_path / "clew.db-wal").write_bytes(b"left by a crash")
+    with pytest.raises(UsageError, match="--replace"):
+        restored(SQLITE, tmp_path, backup)
+    found = restored(SQLITE, tmp_path, backup, replace=True)
+    assert found.aside is not None
+    assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
+
+
+def test_the_log_of_a_store_that_is_gone_is_not_taken_for_the_restored_ones(
+    backup: Path, tmp_path: Path
+) -> None:
+    async def leave_a_log() -> None:
+        async with await open_store(SQLITE, home=tmp_path) as store:
+            await store.write(acting.accept, acting.message("inb_lost"))
+            for name in ("clew.db", "clew.db-wal"):
+                shutil.copy(tmp_path / name, tmp_path / f"{name}.kept")
+
+    asyncio.run(leave_a_log())
+    (tmp_path / "clew.db").unlink()
+    (tmp_path / "clew.db-wal.kept").rename(tmp_path / "clew.db-wal")
+    restored(SQLITE, tmp_path, backup)
+    assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
+
+
+def test_a_restored_store_is_for_its_owner_alone_and_has_nothing_beside_it(
+    backup: Path, tmp_path: Path
+) -> None:
+    restored(SQLITE, tmp_path, backup)
+    assert stat.S_IMODE((tmp_path / "clew.db").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.glob("clew.db*")] == ["clew.db"]
+    assert files.stamp_of(tmp_path / "clew.db") == files.STORE
+
+
+def test_a_restore_that_is_stopped_leaves_the_store_as_it_is(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    stores.write(target, tmp_path, acting.accept, acting.message("inb_mine"))
+
+    def pressed(what: str, _done: int, _total: int) -> None:
+        if what.startswith("copying"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        restore(target, home=tmp_path, file=backup, replace=True, tell=pressed)
+    mine = stores.read(target, tmp_path, lambda t: t.all("SELECT id FROM inbox"))
+    assert mine == [("inb_mine",)]
+    assert restored(target, tmp_path, backup, replace=True).begun.running == 1
