@@ -236,9 +236,9 @@ def test_a_backup_is_put_in_the_place_of_nothing_else(tmp_path: Path, file: Path
         taken(tmp_path, file)
 
 
-def test_without_a_store_there_is_nothing_to_back_up(store_url: str, tmp_path: Path) -> None:
+def test_without_a_store_there_is_nothing_to_back_up(new_store_url: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no store"):
-        taken(tmp_path, tmp_path / "clew.backup", store_url)
+        taken(tmp_path, tmp_path / "clew.backup", new_store_url)
     assert list(tmp_path.iterdir()) == []
 
 

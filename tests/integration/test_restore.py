@@ -20,7 +20,6 @@ from clew.store.copying.tables import counts
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import rows_of
 from clew.store.transactions import owners, work
-from tests import postgres
 from tests.contract import acting, invariants
 from tests.integration import stores
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
+    from tests.databases import Databases
 
 SQLITE = "sqlite:///clew.db"
 OTHER = "sqlite:///other.db"
@@ -43,11 +43,12 @@ def backup(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def target(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Where to restore to: a store that is not there yet."""
+    """Where to restore to: a store that is not there yet, or holds nothing."""
     if request.param == "sqlite":
         yield SQLITE
         return
-    with postgres.database(request.getfixturevalue("postgres_server")) as url:
+    databases: Databases = request.getfixturevalue("postgres_databases")
+    with databases.migrated() as url:
         yield url
 
 
@@ -167,15 +168,16 @@ def test_nothing_is_restored_under_a_running_owner(
 
 @pytest.mark.postgres
 def test_a_lease_that_is_not_over_counts_as_a_running_owner_on_postgresql(
-    postgres_url: str, backup: Path, tmp_path: Path
+    postgres_databases: Databases, backup: Path, tmp_path: Path
 ) -> None:
     def hold(t: Tx) -> None:
         acting.accept(t, acting.message("inb_1"))
         acting.begin(t)
 
-    stores.write(postgres_url, tmp_path, hold)
-    with pytest.raises(StoreInUse, match="own_me ends in"):
-        restored(postgres_url, tmp_path, backup, replace=True)
+    with postgres_databases.migrated() as url:
+        stores.write(url, tmp_path, hold)
+        with pytest.raises(StoreInUse, match="own_me ends in"):
+            restored(url, tmp_path, backup, replace=True)
 
 
 def test_nothing_is_restored_while_somebody_has_the_file_open(backup: Path, tmp_path: Path) -> None:
