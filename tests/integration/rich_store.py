@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import TYPE_CHECKING, LiteralString, cast
 
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
 ODD = '“Ärger” 🧵 \t it\'s \\ "quoted" \u202e % $1 @ID -- ; \n'
 BLOB = bytes(range(256)) * 40
+SHA256 = hashlib.sha256(BLOB).digest()
 FAR = 99_999_999_999_999
 DELIVERIES = ("delivered", "pending", "sending", "unknown", "failed")
 
 _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
     (
         "owner",
-        {"id": "own_1", "host": "h", "pid": 7, "role": "serve", "version": "0", "started_at": 5},
+        {"id": "own_1", "host": "h", "pid": 7, "role": "serve", "version": "0", "started_at": FAR},
     ),
     (
         "client",
@@ -98,7 +100,7 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
     (
         "blob",
         {
-            "sha256": b"\0sha",
+            "sha256": SHA256,
             "size": len(BLOB),
             "media_type": "image/png",
             "bytes": BLOB,
@@ -110,7 +112,7 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
         {
             "id": "att_1",
             "conversation_id": "cnv_1",
-            "sha256": b"\0sha",
+            "sha256": SHA256,
             "name": ODD,
             "media_type": "image/png",
         },

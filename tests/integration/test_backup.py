@@ -121,8 +121,8 @@ def lose_what_was_said(home: Path) -> None:
     ("damage", "told_as"),
     [
         (garble_a_page, "damaged"),
-        (change_what_was_said, "not as it was written"),
-        (lose_what_was_said, "should have"),
+        (change_what_was_said, "is not what was said"),
+        (lose_what_was_said, "the lease counts"),
     ],
 )
 def test_a_damaged_store_does_not_replace_a_good_backup(
@@ -152,10 +152,19 @@ def test_a_damaged_store_on_postgresql_does_not_replace_a_good_backup(
         t.run("UPDATE entry SET text = 'I never said that' WHERE n = (SELECT max(n) FROM entry)")
 
     stores.write(postgres_url, tmp_path, change)
-    with pytest.raises(StoreDamaged, match="not as it was written"):
+    with pytest.raises(StoreDamaged, match="is not what was said"):
         taken(tmp_path, file, postgres_url)
     assert file.read_bytes() == good
     assert names(file) == ["clew.backup"]
+
+
+def test_what_can_be_repaired_is_told_and_is_no_reason_against_a_backup(
+    tmp_path: Path, file: Path
+) -> None:
+    stores.fill(SQLITE, tmp_path)
+    stores.write(SQLITE, tmp_path, lambda t: t.run("DELETE FROM attachment"))
+    (told_of,) = taken(tmp_path, file).repairable
+    assert "nothing refers to attachment" in told_of
 
 
 def test_a_damaged_search_index_is_no_reason_against_a_backup(tmp_path: Path, file: Path) -> None:

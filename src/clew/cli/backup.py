@@ -134,6 +134,7 @@ def _taken(taken: Taken) -> dict[str, Any]:
         "pages": None if pages is None else {"all": pages.count, "written": pages.written},
         "counts": taken.counts,
         "older": [str(path) for path in taken.older],
+        "repairable": taken.repairable,
     }
 
 
@@ -143,6 +144,8 @@ def _tell_taken(taken: Taken, out: Output, notes: Output) -> None:
         notes.dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
     if taken.older:
         notes.dim(f"the one before is {taken.older[0]}")
+    if taken.repairable:
+        notes.dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
 
 
 def _restored(restored: Restored) -> dict[str, Any]:

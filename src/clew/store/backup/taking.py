@@ -44,6 +44,8 @@ class Taken:
     pages: Pages | None
     #: Those before, the newest first.
     older: list[Path]
+    #: What ``clew fsck --repair`` would repair, in the store as in its backup.
+    repairable: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +76,7 @@ def take(url: str, *, home: Path, file: Path, keep: int = 2, tell: Tell) -> Take
             with files.begun(file, keep=keep) as unfinished:
                 found = _copied(source, unfinished, tell)
                 files.seal(unfinished.descriptor)
-                _verify(unfinished.path, found, tell)
+                repairable = _verified(unfinished.path, found, tell)
                 behind = unfinished.put_in_place()
         return Taken(
             file=file,
@@ -83,6 +85,7 @@ def take(url: str, *, home: Path, file: Path, keep: int = 2, tell: Tell) -> Take
             counts=found.counts,
             pages=found.pages,
             older=behind,
+            repairable=repairable,
         )
 
 
@@ -134,9 +137,11 @@ def _by_rows(source: Direct, unfinished: files.Unfinished, tell: Tell) -> _Snaps
     return _Snapshot(counts=copied.counts, at=copied.at // 1000)
 
 
-def _verify(path: Path, found: _Snapshot, tell: Tell) -> None:
+def _verified(path: Path, found: _Snapshot, tell: Tell) -> list[str]:
+    """What could be repaired in the copy, which is whole."""
     with open_kept(path) as copy:
-        verify(copy, tell=tell)
+        repairable = verify(copy, tell=tell)
         stored = copy.read(counts, "sqlite")
     if stored != found.counts:
         raise StoreError(f"the copy has not what the store has: {stored}, not {found.counts}")
+    return repairable
