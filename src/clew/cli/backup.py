@@ -43,12 +43,12 @@ def backup(program: Globals, file: Path, *, keep: int, as_json: bool) -> None:
     """
     settings = program.settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
     from clew.store.backup.taking import take  # noqa: PLC0415
 
     out, notes = outputs()
-    with logs_to_stderr(settings), bar(notes) as drawn:
+    with logs_to_stderr(settings), stages(notes) as drawn:
         taken = take(settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.tell)
     if as_json:
         print_json(_taken(taken))
@@ -76,14 +76,14 @@ def restore(program: Globals, file: Path, *, replace: bool, as_json: bool) -> No
     """
     settings = program.settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.backup.restoring import restore as bring_back  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = outputs()
-    with logs_to_stderr(settings), bar(notes) as drawn:
+    with logs_to_stderr(settings), stages(notes) as drawn:
         restored = bring_back(
             settings.store.url, home=settings.home, file=file, replace=replace, tell=drawn.tell
         )
@@ -110,14 +110,14 @@ def migrate_store(program: Globals, source: str, target: str, *, as_json: bool) 
     """
     settings = program.settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import bar  # noqa: PLC0415
+    from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.copying.moving import move  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = outputs()
-    with logs_to_stderr(settings), bar(notes) as drawn:
+    with logs_to_stderr(settings), stages(notes) as drawn:
         moved = move(source, target, home=settings.home, tell=drawn.tell)
     if as_json:
         print_json(_moved(moved))

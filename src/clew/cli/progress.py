@@ -58,13 +58,15 @@ class Stages:
 
     def __init__(self, notes: Output) -> None:
         self._notes = notes
-        self._next, self._what = 0.0, ""
+        self._next = 0.0
+        self._what = ""
 
     def tell(self, what: str, done: int, total: int) -> None:
         """``what`` is done so far; a ``total`` of 0 is one that is not known."""
         now = time.monotonic()
         if self._notes.is_terminal and (now >= self._next or what != self._what):
-            self._next, self._what = now + _PAUSE, what
+            self._next = now + _PAUSE
+            self._what = what
             self._notes.draw(f"{what} {_bar(done, total) if total else '…'}")
 
     def clear(self) -> None:
@@ -74,7 +76,7 @@ class Stages:
 
 
 @contextmanager
-def bar(notes: Output) -> Generator[Stages]:
+def stages(notes: Output) -> Generator[Stages]:
     """Stages for the length of the block."""
     drawn = Stages(notes)
     try:
