@@ -15,7 +15,7 @@ from tests.killing.plans import CONTROL
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
     from multiprocessing.process import BaseProcess
 
     from tests.killing.child import Job
@@ -35,7 +35,12 @@ class Stuck(Exception):
 
 def start(job: Job) -> BaseProcess:
     """Fork a process; it ends with ours."""
-    process = _server.Process(target=child.main, args=(job,), daemon=True)
+    return fork(child.main, job)
+
+
+def fork(target: Callable[..., None], *args: object) -> BaseProcess:
+    """Fork a process that runs something else; it ends with ours."""
+    process = _server.Process(target=target, args=args, daemon=True)
     process.start()
     return process
 

@@ -31,12 +31,17 @@ def message(number: int, size: int) -> ModelMessage:
 
 
 def fill(
-    t: Tx, conversation: ConversationId, count: int, *, size: int = BYTES_OF_A_LONG_ONE
+    t: Tx,
+    conversation: ConversationId,
+    count: int,
+    *,
+    size: int = BYTES_OF_A_LONG_ONE,
+    first: int = 1,
 ) -> list[ModelMessage]:
-    """Append so many messages to the head; the context is what is returned."""
+    """Append so many messages to the head, numbered from ``first``; returns them."""
     lease = leases.acquire(t, conversation, owner=EARLIER).lease
     head = sessions.get_head(t, conversation)
-    talk = [message(number, size) for number in range(1, count + 1)]
+    talk = [message(number, size) for number in range(first, first + count)]
     drafts = [
         messages.to_draft(EntryId(f"ent_{head.id}_{number}"), one)
         for number, one in enumerate(talk, 1)
