@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 Format: TypeAlias = Literal["chat", "responses", "messages"]
 FORMATS: tuple[Format, ...] = ("chat", "responses", "messages")
-_PREFIX: dict[Format, str] = {
+PREFIX: dict[Format, str] = {
     "chat": "openai-chat",
     "responses": "openai",
     "messages": "anthropic",
@@ -288,7 +288,7 @@ async def close(model: Model) -> None:
 def model_for(form: Format, provider: FakeProvider, name: str = "fake-model") -> Model:
     """The product's model of a format, at a fake provider."""
     url = provider.anthropic_url if form == "messages" else provider.openai_url
-    return build_model(ModelSpec(name=f"{_PREFIX[form]}:{name}", base_url=url, api_key="x"))
+    return build_model(ModelSpec(name=f"{PREFIX[form]}:{name}", base_url=url, api_key="x"))
 
 
 def always(reply: Reply) -> Script:
