@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -13,19 +16,21 @@ import pytest
 
 from clew.core.ids import OwnerId
 from clew.errors import StoreDamaged, StoreInUse, StoreUnusable, UsageError
+from clew.store import migrate
 from clew.store.backup import files
 from clew.store.backup.restoring import Restored, restore
 from clew.store.backup.taking import take
+from clew.store.copying.moving import move
 from clew.store.copying.tables import counts
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import rows_of
 from clew.store.transactions import owners, work
+from tests.acceptance.program import until
 from tests.contract import acting, invariants
 from tests.integration import stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from clew.store.contract import Tx
     from tests.databases import Databases
@@ -56,7 +61,7 @@ def restored(url: str, home: Path, file: Path, *, replace: bool = False) -> Rest
     return restore(url, home=home, file=file, replace=replace, tell=stores.silent)
 
 
-def dialect(url: str) -> str:
+def dialect(url: str) -> migrate.Dialect:
     return "sqlite" if url.startswith("sqlite") else "postgres"
 
 
@@ -251,6 +256,39 @@ def test_a_store_that_was_copied_by_hand_can_be_restored(tmp_path: Path) -> None
     assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
 
 
+def newer_clew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on this is a Clew that has one migration more."""
+    known = migrate.migrations
+
+    def migrations(dialect: migrate.Dialect) -> list[migrate.Migration]:
+        sql = "CREATE TABLE invention (id TEXT PRIMARY KEY); INSERT INTO invention VALUES ('wheel')"
+        return [*known(dialect), migrate.Migration(number=9999, name="later", sql=sql)]
+
+    monkeypatch.setattr(migrate, "migrations", migrations)
+
+
+def test_a_backup_of_an_older_clew_is_brought_up_to_date(
+    target: str, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer_clew(monkeypatch)
+    restored(target, tmp_path, backup)
+    found = stores.read(target, tmp_path, lambda t: t.all("SELECT id FROM invention"))
+    assert found == [("wheel",)]
+    assert stores.read(target, tmp_path, counts, dialect(target))["entry"] == 22
+
+
+def test_the_store_of_an_older_clew_is_backed_up_as_it_is(
+    store_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores.fill(store_url, tmp_path)
+    newer_clew(monkeypatch)
+    file = take(store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+    url = f"sqlite:///{file}"
+    assert stores.read(url, tmp_path, migrate.missing, "sqlite") == ["later"]
+    with pytest.raises(StoreUnusable, match="lacks later"):
+        move(store_url, "sqlite:///moved.db", home=tmp_path, tell=stores.silent)
+
+
 @pytest.mark.parametrize("damage", ["header", "pages"])
 def test_a_backup_takes_the_place_of_a_store_that_is_beyond_use(
     damage: str, backup: Path, tmp_path: Path
@@ -291,6 +329,37 @@ def test_a_restored_store_is_for_its_owner_alone_and_has_nothing_beside_it(
     assert stat.S_IMODE((tmp_path / "clew.db").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.glob("clew.db*")] == ["clew.db"]
     assert files.stamp_of(tmp_path / "clew.db") == files.STORE
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at open files, as Linux can")
+def test_who_opens_a_store_while_it_is_replaced_gets_the_new_one(
+    backup: Path, tmp_path: Path
+) -> None:
+    store = tmp_path / "clew.db"
+    stores.write(SQLITE, tmp_path, acting.accept, acting.message("inb_mine"))
+
+    async def open_and_read() -> object:
+        async with await open_store(SQLITE, home=tmp_path) as opened:
+            return await opened.read(lambda t: t.all("SELECT id FROM inbox ORDER BY n"))
+
+    restoring = apsw.Connection(str(store))
+    for sql in ("PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE"):
+        rows_of(restoring, sql)
+    with ThreadPoolExecutor(1) as thread:
+        opened = thread.submit(lambda: asyncio.run(open_and_read()))
+        until(lambda: _open_files().count(str(store)) > 1)
+        shutil.copy(tmp_path / "other.db", tmp_path / "built")
+        (tmp_path / "built").replace(store)
+        restoring.close()
+        assert opened.result() == [("inb_1",), ("inb_2",)]
+
+
+def _open_files() -> list[str]:
+    found: list[str] = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return found
 
 
 def test_a_restore_that_is_stopped_leaves_the_store_as_it_is(

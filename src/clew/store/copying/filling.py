@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.store.copying.slices import insert
-from clew.store.copying.tables import Table, set_numbers, sql_name
+from clew.store.copying.tables import Table, set_numbers, sql_name, tables
 
 if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
@@ -30,12 +30,15 @@ _FOREIGN_KEYS: LiteralString = """
 
 def begin(t: Tx, dialect: Dialect, source: str) -> None:
     """
-    Make an empty store ready for the rows of ``source``, in any order.
+    Make a new store ready for the rows of ``source``, in any order.
 
     Until ``finish`` it can be used for nothing else.
     """
     for sql in _TABLES:
         t.run(sql)
+    # Migrations may have put rows into it: those of the source are what they became.
+    for table in tables(t, dialect):
+        t.run(f"DELETE FROM {table.name}")
     t.run("INSERT INTO copy_source (one, source) VALUES (1, $1)", source)
     if dialect == "postgres":
         _drop_foreign_keys(t)

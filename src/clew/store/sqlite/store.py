@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from clew.clock import SystemClock
-from clew.errors import StoreFull, StoreUnavailable
+from clew.errors import StoreFull, StoreUnavailable, StoreUnusable
 from clew.store.contract import Store, Tx
 from clew.store.sqlite.changes import Changes
 from clew.store.sqlite.handle import Surroundings
@@ -54,7 +54,12 @@ def _writer(path: Path) -> apsw.Connection:
     """A connection to the file that is there now, not to one that a restore just replaced."""
     while True:
         prior = path.stat().st_ino
-        connection = open_writer(path)
+        try:
+            connection = open_writer(path)
+        except StoreUnusable:  # SQLite may notice as well that the file is another one
+            if path.stat().st_ino == prior:
+                raise
+            continue
         # From here on its lock keeps any restore away.
         if path.stat().st_ino == prior:
             return connection

@@ -1,0 +1,91 @@
+"""
+A backup taken in the middle of load (cases B067, B057): whatever opens the store disturbs nobody,
+and what is restored on a clean folder is whole, and goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.testing import FakeProvider, Hang, echo, per_user_text
+from tests.acceptance.program import Clew, Terminal, until
+from tests.openers import (
+    LASTING,
+    Talk,
+    begin_lasting,
+    open_and_close,
+    restored,
+    said,
+    wait_for_answer,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.databases import Databases
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+LASTINGS = 2
+
+
+def elsewhere(clew: Clew, url: str | None, home: Path) -> Clew:
+    """A home of its own, with its own store on the same database."""
+    return Clew(home, {**clew.env, **({"CLEW_STORE__URL": url} if url else {})})
+
+
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def test_a_store_is_opened_by_others_backed_up_and_restored_under_load(
+    database: str, request: pytest.FixtureRequest, clew: Clew, tmp_path: Path
+) -> None:
+    if database == "sqlite":
+        _go_through(clew, elsewhere(clew, None, tmp_path / "clean"), tmp_path / "backup")
+        return
+    databases: Databases = request.getfixturevalue("postgres_databases")
+    with databases.migrated() as one, databases.migrated() as other:
+        clean = elsewhere(clew, other, tmp_path / "clean")
+        _go_through(elsewhere(clew, one, clew.home), clean, tmp_path / "backup")
+
+
+def _go_through(clew: Clew, clean: Clew, backup: Path) -> None:
+    texts = [f"{LASTING} {number}" for number in range(LASTINGS)]
+    script = per_user_text({text: [Hang()] for text in texts}, default=echo)
+    with FakeProvider(script) as provider:
+        busy, clean = clew.asking(provider), clean.asking(provider)
+        with busy.serving() as (url, server), Talk(url, people=2) as talk:
+            for number in range(LASTINGS):
+                begin_lasting(url, number)
+            until(lambda: [r.reply for r in provider.requests].count("Hang") == LASTINGS)
+            before = talk.said()
+            taken = open_and_close(busy, backup)
+            after = talk.said()
+            talk.stop()
+            server.kill()
+        assert talk.wrong == []
+        assert all(after[name] > before[name] for name in after), "it stood still meanwhile"
+        with restored(clean, backup, taken) as url:
+            for number in range(LASTINGS):
+                wait_for_answer(url, number)
+            for name, count in before.items():
+                # What was answered before the backup began is in it; what came later, perhaps.
+                texts = said(url, name)
+                assert texts[: 2 * count : 2] == talk.answered[name][:count]
+                assert len(texts) <= 2 * (after[name] + 1)
+
+
+def test_on_a_terminal_a_backup_and_a_restore_say_what_they_do(clew: Clew, tmp_path: Path) -> None:
+    clew.ok("chat", "hello there")
+    with Terminal(clew, "backup", str(tmp_path / "backup")) as terminal:
+        terminal.see("copying pages")
+        terminal.see("verifying")
+        terminal.see("1 conversation with 2 entries")
+        assert terminal.ended() == 0
+    clean = Clew(tmp_path / "clean", clew.env)
+    with Terminal(clean, "restore", str(tmp_path / "backup")) as terminal:
+        terminal.see("1 conversation with 2 entries")
+        terminal.see("as of 20")
+        assert terminal.ended() == 0
