@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, rotation, searching, turns
+from bench import appends, checking, rotation, searching, turns
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "appends": appends.measure,
+    "fsck": checking.measure,
+    "fsck-postgres": checking.measure_postgres,
     "rotation": rotation.measure,
     "search": searching.measure,
     "search-postgres": searching.measure_postgres,

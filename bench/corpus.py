@@ -1,5 +1,6 @@
 """
 A store with a million messages, made of few random numbers: the same each time, and quickly made.
+It is as the product would have left it, with every hash, turn and input in its place.
 
 Words follow Zipf's law, as they do in talk; a tenth of the messages is Chinese; scopes are of very
 different sizes. Rows go in below the store's transactions, the index through its own code.
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import apsw
 
 from bench.places import BUILD
+from clew.core.entry import GENESIS, chain_hash
 from clew.core.scope import LOCAL, Scope
 from clew.store.migrate import migrations
 from clew.store.opening import open_store
@@ -22,14 +24,14 @@ from clew.store.sqlite.driver import cursor_of
 from clew.store.upkeep import catch_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 MESSAGES = 1_000_000
 CONVERSATIONS = 5_000
 #: The most of them are in the first scopes.
 SCOPES = [LOCAL, *(Scope(f"person:telegram:dm:{number}") for number in range(1_000))]
-_VERSION = 2
+_VERSION = 3
 _WORDS, _HAN, _PIECES = 50_000, 3_000, 60_000
 _SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", "an", "er", "is")]
 
@@ -81,40 +83,100 @@ def messages(count: int) -> Iterator[tuple[int, int, str]]:
         yield n, int(CONVERSATIONS * chooser.random() ** 2), " ".join(pieces)
 
 
-def entry_rows(count: int) -> Iterator[Row]:
-    """The rows of all messages, as ``ENTRY`` names the columns."""
-    seqs = [0] * CONVERSATIONS
-    for n, conversation, text in messages(count):
-        seqs[conversation] += 1
-        yield (
-            *(n, f"cnv_{conversation}", seqs[conversation], f"ent_{n:012x}", f"ses_{conversation}"),
-            *("message", ("user", "assistant", "tool")[n % 3], text, "bench/1"),
-            *(f'{{"content":"{text}"}}', 1_800_000_000_000 + n, bytes(32), bytes(32)),
-        )
+class Log:
+    """The entries of all messages: turns of four, with a tool call each; and what is theirs."""
+
+    def __init__(self) -> None:
+        self._seqs = [0] * CONVERSATIONS
+        self._hashes = [GENESIS] * CONVERSATIONS
+
+    def entries(self, count: int) -> Iterator[Row]:
+        """The rows of all messages, as ``ENTRY`` names the columns."""
+        for n, conversation, text in messages(count):
+            seq = self._seqs[conversation] = self._seqs[conversation] + 1
+            role, calls, answers = _shape(seq)
+            fields = (
+                *(f"cnv_{conversation}", seq, f"ent_{n:012x}", f"ses_{conversation}"),
+                *(_turn(conversation, seq), "message", role, text, calls, answers, "bench/1"),
+                *(f'{{"content":"{text}"}}', 1_800_000_000_000 + n),
+            )
+            before = self._hashes[conversation]
+            after = self._hashes[conversation] = chain_hash(before, fields)
+            yield (n, *fields, before, after)
+
+    def others(self) -> dict[str, Iterable[Row]]:
+        """Per table and columns what belongs to the entries that were made."""
+        numbers = range(CONVERSATIONS)
+        return {
+            "conversation (id, scope, created_at)": (
+                (f"cnv_{number}", scope_of(number), 0) for number in numbers
+            ),
+            "session (id, conversation_id, opened_at, opened_by, opened_seq, operation)": (
+                (f"ses_{number}", f"cnv_{number}", 0, "start", 0, f"cnv_{number}")
+                for number in numbers
+            ),
+            "head (conversation_id, session_id)": (
+                (f"cnv_{number}", f"ses_{number}") for number in numbers
+            ),
+            "lease (conversation_id, last_seq, updated_at)": (
+                (f"cnv_{number}", self._seqs[number], 0) for number in numbers
+            ),
+            "turn (id, conversation_id, state, outcome, first_seq, steps, started_at,"
+            " finished_at)": (
+                (turn, f"cnv_{number}", *_outcome(left), first, min(left // 2, 2), 1, _end(left))
+                for number, turn, first, left in self._turns()
+            ),
+            "inbox (id, conversation_id, kind, text, double_text, received_at, due_at, outcome,"
+            " turn_id, resolved_at)": (
+                (f"inb_{turn}", f"cnv_{number}", "message", "", "queue", 1, 1, "turn", turn, 1)
+                for number, turn, _, _ in self._turns()
+            ),
+            "journal (turn_id, step, call_id, conversation_id, position, tool, args, effect,"
+            " status, format, result, started_at, finished_at)": (
+                (turn, 1, f"call_{first + 1}", f"cnv_{number}", 0, "look", "{}", "pure", "ok",
+                 "bench/1", "{}", 1, 1)
+                for number, turn, first, left in self._turns()
+                if left > 2
+            ),
+        }  # fmt: skip
+
+    def _turns(self) -> Iterator[tuple[int, str, int, int]]:
+        """Conversation, id, first seq of each turn, and how many entries it has."""
+        for number, last in enumerate(self._seqs):
+            for first in range(1, last + 1, 4):
+                yield number, _turn(number, first), first, min(last - first + 1, 4)
 
 
-#: Columns of ``entry_rows``.
+def _turn(conversation: int, seq: int) -> str:
+    return f"trn_{conversation}_{(seq - 1) // 4}"
+
+
+def _shape(seq: int) -> tuple[str, str, str]:
+    """Role, calls and answers of an entry."""
+    match seq % 4:
+        case 1:
+            return "user", "[]", "[]"
+        case 2:
+            return "assistant", f'["call_{seq}"]', "[]"
+        case 3:
+            return "tool", "[]", f'["call_{seq - 1}"]'
+        case _:
+            return "assistant", "[]", "[]"
+
+
+def _outcome(entries: int) -> tuple[str, str | None]:
+    return ("done", "answered") if entries == 4 else ("running", None)
+
+
+def _end(entries: int) -> int | None:
+    return 1 if entries == 4 else None
+
+
+#: Columns of ``Log.entries``.
 ENTRY = (
-    "n, conversation_id, seq, id, session_id, kind, role, text, format, message, created_at,"
-    " prev_hash, hash"
+    "n, conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers, format,"
+    " message, created_at, prev_hash, hash"
 )
-
-
-def conversation_rows() -> dict[str, list[Row]]:
-    """Per table and columns the rows of all conversations."""
-    numbers = range(CONVERSATIONS)
-    return {
-        "conversation (id, scope, created_at)": [
-            (f"cnv_{number}", scope_of(number), 0) for number in numbers
-        ],
-        "session (id, conversation_id, opened_at, opened_by, opened_seq, operation)": [
-            (f"ses_{number}", f"cnv_{number}", 0, "start", 0, f"cnv_{number}") for number in numbers
-        ],
-        "head (conversation_id, session_id)": [
-            (f"cnv_{number}", f"ses_{number}") for number in numbers
-        ],
-        "lease (conversation_id, updated_at)": [(f"cnv_{number}", 0) for number in numbers],
-    }
 
 
 async def sqlite_file() -> Path:
@@ -140,14 +202,15 @@ async def sqlite_file() -> Path:
 def _fill(connection: apsw.Connection) -> None:
     execute = cursor_of(connection).execute
     execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")
-    for place, rows in conversation_rows().items():
+    log = Log()
+    insert_rows(connection, f"entry ({ENTRY})", log.entries(MESSAGES))
+    for place, rows in log.others().items():
         insert_rows(connection, place, rows)
-    every = entry_rows(MESSAGES)
-    while rows := list(itertools.islice(every, 10_000)):
-        insert_rows(connection, f"entry ({ENTRY})", rows)
     execute("COMMIT")
 
 
-def insert_rows(connection: apsw.Connection, place: str, rows: list[Row]) -> None:
-    values = ",".join("?" * len(rows[0]))
-    cast("Any", connection).executemany(f"INSERT INTO {place} VALUES ({values})", rows)
+def insert_rows(connection: apsw.Connection, place: str, rows: Iterable[Row]) -> None:
+    rows = iter(rows)
+    while some := list(itertools.islice(rows, 10_000)):
+        values = ",".join("?" * len(some[0]))
+        cast("Any", connection).executemany(f"INSERT INTO {place} VALUES ({values})", some)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import closing
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import apsw
@@ -71,17 +70,15 @@ def _fill(path: Path, count: int, session: SessionId) -> None:
     with closing(apsw.Connection(str(path))) as connection:
         execute = cursor_of(connection).execute
         execute("PRAGMA synchronous = OFF; BEGIN")
-        every = _entries(count, session)
-        while rows := list(islice(every, 10_000)):
-            insert_rows(connection, f"entry ({ENTRY})", rows)
+        insert_rows(connection, f"entry ({ENTRY})", _entries(count, session))
         execute("COMMIT")
 
 
 def _entries(count: int, session: SessionId) -> Iterator[Row]:
     for seq in range(1, count + 1):
         yield (
-            *(None, _name(count), seq, f"ent_{count}_{seq}", session, "message", "user", "text"),
-            *("bench/1", "{}", 0, bytes(32), bytes(32)),
+            *(None, _name(count), seq, f"ent_{count}_{seq}", session, None, "message", "user"),
+            *("text", "[]", "[]", "bench/1", "{}", 0, bytes(32), bytes(32)),
         )
 
 

@@ -13,8 +13,7 @@ from bench.corpus import (
     ENTRY,
     MESSAGES,
     SCOPES,
-    conversation_rows,
-    entry_rows,
+    Log,
     han,
     sqlite_file,
     vocabulary,
@@ -77,12 +76,9 @@ def _set_back(t: Tx, count: int) -> None:
 async def measure_postgres() -> list[Figure]:
     with postgres_database() as url, scratch() as folder:
         async with await open_store(url, home=folder) as store:
-            _fill_postgres(url)
+            fill_postgres(url)
             await catch_up(store)
-            with psycopg.connect(url, autocommit=True) as connection:
-                connection.execute("SET maintenance_work_mem = '1GB'")
-                connection.execute(_GIN)
-                connection.execute("VACUUM ANALYZE")
+            finish_postgres(url)
             return await _figures(store, "PostgreSQL", target=None)
 
 
@@ -111,17 +107,26 @@ async def _ask(store: Store) -> dict[Query, float]:
     return times
 
 
+def finish_postgres(url: str) -> None:
+    """Make the index, and let the planner know what there is."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("SET maintenance_work_mem = '1GB'")
+        connection.execute(_GIN)
+        connection.execute("VACUUM ANALYZE")
+
+
 _GIN = b"CREATE INDEX search_tokens ON search_index USING gin (tokens) WITH (fastupdate = off)"
 
 
-def _fill_postgres(url: str) -> None:
+def fill_postgres(url: str) -> None:
     """Rows without triggers, and an index that is made at the end: much quicker."""
     with psycopg.connect(url) as connection:
         connection.execute("SET session_replication_role = replica")
         connection.execute("DROP INDEX search_tokens")
-        for place, rows in conversation_rows().items():
+        log = Log()
+        _copy(connection, f"entry ({ENTRY})", log.entries(MESSAGES))
+        for place, rows in log.others().items():
             _copy(connection, place, rows)
-        _copy(connection, f"entry ({ENTRY})", entry_rows(MESSAGES))
         connection.execute("INSERT INTO search_todo SELECT n FROM entry")
 
 

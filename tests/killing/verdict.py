@@ -14,6 +14,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from clew import runtime
 from clew.agent.loop import Loop
 from clew.core.ids import ConversationId
+from clew.engine.fsck import Fsck
 from clew.store.opening import open_store
 from clew.testing.provider import read_log
 from tests.contract import invariants
@@ -93,10 +94,17 @@ async def verdict(
     found = judge(history, failed=failed, ordered=ordered)
     found += miscounted(history, summaries or {})
     async with await open_store(job.store_url, home=job.folder) as store:
-        broken = await store.read(invariants.check)
+        broken = [*await store.read(invariants.check), *await _fsck(job, store)]
         agent = agent or make_agent(job, Killer(None, job.fronts, job.folder))
         unequal = await _unequal(job, store, requests, agent)
     return [*found, *broken, *unequal]
+
+
+async def _fsck(job: Job, store: Store) -> list[str]:
+    """What ``clew fsck`` says of a store that was left like this: it must say nothing."""
+    fsck = Fsck(store, url=job.store_url, home=job.folder, say=lambda _: None, processes=1)
+    report = await fsck.examine()
+    return [f"fsck: {finding}" for finding in report.findings] + list(report.unchecked)
 
 
 async def _unequal(

@@ -10,23 +10,21 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from itertools import zip_longest
+from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
 from clew.errors import StoreDamaged, StoreError
 from clew.store import upkeep
-from clew.store.checks import chain, pages
+from clew.store.checks import chain, context, pages
 from clew.store.checks.catalogue import CHECKS, count
-from clew.store.checks.check import Check, Found, mend_again
-from clew.store.checks.walking import walk_there
+from clew.store.checks.check import MOST, Check, Found, mend_again
+from clew.store.checks.walking import walk_apart
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Generator, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from clew.core.ids import ConversationId
@@ -39,11 +37,12 @@ log = structlog.get_logger(__name__)
 ALONE = 50_000
 #: Entries that one process walks through at a time.
 STRETCH = 50_000
-#: Repairs can bring to light what was hidden by what they repaired; more often nothing new comes.
-ROUNDS = 4
 
 Say = Callable[[str], None]
-_Looking = Awaitable[list[Found]]
+T = TypeVar("T")
+_Key = tuple[str, str | None, str]
+#: Checks that are made in one walk over the entries.
+_OF_THE_LOG = (chain.CHAIN, context.CONTEXT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,15 +110,14 @@ class Fsck:
         """
         checked = await self._checked()
         seen = first = await self._look()
-        mended: dict[tuple[str, str], tuple[Check, Found]] = {}
-        for _ in range(ROUNDS):
-            sure = [each for each in seen.found if each[0].remedy(each[1]) is not None]
-            if seen.damage or not sure:
+        mended: dict[_Key, tuple[Check, Found]] = {}
+        tried: set[_Key] = set()
+        while not seen.damage:
+            done = await self._mend_all(seen.found, tried)
+            if not done:
                 break
-            self._say("repairing")
-            done = [each for each in sure if await self._mend(*each)]
-            await self._follow_up(done)
-            mended |= {(check.name, found.subject): (check, found) for check, found in done}
+            mended |= {_key(*each): each for each in done}
+            # A repair can bring to light what was hidden by what it repaired.
             seen = await self._look_again(first)
         return _report(checked, seen, mended.values())
 
@@ -133,29 +131,30 @@ class Fsck:
     async def _look(self) -> _Seen:
         """Every check: the pages, the statements and the hashes side by side."""
         seen = _Seen()
-        damage, hashes, _ = await asyncio.gather(
+        damage, _, _ = await asyncio.gather(
             self._guarded(seen, pages.PAGES, self._store.read(pages.look)),
-            self._guarded(seen, chain.CHAIN, self._hashes()),
-            self._each(seen, [check for check in CHECKS if check is not chain.CHAIN]),
+            self._through_the_log(seen),
+            self._each(seen, [check for check in CHECKS if check not in _OF_THE_LOG]),
         )
-        seen.damage += damage
-        seen.found += [(chain.CHAIN, found) for found in hashes]
+        seen.damage += damage or ()
         return seen
 
     async def _look_again(self, first: _Seen) -> _Seen:
         """As ``_look``, without what takes long, unless something was wrong there."""
         seen = _Seen()
-        broken = any(check is chain.CHAIN for check, _ in first.found)
-        await self._each(seen, [c for c in CHECKS if broken or c is not chain.CHAIN])
+        looked = {check.name for check, _ in first.found}
+        again = [c for c in CHECKS if c not in _OF_THE_LOG or c.name in looked]
+        await self._each(seen, again)
         return seen
 
     async def _each(self, seen: _Seen, checks: Iterable[Check]) -> None:
         for check in checks:
             self._say(f"checking {check.name}")
             reading = self._store.read(check.look)
-            seen.found += [(check, found) for found in await self._guarded(seen, check, reading)]
+            found = await self._guarded(seen, check, reading)
+            seen.found += [(check, each) for each in found or ()]
 
-    async def _guarded(self, seen: _Seen, check: Check, reading: _Looking) -> list[Found]:
+    async def _guarded(self, seen: _Seen, check: Check, reading: Awaitable[T]) -> T | None:
         """A page that cannot be read is a finding of its own, and ends only this check."""
         try:
             return await reading
@@ -163,31 +162,46 @@ class Fsck:
             seen.unchecked.append(check.name)
             if not any(found.detail == str(error) for found in seen.damage):
                 seen.damage.append(pages.found(str(error)))
-            return []
+            return None
 
-    async def _hashes(self) -> list[Found]:
+    async def _through_the_log(self, seen: _Seen) -> None:
+        """The checks that look at every entry, in one walk."""
+        whole = await self._guarded(seen, chain.CHAIN, self._walked())
+        if whole is None:
+            seen.unchecked.append(context.CONTEXT.name)
+            return
+        confirming = self._store.read(chain.confirmed, whole.broken)
+        found = await self._guarded(seen, chain.CHAIN, confirming) or []
+        seen.found += [(chain.CHAIN, each) for each in found]
+        confirming = self._store.read(context.of_walk, whole.unpaired)
+        found = await self._guarded(seen, context.CONTEXT, confirming) or []
+        seen.found += [(context.CONTEXT, each) for each in found]
+
+    async def _walked(self) -> Stretch:
         last = await self._store.read(chain.last_stored)
-        starts = range(1, last + 1, STRETCH)
-        stretches = [
-            stretch
-            async for stretch in self._walk([(s, min(s + STRETCH - 1, last)) for s in starts])
-        ]
-        return await self._store.read(chain.confirmed, chain.suspects(stretches))
+        parts = [(s, min(s + STRETCH - 1, last)) for s in range(1, last + 1, STRETCH)]
+        if self._processes < 2 or last < ALONE:
+            return chain.joined([await self._store.read(chain.walk, *part) for part in parts])
+        shares = [parts[n :: self._processes] for n in range(self._processes)]
+        walks = [walk_apart(self._url, self._home, share) for share in shares if share]
+        found = zip_longest(*await asyncio.gather(*walks))
+        return chain.joined(stretch for some in found for stretch in some if stretch is not None)
 
-    async def _walk(self, parts: list[tuple[int, int]]) -> AsyncIterator[Stretch]:
-        alone = self._processes < 2 or not parts or parts[-1][1] < ALONE
-        with _no_pool() if alone else _pool(self._processes) as pool:
-            if pool is None:
-                for first, last in parts:
-                    yield await self._store.read(chain.walk, first, last)
-                return
-            loop = asyncio.get_running_loop()
-            walks = [
-                loop.run_in_executor(pool, walk_there, self._url, str(self._home), first, last)
-                for first, last in parts
-            ]
-            for walk in walks:
-                yield await walk
+    async def _mend_all(
+        self, found: list[tuple[Check, Found]], tried: set[_Key]
+    ) -> list[tuple[Check, Found]]:
+        """Repair what is sure, each once; what was repaired."""
+        self._say("repairing")
+        done: list[tuple[Check, Found]] = []
+        for check in dict.fromkeys(check for check, _ in found):
+            some = [each for other, each in found if other is check]
+            while new := [f for f in some if check.remedy(f) and _key(check, f) not in tried]:
+                tried |= {_key(check, each) for each in new}
+                done += [(check, each) for each in new if await self._mend(check, each)]
+                # No check tells more than so many at once.
+                some = [] if len(some) < MOST else await self._store.read(check.look)
+        await self._follow_up(done)
+        return done
 
     async def _mend(self, check: Check, found: Found) -> bool:
         try:
@@ -208,11 +222,15 @@ class Fsck:
                 await upkeep.erase(self._store, found.conversation)
 
 
+def _key(check: Check, found: Found) -> _Key:
+    return check.name, found.conversation, found.subject
+
+
 def _report(checked: dict[str, int], seen: _Seen, mended: Iterable[tuple[Check, Found]]) -> Report:
     order = {check.name: place for place, check in enumerate((pages.PAGES, *CHECKS))}
     left = [(pages.PAGES, found) for found in seen.damage] + seen.found
-    again = {(check.name, found.subject) for check, found in left}
-    gone = [each for each in mended if (each[0].name, each[1].subject) not in again]
+    again = {_key(*each) for each in left}
+    gone = [each for each in mended if _key(*each) not in again]
     told = [(each, True) for each in gone] + [(each, False) for each in left]
     told.sort(key=lambda each: order[each[0][0].name])
     return Report(
@@ -235,24 +253,3 @@ def _finding(check: Check, found: Found, *, repaired: bool) -> Finding:
         decide=check.decide if repair is None else None,
         repaired=repaired,
     )
-
-
-@contextmanager
-def _pool(processes: int) -> Generator[ProcessPoolExecutor | None]:
-    """Processes of our own; none where the machine does not let us have them."""
-    try:
-        # Not forked: this process has threads, and locks in their hands.
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-    except (OSError, ImportError) as error:  # no semaphores, as in some sandboxes
-        log.info("no_processes", error=str(error))
-        yield None
-        return
-    try:
-        yield pool
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _no_pool() -> Generator[None]:
-    yield None

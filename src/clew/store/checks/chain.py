@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.core.entry import GENESIS, chain_hash
+from clew.core.entry import GENESIS, EntryKind, chain_hash
 from clew.core.ids import ConversationId
 from clew.store.checks.check import MOST, Check, Found
 
@@ -36,17 +36,29 @@ _SAID: LiteralString = f"""
 """
 
 
+_MESSAGE = EntryKind.MESSAGE.value
+#: No message of the conversation yet.
+_NOTHING = ""
+_NONE = "[]"
+
+
+#: What has to fit what stands before a part of a conversation, and what stands after it: the first
+#: seq, the hash before it, the calls that the first message answers; the last seq, its hash, the
+#: calls that the last message asks for.
+Ends = tuple[int, bytes, str, int, bytes, str]
+
+_BEGINNING: Ends = (0, b"", _NOTHING, 0, GENESIS, _NONE)
+
+
 @dataclass(slots=True)
 class Stretch:
     """What one walk over a part of the log has found."""
 
-    entries: int = 0
-    #: Per conversation: the first seq with the hash before it, the last seq with its hash.
-    ends: dict[str, tuple[int, bytes, int, bytes]] = field(
-        default_factory=dict[str, tuple[int, bytes, int, bytes]]
-    )
-    #: Conversations in which something does not fit.
-    suspects: set[str] = field(default_factory=set[str])
+    ends: dict[str, Ends] = field(default_factory=dict[str, Ends])
+    #: Conversations in which a hash does not fit.
+    broken: set[str] = field(default_factory=set[str])
+    #: Conversations in which a call is not answered by the next message.
+    unpaired: set[str] = field(default_factory=set[str])
 
 
 def last_stored(t: Tx) -> int:
@@ -64,34 +76,46 @@ def walk(t: Tx, first: int, last: int) -> Stretch:
 
 
 def _walk(rows: list[Row], found: Stretch) -> None:
-    ends, suspects = found.ends, found.suspects
-    found.entries += len(rows)
+    ends, broken, unpaired = found.ends, found.broken, found.unpaired
     for row in rows:
         conversation, seq, prev, own = row[0], row[1], row[13], row[14]
         if chain_hash(prev, row[:13]) != own:
-            suspects.add(conversation)
+            broken.add(conversation)
         before = ends.get(conversation)
         if before is None:
-            ends[conversation] = (seq, prev, seq, own)
+            answers, calls = (row[9], row[8]) if row[5] == _MESSAGE else (_NOTHING, _NOTHING)
+            ends[conversation] = (seq, prev, answers, seq, own, calls)
             continue
-        first, first_prev, last, last_hash = before
+        first, first_prev, answers, last, last_hash, calls = before
         if seq != last + 1 or prev != last_hash:
-            suspects.add(conversation)
-        ends[conversation] = (first, first_prev, seq, own)
+            broken.add(conversation)
+        if row[5] == _MESSAGE:
+            if answers is _NOTHING:
+                answers = row[9]
+            elif row[9] != calls:
+                unpaired.add(conversation)
+            calls = row[8]
+        ends[conversation] = (first, first_prev, answers, seq, own, calls)
 
 
-def suspects(stretches: Iterable[Stretch]) -> set[str]:
-    """The conversations in which something does not fit, of stretches in the order of the log."""
-    ends: dict[str, tuple[int, bytes]] = {}
-    found: set[str] = set()
+def joined(stretches: Iterable[Stretch]) -> Stretch:
+    """Stretches in the order of the log, as one."""
+    whole = Stretch()
     for stretch in stretches:
-        found |= stretch.suspects
-        for conversation, (first, prev, last, own) in stretch.ends.items():
-            seq, hashed = ends.get(conversation, (0, GENESIS))
-            if first != seq + 1 or prev != hashed:
-                found.add(conversation)
-            ends[conversation] = (last, own)
-    return found
+        whole.broken |= stretch.broken
+        whole.unpaired |= stretch.unpaired
+        for conversation, part in stretch.ends.items():
+            first, first_prev, answers, last, last_hash, calls = part
+            _, _, _, before, before_hash, asked = whole.ends.get(conversation, _BEGINNING)
+            if first != before + 1 or first_prev != before_hash:
+                whole.broken.add(conversation)
+            if answers not in (_NOTHING, asked):
+                whole.unpaired.add(conversation)
+            kept = (first, first_prev, answers, last, last_hash, calls or asked)
+            whole.ends[conversation] = kept
+    # What waits for its result, or lacks it.
+    whole.unpaired |= {name for name, ends in whole.ends.items() if ends[5] != _NONE}
+    return whole
 
 
 def broken(t: Tx, conversation: ConversationId) -> list[Found]:
@@ -123,7 +147,7 @@ def _finding(row: Row, what: str) -> Found:
 def _look(t: Tx, again: Found | None = None) -> list[Found]:
     if again is not None:
         return [] if again.conversation is None else broken(t, again.conversation)
-    return confirmed(t, suspects([walk(t, 1, last_stored(t))]))
+    return confirmed(t, joined([walk(t, 1, last_stored(t))]).broken)
 
 
 def confirmed(t: Tx, conversations: Iterable[str]) -> list[Found]:

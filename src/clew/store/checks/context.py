@@ -9,6 +9,8 @@ from clew.core.ids import ConversationId
 from clew.store.checks.check import MOST, Check, Found
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from clew.store.contract import Tx
 
 # The stretches of the log that a head's context is made of. Where neighbours within a stretch do
@@ -62,8 +64,27 @@ _CONTEXT: LiteralString = """
 def _look(t: Tx, again: Found | None = None) -> list[Found]:
     if again is not None:
         return [] if again.conversation is None else _pairs(t, again.conversation)
+    return confirmed(t, (row[0] for row in t.all(_SUSPECTS)))
+
+
+def of_walk(t: Tx, unpaired: Iterable[str]) -> list[Found]:
+    """
+    As ``CONTEXT.look``, by what a walk over the log has seen.
+
+    Where all neighbours in the log pair, those in a context do, but at the ends of its ranges and
+    beside what stands in its base as it is.
+    """
+    bases = t.all(
+        "SELECT DISTINCT conversation_id FROM head h WHERE EXISTS ("
+        "SELECT 1 FROM base_item b WHERE b.session_id = h.session_id)"
+    )
+    return confirmed(t, {*unpaired, *(row[0] for row in bases)})
+
+
+def confirmed(t: Tx, conversations: Iterable[str]) -> list[Found]:
+    """What is wrong in those that looked so."""
     found: list[Found] = []
-    for (conversation,) in t.all(_SUSPECTS):
+    for conversation in conversations:
         found += _pairs(t, ConversationId(conversation))
         if len(found) >= MOST:
             break
@@ -108,11 +129,10 @@ def _unpaired(
     )
 
 
-CHECKS: tuple[Check, ...] = (
-    Check(
-        name="call-answered",
-        says="In a head's context each call has one result, right after it; the last may wait.",
-        look=_look,
-        decide="go back to before that call with clew sessions rewind",
-    ),
+CONTEXT = Check(
+    name="call-answered",
+    says="In a head's context each call has one result, right after it; the last may wait.",
+    look=_look,
+    decide="go back to before that call with clew sessions rewind",
 )
+CHECKS: tuple[Check, ...] = (CONTEXT,)

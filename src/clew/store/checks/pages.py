@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Tables whose constraints are looked at by checks of their own.
 _SEEN: frozenset[str] = frozenset(
-    {"conversation", "session", "base_item", "lease", "turn", "entry", "inbox", "journal"}
+    {"conversation", "session", "base_item", "lease", "turn", "inbox", "journal"}
     | {"approval", "delivery", "delivery_chunk", "idempotency"}
 )
 

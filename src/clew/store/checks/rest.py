@@ -9,7 +9,6 @@ from clew.core.conversation import TitledBy
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
-from clew.core.entry import EntryKind, Role
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.journal import CallStatus
 from clew.core.turn import Outcome, Stop, TurnState
@@ -28,8 +27,6 @@ _WORDS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]
     ("turn", "id", "state", TurnState),
     ("turn", "id", "outcome", Outcome),
     ("turn", "id", "stop", Stop),
-    ("entry", "id", "kind", EntryKind),
-    ("entry", "id", "role", Role),
     ("inbox", "id", "kind", InboxKind),
     ("inbox", "id", "outcome", InboxOutcome),
     ("inbox", "id", "double_text", DoubleText),
