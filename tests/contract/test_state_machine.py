@@ -325,6 +325,7 @@ def explore(desk: Desk, examples: int) -> int:
         machine,
         settings=settings(
             max_examples=examples,
+            deadline=None,
             stateful_step_count=STEPS,
             report_multiple_bugs=False,
             phases=PHASES,
