@@ -244,11 +244,24 @@ def test_a_delivery_that_two_channels_claim_at_once_is_sent_by_one(
 ) -> None:
     _deliver(desk)
     first, second = overlap(
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME),
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=OTHER),
+        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+        lambda t: deliveries.next_delivery(t, MAIN.key, owner=OTHER, claim="op_2"),
     )
     assert first.state is DeliveryState.SENDING
     assert second is None
+
+
+def test_a_claim_that_is_repeated_while_it_is_made_is_one_claim(
+    overlap: Overlap, desk: Desk
+) -> None:
+    """Its answer was lost, and the connection with it; the first one commits after all."""
+    _deliver(desk)
+    first, second = overlap(
+        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+    )
+    assert first == second
+    assert (second.state, second.attempts) == (DeliveryState.SENDING, 1)
 
 
 def _deliver(desk: Desk) -> DeliveryId:
@@ -266,7 +279,7 @@ def _deliver(desk: Desk) -> DeliveryId:
 
 def test_a_delivery_that_has_arrived_does_not_become_unknown(overlap: Overlap, desk: Desk) -> None:
     delivery = _deliver(desk)
-    desk.do(deliveries.next_delivery, MAIN.key, owner=ME)
+    desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1")
     _, second = overlap(
         lambda t: deliveries.move_delivery(t, delivery, DeliveryState.DELIVERED),
         lambda t: deliveries.move_delivery(t, delivery, DeliveryState.UNKNOWN),

@@ -179,7 +179,13 @@ def test_finish_and_its_deliveries(desk: Desk) -> None:
 
 
 def _deliver_twice(desk: Desk, delivery: DeliveryId) -> None:
-    desk.do(deliveries.next_delivery, MAIN.key, owner=ME)
+    claimed = [
+        desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1") for _ in range(2)
+    ]
+    assert [each and (each.id, each.state, each.attempts) for each in claimed] == [
+        (delivery, DeliveryState.SENDING, 1)
+    ] * 2
+    assert desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_2") is None
     desk.do(deliveries.set_chunks, delivery, ["one"])
     assert len(desk.do(deliveries.set_chunks, delivery, ["other", "two"])[:1]) == 1
     for _ in range(2):

@@ -26,6 +26,14 @@ ALL = (
         test=f"{_LEASES}a_rotation_that_expects_another_last_seq_changes_nothing[sqlite]",
     ),
     Mutation(
+        name="claim-repeats",
+        mechanism="a repeated claim of a delivery is known by its id",
+        file=f"{_TRANSACTIONS}/deliveries.py",
+        old="        if (holder, held) == (owner, claim):\n",
+        new="        if False:\n",
+        test=f"{_REPEATS}finish_and_its_deliveries[sqlite]",
+    ),
+    Mutation(
         name="fence-numbers",
         mechanism="taking numbers names owner and fence",
         file=f"{_TRANSACTIONS}/leases.py",

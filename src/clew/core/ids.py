@@ -100,7 +100,7 @@ class Ids:
         return OwnerId(self._new("own"))
 
     def operation(self) -> str:
-        """For one rotation, branch or import: repeating it with this id repeats nothing."""
+        """For one rotation, branch, import or claim: repeating it with this id repeats nothing."""
         return self._new("op")
 
     def usage(self) -> str:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def claim(sim: Sim, route: Route, owner: OwnerId) -> None:
     """The first unsent delivery of a route; one that a lost owner was at is unknown first."""
-    found = sim.desk.do(deliveries.next_delivery, route.key, owner=owner)
+    number = sim.new("op")
+    found = sim.desk.do(deliveries.next_delivery, route.key, owner=owner, claim=number)
+    again = sim.desk.do(deliveries.next_delivery, route.key, owner=owner, claim=number)
+    assert again == found, "a claim whose answer was lost was not repeated"
     if found is None:
         return
     before = sim.deliveries[found.id]

@@ -267,6 +267,8 @@ CREATE TABLE delivery (
     -- Not before: a platform's wait, kept over restarts.
     due_at          BIGINT NOT NULL,
     owner           TEXT,
+    -- The id that its owner made for claiming it: a claim whose answer was lost is repeated with it.
+    claim           TEXT,
     error           TEXT,
     created_at      BIGINT NOT NULL,
     updated_at      BIGINT NOT NULL,

@@ -56,31 +56,34 @@ def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
     return rows.delivery(row)
 
 
-def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId) -> Delivery | None:
+def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId, claim: str) -> Delivery | None:
     """
     Claim the first unsent delivery of a route; ``None`` if it is not due, or somebody living is at
     it.
 
     Order is kept per route: a later one waits for the first. One that a lost owner left in
-    ``sending`` becomes ``unknown`` first, and is returned so.
+    ``sending`` becomes ``unknown`` first, and is returned so. ``claim`` is an id that the caller
+    made for this claim: repeating it returns the same delivery.
     """
     row = t.one(
         """
-        SELECT id, state, due_at, owner FROM delivery
+        SELECT id, state, due_at, owner, claim FROM delivery
         WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1 @LOCK
         """,
         route,
     )
     if row is None or row[2] > t.now:
         return None
-    delivery, state, _, holder = row
+    delivery, state, _, holder, held = row
     if state == DeliveryState.SENDING.value:
+        if (holder, held) == (owner, claim):
+            return get_delivery(t, delivery)
         if holder == owner or t.alive(holder):
             return None
         move_delivery(t, delivery, DeliveryState.UNKNOWN)
         return get_delivery(t, delivery)
     if state == DeliveryState.PENDING.value:
-        move_delivery(t, delivery, DeliveryState.SENDING, owner=owner)
+        move_delivery(t, delivery, DeliveryState.SENDING, owner=owner, claim=claim)
     return get_delivery(t, delivery)
 
 
@@ -90,6 +93,7 @@ def move_delivery(
     state: DeliveryState,
     *,
     owner: OwnerId | None = None,
+    claim: str | None = None,
     due_at: int | None = None,
     error: str | None = None,
 ) -> Delivery:
@@ -110,7 +114,7 @@ def move_delivery(
         """
         UPDATE delivery
         SET state = $2, owner = $3, attempts = attempts + $4, due_at = COALESCE($5, due_at),
-            error = $6, updated_at = $7
+            error = $6, updated_at = $7, claim = $8
         WHERE id = $1
         """,
         delivery,
@@ -120,6 +124,7 @@ def move_delivery(
         due_at,
         error,
         t.now,
+        claim,
     )
     _move_open_chunks(t, delivery, state)
     t.wake(found.conversation_id)
