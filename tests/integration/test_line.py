@@ -12,6 +12,7 @@ from clew.core.double_text import LONGEST, MOST, QUIET, DoubleText
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import local_route
 from clew.core.turn import Outcome, Stop
+from clew.errors import UsageError
 from clew.store.opening import open_store
 from clew.store.transactions import context, rows, stops
 from tests.line import double_text, other, strict
@@ -195,8 +196,8 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
         )
         assert [message.seq for message in found.messages] == list(range(1, boundary + 1))
     assert len(await world.log(conversation)) == len(log)
-    refused = await world.end(await world.engine.rewind(conversation, to=len(log) + 1))
-    assert refused.outcome is InboxOutcome.CANCELLED
+    with pytest.raises(UsageError, match=f"there is no entry {len(log) + 1}"):
+        await world.engine.rewind(conversation, to=len(log) + 1)
     assert (await world.end(await world.say("d:"))).text == "answer to d"
 
 

@@ -8,6 +8,7 @@ short one of its own. Whatever fails, nothing has changed.
 from __future__ import annotations
 
 import asyncio
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypedDict
 
@@ -38,7 +39,7 @@ from clew.store.transactions import compactions, context, entries, sessions
 from clew.store.transactions.usage import Request, Used, micros, record_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from clew.agent.compactor import Compactor
     from clew.agent.messages import ModelMessage
@@ -202,8 +203,14 @@ class Compactions:
             done = await self._store.read(sessions.opened_by_operation, operation)
             if done is not None or session not in (None, found.session.id):
                 return _unmoved(found, "it was compacted already")
-            planning = self.plan(
-                found, focus=focus, on_demand=on_demand, overflowed=overflowed, asked=asked
+            # Begun only where it is waited for: a stop may come first.
+            planning = functools.partial(
+                self.plan,
+                found,
+                focus=focus,
+                on_demand=on_demand,
+                overflowed=overflowed,
+                asked=asked,
             )
             return await self._alone(found, planning, owner, lease, operation)
         finally:
@@ -219,14 +226,14 @@ class Compactions:
     async def _alone(
         self,
         found: Context,
-        planning: Awaitable[Plan | None],
+        planning: Callable[[], Awaitable[Plan | None]],
         owner: OwnerId,
         lease: Lease | None,
         operation: str,
     ) -> Compacted:
         before = await self._store.read(compactions.compaction_state, found.session.id)
         try:
-            plan = await planning
+            plan = await planning()
         except StoreError:
             raise
         except asyncio.CancelledError:
