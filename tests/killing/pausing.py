@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.store.transactions import entries, journal, turns
+from clew.store.transactions import journal, turns
 from tests.killing import processes
 from tests.killing.campaign import NotAsPlanned
 from tests.killing.killer import Place, job_name
@@ -37,7 +37,7 @@ class Pause:
 #: The first ones go on with the write itself, which only the fence can refuse.
 PAUSES = (
     Pause(place=f"{job_name(turns.store_step)} before", plan="look put"),
-    Pause(place=f"{job_name(entries.append)} before", plan="look put"),
+    Pause(place=f"{job_name(turns.store_request)} before", plan="look put"),
     Pause(place=f"{job_name(journal.intend)} before", plan="send; put"),
     Pause(place=f"{job_name(journal.settle)} before", plan="send look"),
     Pause(place=f"{job_name(turns.finish)} before", plan="send"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.double_text import DoubleText
-from clew.store.transactions import approvals, compactions, entries, expiry, journal, locks, turns
+from clew.store.transactions import approvals, compactions, expiry, journal, locks, turns
 from tests.killing.killer import REQUEST, Place, job_name
 from tests.killing.plans import BLANK
 
@@ -53,7 +53,7 @@ _FINISH = job_name(turns.finish)
 _INTEND = job_name(journal.intend)
 _AGAIN = job_name(journal.run_again)
 _SETTLE = job_name(journal.settle)
-_APPEND = job_name(entries.append)
+_RESULTS = job_name(turns.store_request)
 _ASK = job_name(approvals.ask)
 _ANSWER = job_name(approvals.answer)
 _LOCK = job_name(locks.try_acquire_compression_lock)
@@ -116,7 +116,7 @@ def _in_the_tools() -> Iterator[Point]:
     )
     yield _at("results complete", f"{_SETTLE} after", MIXED, nth=4)
     for moment in _ROUND:
-        yield _at("results complete", f"{_APPEND} {moment}", MIXED)
+        yield _at("results complete", f"{_RESULTS} {moment}", MIXED)
     for moment in ("inside", "after"):
         steered = ("look; look", "send", "put")
         yield _at("results complete", f"{_STEER} {moment}", steered, nth=2, rule=DoubleText.STEER)

@@ -36,6 +36,8 @@ JOBS = frozenset(
         "turns.begin",
         "turns.finish",
         "turns.steer",
+        "turns.store_attempt",
+        "turns.store_request",
         "turns.store_step",
         "turns.wait",
         "work.is_due",

@@ -6,6 +6,11 @@ from tests.mutations.mutation import Mutation
 
 _TABLE = "tests/integration/test_model_failures.py::test_a_failure_that_"
 _TROUBLE = "tests/integration/test_models_in_trouble.py::test_"
+_RETRIES = (
+    "tests/integration/test_retries.py"
+    "::test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting"
+)
+_AGAIN = "tests/integration/test_requests_made_again.py::test_"
 _PATIENCE = "tests/unit/test_patience.py::test_"
 
 FAILURES = (
@@ -104,5 +109,37 @@ FAILURES = (
         old="                await self._log.store_usage(self._unpaid)\n",
         new="                pass\n",
         test=f"{_TROUBLE}replies_that_came_to_nothing_are_counted_too",
+    ),
+    Mutation(
+        name="retries-of-tools",
+        mechanism="a run goes on counting the retries of tools where the turn has stopped",
+        file="src/clew/agent/tools.py",
+        old="        ctx.retries.update(self.retries)\n",
+        new="",
+        test=f"{_RETRIES}[sqlite-arguments]",
+    ),
+    Mutation(
+        name="retries-of-answers",
+        mechanism="a run goes on counting the retries of answers where the turn has stopped",
+        file="src/clew/agent/loop.py",
+        old="            run.ctx.state.output_retries_used = context.retries.get(OUTPUT, 0)\n",
+        new="",
+        test=f"{_RETRIES}[sqlite-no answer]",
+    ),
+    Mutation(
+        name="first-instructions",
+        mechanism="instructions are rendered once, also where the first request fails",
+        file="src/clew/store/transactions/turns.py",
+        old="    _keep_instructions(t, session, instructions)\n    return stored\n",
+        new="    return stored\n",
+        test=f"{_AGAIN}each_step_of_a_turn_gives_the_request_that_was_sent_for_it[chat]",
+    ),
+    Mutation(
+        name="results-unstored",
+        mechanism="what is sent is stored before",
+        file="src/clew/agent/loop.py",
+        old="            await self._log.store_request(node.request, self._retries())\n",
+        new="            pass\n",
+        test=f"{_AGAIN}each_step_of_a_turn_gives_the_request_that_was_sent_for_it[chat]",
     ),
 )

@@ -39,6 +39,7 @@ from clew.agent.rounds import MOST, goes_round
 from clew.agent.threads import Threads
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
+from clew.core.turn import OUTPUT
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class Loop:
         longest_response: timedelta = LONGEST_RESPONSE,
         longest_call: timedelta = LONGEST_CALL,
     ) -> None:
-        self._agent = agent
+        self.agent = agent
         #: Model requests that one turn may make.
         self.max_steps = max_steps
         #: How long a provider may send nothing that makes sense.
@@ -136,18 +137,19 @@ class Loop:
         beside = Beside()
         async with AsyncExitStack() as stack:
             stack.push_async_callback(beside.end)
-            stack.enter_context(self._agent.using_thread_executor(_THREADS))
+            stack.enter_context(self.agent.using_thread_executor(_THREADS))
             if context.instructions is not None:
                 # Rendered anew they could differ, and the prefix would not be the same any more.
-                stack.enter_context(self._agent.override(instructions=context.instructions))
+                stack.enter_context(self.agent.override(instructions=context.instructions))
             run = await stack.enter_async_context(
-                self._agent.iter(
+                self.agent.iter(
                     message_history=list(context.messages),
                     model=model,
                     usage_limits=_LIMITS,
-                    capabilities=[Journaling(journal, self.longest_call), beside],
+                    capabilities=[Journaling(journal, self.longest_call, context.retries), beside],
                 )
             )
+            run.ctx.state.output_retries_used = context.retries.get(OUTPUT, 0)
             return await _Steps(
                 self, run, log, journal, context, model=name_of(model), stream=stream
             ).drive()
@@ -214,7 +216,7 @@ class _Steps:
 
     async def _request(self, node: Any) -> Any:
         if not self._stored:
-            await self._log.store_request(node.request)
+            await self._log.store_request(node.request, self._retries())
         await self._join(node)
         if (smaller := await self._log.fit()) is not None:
             self._replace(node, smaller.messages)
@@ -235,6 +237,15 @@ class _Steps:
         """Let the messages that steer join what is to be sent."""
         for steered in await self._log.steered():
             node.request.parts = [*node.request.parts, *steered.parts]
+
+    def _retries(self) -> dict[str, int]:
+        """Retries with the step that has just ended, as the library is about to count them."""
+        tools = self._run.ctx.deps.tool_manager
+        before = {} if tools.ctx is None else tools.ctx.retries
+        counts = {name: n for name, n in before.items() if name not in tools.succeeded_tools}
+        counts |= {name: before.get(name, 0) + 1 for name in tools.failed_tools}
+        counts[OUTPUT] = self._run.ctx.state.output_retries_used
+        return {name: count for name, count in counts.items() if count}
 
     def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:
         """Go on with a compacted context; what is to be sent is its last request."""

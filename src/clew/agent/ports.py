@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
@@ -26,6 +26,9 @@ class LoopContext:
     instructions: str | None
     #: Model requests that this turn has had.
     steps: int
+    #: How often in a row the model was told in this turn what is wrong: by tool, and for the
+    #: answer as ``OUTPUT``.
+    retries: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,8 +83,12 @@ class TurnLog(Protocol):
         """Append a response that is not the last one, and count the step; with its instructions."""
         ...
 
-    async def store_request(self, request: ModelRequest) -> None:
-        """Append what will be sent next: results of tools, or what the model did wrong."""
+    async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
+        """
+        Append what will be sent next: results of tools, or what the model did wrong.
+
+        ``retries``, as in the context, are those with this request; a later run goes on from them.
+        """
         ...
 
     async def steered(self) -> Sequence[ModelMessage]:

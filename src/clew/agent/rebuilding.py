@@ -16,7 +16,7 @@ from clew.agent.messages import ModelRequest
 from clew.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from clew.agent.loop import Loop
     from clew.agent.messages import ModelMessage, ModelResponse
@@ -93,7 +93,7 @@ class _Log:
     async def store_response(self, response: ModelResponse, instructions: str | None) -> NoReturn:
         raise _Enough
 
-    async def store_request(self, request: ModelRequest) -> NoReturn:
+    async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> NoReturn:
         raise _Enough
 
     async def steered(self) -> Sequence[ModelMessage]:

@@ -18,7 +18,7 @@ from clew.core.effect import declared
 from clew.core.journal import CallStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
     from datetime import timedelta
 
     from pydantic_ai import RunContext
@@ -38,8 +38,11 @@ class Journaling(AbstractCapability[Any]):
 
     longest: timedelta
 
+    #: Retries per tool that the turn has had before this run.
+    retries: Mapping[str, int]
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return JournaledToolset(toolset, self.journal, self.longest)
+        return JournaledToolset(toolset, self.journal, self.longest, dict(self.retries))
 
 
 @dataclass
@@ -49,8 +52,13 @@ class JournaledToolset(WrapperToolset[Any]):
     journal: Journal
     #: A call that takes longer is given up; what it does then nobody waits for.
     longest: timedelta
+    #: Retries per tool from before this run, until they are handed over.
+    retries: dict[str, int]
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        # A run counts from nothing, in the context of its first step; the turn has counted before.
+        ctx.retries.update(self.retries)
+        self.retries.clear()
         tools = await super().get_tools(ctx)
         return {name: _plain(tool) for name, tool in tools.items()}
 

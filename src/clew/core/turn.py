@@ -41,6 +41,9 @@ class Stop(enum.Enum):
     CANCEL = "cancel"  #: the caller who waited for it went away
 
 
+#: Stands for the answer among the names of tools, none of which is empty.
+OUTPUT = ""
+
 #: A turn that would be resumed this often without a new entry ends as failed instead.
 MAX_RESUMES = 3
 
@@ -61,7 +64,7 @@ class Turn:
     steps: int
     #: Resumes after a lost owner, without a new entry since.
     resumes: int
-    #: Retries of tools and output so far, per name.
+    #: How often in a row the model was told what is wrong: by tool, for the answer as ``OUTPUT``.
     retries: dict[str, int]
     model: str | None
     started_at: datetime

@@ -18,7 +18,7 @@ from clew.store.transactions import entries, sessions, turns
 from clew.store.transactions.usage import Request, Used, micros, record_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
     from clew.agent.ports import Asked
@@ -62,6 +62,8 @@ class TurnLog:
         self._asked: Asked | None = None
         self._shown: list[str] = []
         self._steps = turn.steps
+        #: Of tools and answers, since the model that is asked now was asked first.
+        self.retries: Mapping[str, int] = turn.retries
         #: Messages in the context when it was last read.
         self.messages = 0
         #: Told when a step is counted, before its calls run.
@@ -102,6 +104,7 @@ class TurnLog:
             messages=[kept.message for kept in state.kept],
             instructions=state.session.instructions,
             steps=self._steps,
+            retries=self.retries,
         )
 
     async def fit(self) -> LoopContext | None:
@@ -130,11 +133,17 @@ class TurnLog:
         self._steps += 1
         self.on_step(self._steps)
 
-    async def store_request(self, request: ModelRequest) -> None:
+    async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
         self._tokens += sized(request).tokens
         # What a tool shows beside its result looks as if a person had said it.
         draft = replace(messages.to_draft(self._ids.entry(), request), role=Role.TOOL)
-        await self._store_drafts([draft])
+        changed = None if retries == self.retries else retries
+        await self._append(
+            lambda session: self._store.write(
+                turns.store_request, self._lease, session, self._turn.id, draft, retries=changed
+            )
+        )
+        self.retries = retries
 
     async def store_usage(self, response: ModelResponse) -> None:
         await self._store.write(

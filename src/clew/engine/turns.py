@@ -197,6 +197,8 @@ class TurnWork:
             failure = result
             beside = models.beside(number)
             models.failed(number, failure)
+            # What one model did wrong another need not.
+            self._log.retries = {}
             if failure.kind not in ELSEWHERE:
                 break
             if beside and models.tell(number, self._turn.conversation_id):

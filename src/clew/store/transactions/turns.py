@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -298,6 +299,29 @@ def _keep_instructions(t: Tx, session: SessionId, instructions: str | None) -> N
             session,
             instructions,
         )
+
+
+def store_request(
+    t: Tx,
+    lease: Lease,
+    session: SessionId,
+    turn: TurnId,
+    draft: Draft,
+    *,
+    retries: Mapping[str, int] | None,
+) -> list[Entry]:
+    """
+    Append what a model is to be sent next, and with it how often it was told what is wrong.
+
+    ``retries`` of ``None`` are as they were. Repeating it changes nothing.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries
+    """
+    stored = append(t, lease, session, [draft], turn=turn)
+    if retries is not None:
+        t.run("UPDATE turn SET retries = $2 WHERE id = $1", turn, json.dumps(retries))
+    return stored
 
 
 def store_attempt(

@@ -1,0 +1,113 @@
+"""Retries of tools and answers are counted with the turn: a crash does not give new ones."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic_ai import Agent, ModelRetry
+from structlog.testing import capture_logs
+
+from clew.agent.choice import Patience
+from clew.agent.loop import Loop
+from clew.agent.models import models_closed
+from clew.core.events import InputEnded
+from clew.core.route import local_route
+from clew.engine.engine import Engine
+from clew.runtime import make_means
+from clew.store.opening import open_store
+from clew.store.transactions import stops
+from clew.testing import Call, Calls, EmptyText, FakeProvider, Hang, MalformedArguments, Text
+from tests.integration.api_server import settings_for, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from clew.core.inbox import Accepted
+    from clew.store.contract import Store
+    from clew.testing import Reply, Request
+
+RETRIES = 3
+WRONG = {
+    "arguments": MalformedArguments("look"),
+    "a tool's own doubts": Calls((Call("look", {"at": "nothing"}),)),
+    "no answer": EmptyText(),
+}
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    with capture_logs():
+        yield
+
+
+def look(at: str) -> str:
+    """A tool."""
+    if at == "nothing":
+        raise ModelRetry("there is nothing to be seen")
+    return f"seen: {at}"
+
+
+def make_engine(store: Store, home: Path, provider: FakeProvider) -> Engine:
+    """What a process has that starts now."""
+    means = make_means(settings_for(home, provider=provider), store)
+    means.models.patience = Patience(attempts=1)
+    agent = Agent(tools=[look], retries=RETRIES)
+    return Engine(replace(means, loop=Loop(agent, max_steps=50)), role="test", version="0")
+
+
+async def ended(engine: Engine, accepted: Accepted) -> InputEnded:
+    events = [event async for event in engine.follow_input(accepted)]
+    assert isinstance(events[-1], InputEnded)
+    return events[-1]
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
+    store_url: str, tmp_path: Path, wrong: Reply
+) -> None:
+    """Each process but the last is gone while the provider is asked for the second time."""
+    got: list[Request] = []
+
+    def script(request: Request) -> Reply:
+        got.append(request)
+        return Hang() if len(got) in (2, 4) else wrong
+
+    with FakeProvider(script) as provider:
+        async with models_closed(), await open_store(store_url, home=tmp_path) as store:
+            engine = make_engine(store, tmp_path, provider)
+            async with engine:
+                accepted = await engine.submit("look", target=local_route("talk"))
+                await until(lambda: asyncio.sleep(0, len(got) == 2))
+            async with make_engine(store, tmp_path, provider):
+                await until(lambda: asyncio.sleep(0, len(got) == 4))
+            turn = await store.read(stops.unfinished_turn, accepted.conversation_id)
+            assert turn is not None
+            assert list(turn.retries.values()) == [2]
+            engine = make_engine(store, tmp_path, provider)
+            async with engine:
+                end = await ended(engine, accepted)
+    assert end.turn is not None
+    assert end.turn.error_code in ("gave_up", "empty_reply")
+    # Two of them were lost, and asked again.
+    assert len(got) == RETRIES + 1 + 2
+
+
+async def test_what_was_right_once_may_be_wrong_as_often_again(tmp_path: Path) -> None:
+    """Counted is how often in a row; the next turn begins from nothing."""
+    right = Calls((Call("look", {"at": "x"}),))
+    wrong = [WRONG["arguments"]] * RETRIES
+    replies = iter([*wrong, right, *wrong, Text("one"), *wrong, Text("two")])
+    async with AsyncExitStack() as stack:
+        provider = stack.enter_context(FakeProvider(lambda _: next(replies)))
+        await stack.enter_async_context(models_closed())
+        store = await open_store("sqlite:///clew.db", home=tmp_path)
+        await stack.enter_async_context(store)
+        engine = await stack.enter_async_context(make_engine(store, tmp_path, provider))
+        for answer in ("one", "two"):
+            said = await engine.submit("look", target=local_route("talk"))
+            assert (await ended(engine, said)).text == answer
