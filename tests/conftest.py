@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +12,12 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from tests import postgres
+from tests import postgres, sent
 from tests.databases import Databases
+from tests.sent import watching
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 #: Where the workers of a run find its PostgreSQL home.
 HOME = "CLEW_TEST_POSTGRES_HOME"
@@ -36,6 +38,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tracebacks with the values of all locals take seconds, in which an event loop stands still.
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
+    watching.observe()
+    config.addinivalue_line(
+        "markers", "unequal(why): what it sends cannot be made again from the store"
+    )
     if hasattr(config, "workerinput"):
         return
     stack = ExitStack()
@@ -43,12 +49,33 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ[HOME] = str(stack.enter_context(postgres.home()).folder)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Those who ended with the last test ask no more, and their stores are gone."""
+    watching.forget()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Compare what a test has had sent with what is stored, before its stores go."""
+    try:
+        yield
+    except BaseException:
+        watching.taken()
+        raise
+    sent.compare(item)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Show what tests counted and recorded as ``summary``, from all workers."""
+    compared: Counter[str] = Counter()
     for report in terminalreporter.getreports("passed"):
+        compared += sent.counted(report.user_properties)
         for name, value in report.user_properties:
             if name == "summary":
                 terminalreporter.write_line(str(value))
+    if compared:
+        terminalreporter.write_line(sent.summary(compared))
 
 
 @pytest.fixture(scope="session")

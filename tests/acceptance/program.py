@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from tests.sent.watching import program as asking
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
 
@@ -56,15 +58,16 @@ class Clew:
 
     def run(self, *args: str, text: str | None = None) -> Ran:
         """Run a command to its end, with ``text`` piped in."""
-        done = subprocess.run(
-            [CLEW, *args],
-            input="" if text is None else text,
-            env=self.environ,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=PATIENCE,
-            check=False,
-        )
+        with asking(self.home, self.environ):
+            done = subprocess.run(
+                [CLEW, *args],
+                input="" if text is None else text,
+                env=self.environ,
+                capture_output=True,
+                encoding="utf-8",
+                timeout=PATIENCE,
+                check=False,
+            )
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def ok(self, *args: str, text: str | None = None) -> str:
@@ -100,7 +103,7 @@ class Clew:
             env=self.environ,
             encoding="utf-8",
         )
-        with process:
+        with process, asking(self.home, self.environ):
             try:
                 yield process
             finally:
@@ -134,6 +137,7 @@ class Terminal:
 
     def __init__(self, clew: Clew, *args: str) -> None:
         self._argv, self._environ = [CLEW, *args], {"TERM": "xterm", **clew.environ}
+        self._asking = asking(clew.home, clew.environ)
         #: Everything that was printed.
         self.screen = ""
         self._seen = 0
@@ -141,6 +145,7 @@ class Terminal:
     def __enter__(self) -> Self:
         import pty  # noqa: PLC0415  (not on Windows)
 
+        self._asking.__enter__()
         self.pid, self._descriptor = pty.fork()
         if self.pid == 0:
             os.execve(self._argv[0], self._argv, self._environ)
@@ -148,6 +153,7 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+        self._asking.__exit__(None, None, None)
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)

@@ -22,7 +22,6 @@ from clew.testing import (
     Text,
     UnknownTool,
 )
-from tests.failing import sent
 
 if TYPE_CHECKING:
     from clew.testing import Reply, Request
@@ -142,8 +141,6 @@ async def play(
     wrong = _answered(told, case) if answered else _ended(told, case, forever=forever)
     wrong += _screen(told, stream=stream) + _log(told, case, answered=answered)
     wrong += _next(told, following)
-    requests = [*told.requests, *following.requests]
-    wrong += await sent.unexplained(desk, desk.ids[talk], form, requests)
     return told, wrong
 
 

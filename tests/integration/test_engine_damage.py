@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
-
-from clew.agent.choice import Models, Patience
+from clew.agent.models import models_closed
 from clew.core.events import InputEnded
 from clew.core.route import local_route
 from clew.core.turn import Outcome
@@ -43,13 +38,8 @@ async def test_a_turn_whose_context_cannot_be_read_fails_and_says_so(tmp_path: P
 
 async def _said(job: Job, say: Say) -> InputEnded:
     """What becomes of a message in a process of its own."""
-    provider = OpenAIProvider(base_url=job.provider, api_key="none")
-    model = OpenAIChatModel("fake-model", provider=provider)
-    async with model.client, await open_store(job.store_url, home=job.folder) as store:
-        means = replace(
-            make_means(job, store, Killer(None, job.fronts, job.folder)),
-            models=Models([model], Patience(), time.monotonic),
-        )
+    async with models_closed(), await open_store(job.store_url, home=job.folder) as store:
+        means = make_means(job, store, Killer(None, job.fronts, job.folder))
         async with Engine(means, role="test", version="0") as engine:
             accepted = await engine.submit(say.text, target=local_route(say.conversation))
             events = [event async for event in engine.follow_input(accepted)]

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import httpx2
-from pydantic_ai.models.openai import OpenAIChatModel
 
 from clew import runtime
 from clew.agent.loop import Loop
-from clew.core.ids import ConversationId
 from clew.engine.fsck import Fsck
 from clew.store.opening import open_store
 from clew.testing.provider import read_log
@@ -24,10 +20,11 @@ from tests.killing.killer import Killer
 from tests.killing.plans import conversation_of, keys_in
 from tests.killing.processes import requests_in
 from tests.killing.records import Acknowledged, Effect
-from tests.killing.sent import Rebuilder, Stored, differences, rebuilding_provider, stored_contexts
+from tests.sent import unexplained
+from tests.sent.shelves import of_means
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pydantic_ai import Agent
 
@@ -108,30 +105,15 @@ async def _fsck(job: Job, store: Store) -> list[str]:
 
 
 async def _unequal(
-    job: Job, store: Store, requests: Iterable[Captured], agent: Agent[None, str]
+    job: Job, store: Store, requests: Sequence[Captured], agent: Agent[None, str]
 ) -> list[str]:
-    ids = {
-        conversation_of(record.key): ConversationId(record.conversation)
-        for record in job.fronts.of(Acknowledged)
-    }
-    by_conversation: defaultdict[str, list[Captured]] = defaultdict(list)
-    for request, brief in zip(requests, seen(requests), strict=True):
-        if keys_in(brief.messages) and brief.conversation in ids:
-            by_conversation[brief.conversation].append(request)
-    found: list[str] = []
-    async with _rebuilder(job, agent) as rebuilder:
-        for name, asked in by_conversation.items():
-            stored: list[Stored] = await store.read(stored_contexts, ids[name])
-            found += await differences(rebuilder, ((request, stored) for request in asked))
-    return found
-
-
-@asynccontextmanager
-async def _rebuilder(job: Job, agent: Agent[None, str]) -> AsyncGenerator[Rebuilder]:
-    loop = Loop(agent, max_steps=20)
-    with rebuilding_provider() as provider:
-        served = replace(job, provider=provider.openai_url)
-        (model,) = runtime.make_models(make_settings(served))
-        assert isinstance(model, OpenAIChatModel)
-        async with model.client:
-            yield Rebuilder(loop, model, provider)
+    known = {conversation_of(record.key) for record in job.fronts.of(Acknowledged)}
+    asked = [
+        request
+        for request, brief in zip(requests, seen(requests), strict=True)
+        if keys_in(brief.messages) and brief.conversation in known
+    ]
+    shelf = of_means(runtime.make_means(make_settings(job), store))
+    assert shelf is not None
+    shelf.loop = Loop(agent, max_steps=20)
+    return await unexplained(asked, shelf)

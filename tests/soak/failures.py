@@ -13,6 +13,8 @@ from pydantic_ai import Agent
 from tests.failing import cases
 from tests.failing.cases import CASES, RETRIES
 from tests.failing.desk import FORMATS, open_desk
+from tests.sent import unexplained
+from tests.sent.shelves import of_means
 from tests.soak import Table
 
 if TYPE_CHECKING:
@@ -61,6 +63,9 @@ async def _of(form: Format, home: Path) -> Found:
             for stream in (False, True)
         }
         assert await desk.check() == []
+        shelf = of_means(desk.means)
+        assert shelf is not None
+        assert await unexplained(desk.provider.settled(), shelf) == []
         return found
 
 

@@ -1,0 +1,180 @@
+"""Requests beside the turns: summaries, titles and the doctor's; made again from what is stored."""
+
+from __future__ import annotations
+
+import copy
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from clew.agent.models import models_closed
+from clew.agent.probe import probe
+from clew.agent.rebuilding import listening
+from clew.agent.titler import ask_for_title
+from clew.core.base import extended
+from clew.store.transactions import context, sessions, titles
+from clew.store.transactions.context import Context
+from clew.testing import Fail, FakeProvider, Text
+from clew.testing.provider.parsing import parse_messages
+from tests.sent.models import model_at, model_of
+from tests.sent.shelves import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Iterable, Iterator, Sequence
+
+    from clew.agent.models import Model
+    from clew.core.ids import ConversationId
+    from clew.store.contract import Tx
+    from clew.testing import Captured, Reply, Request
+    from tests.sent.shelves import Shelf
+
+SUMMARY, TITLE, PROBE = "summary", "title", "probe"
+#: How each begins.
+_BEGINNINGS = {
+    "You keep the memory of a conversation": SUMMARY,
+    "Name the conversation below": TITLE,
+    "Say ok.": PROBE,
+}
+
+
+def kind_of(request: Captured) -> str | None:
+    """What a request is for; ``None`` for a step of a turn."""
+    assert request.json is not None
+    assert request.format is not None
+    said = [
+        message.text
+        for message in parse_messages(request.format, request.json)
+        if message.role == "user"
+    ]
+    last = said[-1] if said else ""
+    return next((kind for start, kind in _BEGINNINGS.items() if last.startswith(start)), None)
+
+
+async def unexplained_asides(
+    requests: Sequence[Captured],
+    t: Tx,
+    shelf: Shelf,
+    conversations: Sequence[ConversationId],
+) -> list[Captured]:
+    """Those of the requests that the store does not give."""
+    left: list[Captured] = []
+    summaries = [request for request in requests if kind_of(request) == SUMMARY]
+    if summaries:
+        made = await _summaries(summaries, t, shelf, conversations)
+        left += [request for request in summaries if request.number not in made]
+    for request in requests:
+        if (kind := kind_of(request)) == SUMMARY:
+            continue
+        assert request.json is not None
+        model = model_of(str(request.format), str(request.json["model"]))
+        bodies = await (_probes(model) if kind == PROBE else _titles(model, t, conversations))
+        if request.json not in bodies:
+            left.append(request)
+    return left
+
+
+async def _probes(model: Model) -> list[object]:
+    async with listening(model) as (listener, heard):
+        assert listener is not None
+        await probe(listener, patience=60)
+    return [json.loads(body) for body in heard]
+
+
+async def _titles(model: Model, t: Tx, conversations: Iterable[ConversationId]) -> list[object]:
+    exchanges = (titles.first_exchange(t, conversation) for conversation in conversations)
+    async with listening(model) as (listener, heard):
+        assert listener is not None
+        for said, answer in filter(None, exchanges):
+            await _unanswered(ask_for_title(listener, said=said, answer=answer))
+    return [json.loads(body) for body in heard]
+
+
+async def _unanswered(asking: Awaitable[object]) -> None:
+    # Nobody answers here, whatever the library makes of that.
+    with suppress(Exception):
+        await asking
+
+
+async def _summaries(
+    requests: Sequence[Captured],
+    t: Tx,
+    shelf: Shelf,
+    conversations: Sequence[ConversationId],
+) -> set[int]:
+    """
+    The numbers of those that come of compacting some context of the store.
+
+    What a summary in several parts goes on with is the answer that the provider gave.
+    """
+    made: set[int] = set()
+
+    def again(request: Request) -> Reply:
+        same = [each for each in requests if each.json == request.raw]
+        made.update(each.number for each in same)
+        return Text(same[0].text or "") if same else Fail("authentication")
+
+    with FakeProvider(again, strict=False) as provider:
+        for form, name in {(str(r.format), str((r.json or {}).get("model"))) for r in requests}:
+            async with models_closed():
+                model = model_at(form, name, provider.url)
+                await _compact_everything(t, shelf, conversations, model, requests, made)
+    return made
+
+
+async def _compact_everything(
+    t: Tx,
+    shelf: Shelf,
+    conversations: Sequence[ConversationId],
+    model: Model,
+    requests: Sequence[Captured],
+    made: set[int],
+) -> None:
+    compactions: Any = copy.copy(shelf.compactions)
+    compactions._model, compactions._store = model, Reader(t)
+    bodies = "".join(request.body.decode() for request in requests)
+    told = [each for each in conversations if _speaks_of(t, each, bodies)]
+    for found, focus in _cases(t, told):
+        for overflowed in (False, True):
+            if len(made) < len(requests):
+                await _unanswered(compactions.plan(found, focus=focus, overflowed=overflowed))
+
+
+def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Context, str | None]]:
+    for conversation in conversations:
+        for focus in _focuses(t, conversation):
+            for found in _contexts(t, conversation):
+                yield found, focus
+
+
+def _speaks_of(t: Tx, conversation: ConversationId, bodies: str) -> bool:
+    """Whether something that was said there is in the requests."""
+    found = t.all(
+        "SELECT text FROM entry WHERE conversation_id = $1 AND role = 'user'", conversation
+    )
+    return any(json.dumps(row[0])[1:-1] in bodies for row in found)
+
+
+def _focuses(t: Tx, conversation: ConversationId) -> list[str | None]:
+    found = t.all(
+        "SELECT payload FROM inbox WHERE conversation_id = $1 AND kind = 'command'", conversation
+    )
+    return list(dict.fromkeys([None, *(json.loads(row[0]).get("focus") for row in found)]))
+
+
+def _contexts(t: Tx, conversation: ConversationId) -> Iterator[Context]:
+    """The context at every place of the log, those first in which a session ended."""
+    lineage = list(sessions.lineage(t, conversation))
+    last = context.head_context(t, conversation).last_seq
+    ends = [*(each.opened_seq for each in lineage[1:]), last]
+    places = [(session, end) for session, end in zip(lineage, ends, strict=True)]
+    places += [
+        (session, seq)
+        for session, end in zip(lineage, ends, strict=True)
+        for seq in range(end - 1, session.opened_seq - 1, -1)
+    ]
+    for session, seq in places:
+        base = extended(
+            sessions.get_base(t, session.id), opened_seq=session.opened_seq, last_seq=seq
+        )
+        messages = context.materialised(t, conversation, base)
+        yield Context(session=session, last_seq=seq, messages=messages)

@@ -1,0 +1,207 @@
+"""
+Requests made again from a store, and compared with those that came in.
+
+One that was answered, the answer being stored, must be the request of exactly that step. Of one
+that failed nothing else is stored than what it was sent: it must be the request of some place in
+the log.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from clew.agent import messages as codec
+from clew.agent.messages import ModelRequest
+from clew.agent.ports import LoopContext
+from clew.agent.rebuilding import body_of
+from clew.core.base import extended
+from clew.store.transactions import context, rows, sessions
+from tests.sent.asides import kind_of, unexplained_asides
+from tests.sent.models import model_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from clew.agent.messages import ModelMessage
+    from clew.core.entry import Entry
+    from clew.core.ids import ConversationId
+    from clew.core.session import Session
+    from clew.store.contract import Tx
+    from clew.store.transactions.context import ContextMessage
+    from clew.testing import Captured
+    from tests.sent.shelves import Shelf
+
+
+async def explain(
+    requests: Iterable[Captured], shelves: Sequence[Shelf]
+) -> tuple[Counter[str], list[Captured]]:
+    """How many requests follow from the stores, by kind, and those that do not."""
+    left = [request for request in requests if request.json is not None]
+    # Two providers of a test give the same ids.
+    ids = Counter(_response_id(request) for request in left)
+    unique = {response for response, count in ids.items() if response and count == 1}
+    counts = Counter(_label(request) for request in left)
+    for shelf in shelves:
+        if left:
+            left = await _unexplained(left, shelf, unique)
+    counts.subtract(Counter(_label(request) for request in left))
+    return +counts, left
+
+
+def _label(request: Captured) -> str:
+    kind = kind_of(request)
+    return kind or f"{request.format}{' streamed' if request.stream else ''}"
+
+
+async def _unexplained(requests: list[Captured], shelf: Shelf, unique: set[str]) -> list[Captured]:
+    with shelf.reading() as t:
+        asides = [request for request in requests if kind_of(request)]
+        left = [request for request in requests if not kind_of(request)]
+        for conversations in (_touched(t, shelf), _conversations(t)):
+            if left:
+                talks = [Talk(t, conversation) for conversation in conversations]
+                left = [one for one in left if not await _follows(one, talks, shelf, unique)]
+        if asides:
+            left += await unexplained_asides(asides, t, shelf, _conversations(t))
+        return [] if left and _deleted_some(t) else left
+
+
+def _touched(t: Tx, shelf: Shelf) -> list[ConversationId]:
+    """Conversations with entries that are newer than the last look."""
+    found = t.all(
+        "SELECT conversation_id, max(n) FROM entry WHERE n > $1 GROUP BY conversation_id",
+        shelf.seen,
+    )
+    shelf.seen = max((row[1] for row in found), default=shelf.seen)
+    return [row[0] for row in found]
+
+
+def _conversations(t: Tx) -> list[ConversationId]:
+    return [row[0] for row in t.all("SELECT id FROM conversation")]
+
+
+def _deleted_some(t: Tx) -> bool:
+    """What was sent for a conversation that is gone cannot be made again."""
+    return bool(
+        t.all("SELECT 1 FROM tombstone UNION ALL SELECT 1 FROM conversation WHERE deleting_at > 0")
+    )
+
+
+async def _follows(
+    request: Captured, talks: Sequence[Talk], shelf: Shelf, unique: set[str]
+) -> bool:
+    answer = _response_id(request)
+    places = [place for talk in talks for place in talk.answered_by(answer)]
+    if not places or answer not in unique:
+        places += [place for talk in talks for place in talk.places(request)]
+    for place in places:
+        if await place.body(request, shelf) == request.json:
+            return True
+    return False
+
+
+def _response_id(request: Captured) -> str | None:
+    """The id of the response that was sent whole, as the library keeps it."""
+    if request.outcome not in ("answered", "open") or request.status not in (None, 200):
+        return None
+    prefix = {"chat": "chatcmpl-", "responses": "resp_", "messages": "msg_"}
+    return f"{prefix[str(request.format)]}{request.number:06}"
+
+
+@dataclass(kw_only=True)
+class Place:
+    """A place in the log, and the context there."""
+
+    session: Session
+    messages: Sequence[ContextMessage]
+    _bodies: dict[tuple[str, str, bool], Any] = field(default_factory=dict[Any, Any])
+
+    @property
+    def asks(self) -> bool:
+        """Whether the context here leads to a request."""
+        loaded = self.loaded
+        return bool(loaded) and isinstance(loaded[-1], ModelRequest)
+
+    @cached_property
+    def loaded(self) -> list[ModelMessage]:
+        """The messages; none where a test has made them unreadable."""
+        try:
+            return [codec.load(message.message) for message in self.messages]
+        except ValueError:
+            return []
+
+    async def body(self, request: Captured, shelf: Shelf) -> Any:
+        """The request that would be made here, in the format and for the model of another."""
+        assert request.json is not None
+        assert request.format is not None
+        key = (request.format, str(request.json.get("model")), request.stream)
+        if key not in self._bodies:
+            self._bodies[key] = await self._made(shelf, *key)
+        return self._bodies[key]
+
+    async def _made(self, shelf: Shelf, form: str, name: str, stream: bool) -> Any:
+        found = LoopContext(
+            messages=self.loaded,
+            instructions=self.session.instructions,
+            steps=0,
+        )
+        body = await body_of(shelf.loop, found, model_of(form, name), stream=stream)
+        assert body is not None
+        return json.loads(body)
+
+
+class Talk:
+    """One conversation as it is stored."""
+
+    def __init__(self, t: Tx, conversation: ConversationId) -> None:
+        self._t, self._id = t, conversation
+        self._sessions = {each.id: each for each in sessions.lineage(t, conversation)}
+        found = t.all(f"{rows.ENTRY} WHERE conversation_id = $1 ORDER BY seq", conversation)
+        self._entries = [rows.entry(row) for row in found]
+        self._places: dict[int, Place] = {}
+
+    def answered_by(self, response_id: str | None) -> Iterator[Place]:
+        """Where the requests were made that this response answers."""
+        if response_id is None:
+            return
+        for entry in self._entries:
+            if f'"provider_response_id":"{response_id}"' in entry.message and (
+                (place := self._before(entry)).asks
+            ):
+                yield place
+
+    def places(self, request: Captured) -> Iterator[Place]:
+        """Every place where the request may have been made, the likeliest first."""
+        body = request.body.decode()
+        for entry in reversed(self._entries):
+            if entry.kind.value == "attempt":
+                yield from self._asking(self._before(entry))
+        for entry in reversed(self._entries):
+            if entry.role is not None and entry.role.value != "assistant":
+                text = json.dumps(entry.text)[1:-1]
+                if entry.role.value != "user" or text in body:
+                    yield from self._asking(self._at(entry.session_id, entry.seq))
+        for session in self._sessions.values():
+            yield from self._asking(self._at(session.id, session.opened_seq))
+
+    def _asking(self, place: Place) -> Iterator[Place]:
+        if place.asks:
+            yield place
+
+    def _before(self, entry: Entry) -> Place:
+        return self._at(entry.session_id, entry.seq - 1)
+
+    def _at(self, session_id: Any, seq: int) -> Place:
+        key = hash((session_id, seq))
+        if key not in self._places:
+            session = self._sessions[session_id]
+            base = extended(
+                sessions.get_base(self._t, session_id), opened_seq=session.opened_seq, last_seq=seq
+            )
+            messages = context.materialised(self._t, self._id, base)
+            self._places[key] = Place(session=session, messages=messages)
+        return self._places[key]

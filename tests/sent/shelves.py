@@ -1,0 +1,132 @@
+"""Shelves: stores as they can be read after a test, each with the agent that it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from clew import runtime
+from clew.agent.loop import Loop
+from clew.clock import SystemClock
+from clew.config import load
+from clew.store.opening import file_of
+from clew.store.postgres.address import Address
+from clew.store.postgres.link import Link
+from clew.store.postgres.store import PostgresStore
+from clew.store.postgres.tx import READ, PgTx
+from clew.store.sqlite.driver import cursor_of
+from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.sqlite.opening import connect
+from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Mapping
+    from typing import Concatenate
+
+    from clew.engine.compaction import Compactions
+    from clew.engine.turns import Means
+    from clew.store.contract import Tx
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: No turn has had so many steps.
+_STEPS = 1_000_000
+
+
+class Reader:
+    """A store that is only read, here and now."""
+
+    def __init__(self, t: Tx) -> None:
+        self._t = t
+
+    async def read(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return job(self._t, *args, **kwargs)
+
+    async def write(self, job: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Nothing is stored."""
+
+
+@dataclass(kw_only=True)
+class Shelf:
+    """A store, with what its requests are made by."""
+
+    place: Path | Address
+    loop: Loop
+    compactions: Compactions
+    #: ``entry.n`` up to which it was looked at.
+    seen: int = 0
+
+    @contextmanager
+    def reading(self) -> Generator[Tx]:
+        """A transaction that reads."""
+        if isinstance(self.place, Path):
+            with _reading_file(self.place) as t:
+                yield t
+            return
+        link = Link(self.place, set(), pause=60.0)
+        try:
+            yield PgTx(link, READ, None)
+        finally:
+            link.drop()
+
+
+@contextmanager
+def _reading_file(path: Path) -> Generator[Tx]:
+    connection = connect(path, reader=True)
+    try:
+        cursor = cursor_of(connection)
+        cursor.execute("BEGIN")
+        yield SqliteTx(connection, cursor, Surroundings(SystemClock(), Owners(path.parent / "run")))
+    finally:
+        connection.close()
+
+
+def of_means(means: Means) -> Shelf | None:
+    """The shelf of an engine; ``None`` where its store is none of ours."""
+    place = _place(means.store)
+    if place is None:
+        return None
+    loop = Loop(means.loop.agent, max_steps=_STEPS)
+    return Shelf(place=place, loop=loop, compactions=means.compactions)
+
+
+def _place(store: object) -> Path | Address | None:
+    # A store tells nobody where it is.
+    inside = vars(store)
+    if isinstance(store, SqliteStore):
+        return inside["_path"]
+    return inside["_address"] if isinstance(store, PostgresStore) else None
+
+
+def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
+    """The shelf of a program; ``None`` where it could not have asked anything."""
+    settings = load(home=home, environ=environ, flags={"model.name": "offline"})
+    url = settings.store.url
+    place = file_of(url, home=home) or Address(url)
+    if isinstance(place, Path) and not place.exists():
+        return None
+    with _imports_of(home):
+        means = runtime.make_means(settings, Reader(None))  # pyright: ignore[reportArgumentType]  (read later)
+    loop = Loop(means.loop.agent, max_steps=_STEPS)
+    return Shelf(place=place, loop=loop, compactions=means.compactions)
+
+
+@contextmanager
+def _imports_of(home: Path) -> Generator[None]:
+    """What is imported from a home in the block is forgotten: another has modules of that name."""
+    path, modules = list(sys.path), set(sys.modules)
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).is_relative_to(home):
+                del sys.modules[name]
