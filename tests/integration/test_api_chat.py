@@ -122,6 +122,7 @@ async def test_a_plain_answer_names_conversation_session_and_turn(server: Server
         "conversation": view.conversation.id,
         "session": view.conversation.head,
         "turn": turn,
+        "notices": [],
     }
     assert answer.json()["usage"]["total_tokens"] > 0
 
@@ -144,6 +145,7 @@ async def test_a_stream_names_them_at_its_begin_and_in_its_last_chunk(server: Se
         "conversation": raw.headers["X-Clew-Conversation"],
         "session": raw.headers["X-Clew-Session"],
         "turn": raw.headers["X-Clew-Turn"],
+        "notices": [],
     }
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
 

@@ -76,6 +76,10 @@ class Answer:
 
     unstored: tuple[ModelMessage, ...]
     text: str
+    #: Not said in a response: it is what an output tool made.
+    made: bool
+    #: The model had reached its limit of output.
+    cut: bool
     #: As rendered for the last request.
     instructions: str | None
 
@@ -349,8 +353,14 @@ class _Steps:
         if isinstance(last, ModelRequest) and last.parts:
             # An output tool ended the run: its call has a result too.
             unstored.append(last)
-        text = text_of(response) or self._output()
-        return Answer(unstored=tuple(unstored), text=text, instructions=self._instructions)
+        said = text_of(response)
+        return Answer(
+            unstored=tuple(unstored),
+            text=said or self._output(),
+            made=not said.strip(),
+            cut=response.finish_reason == "length",
+            instructions=self._instructions,
+        )
 
     def _output(self) -> str:
         result = self._run.result

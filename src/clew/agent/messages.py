@@ -98,6 +98,11 @@ def asked_in(message: str) -> Asked | None:
     return Asked(model=told["model"], stream=told["stream"]) if told else None
 
 
+def is_cut(message: str) -> bool:
+    """Whether a stored response ends where the model had reached its limit of output."""
+    return json.loads(message).get("finish_reason") == "length"
+
+
 def dump(message: ModelMessage) -> str:
     """The message as JSON."""
     return _ONE.dump_json(message, exclude=_ELSEWHERE).decode()

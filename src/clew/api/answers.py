@@ -46,7 +46,7 @@ class Answer:
         """The status and what is kept of it."""
         problem = self.said if isinstance(self.said, Problem) else None
         kept: dict[str, Any] = {
-            "place": self.place.body,
+            "place": {**self.place.body, "cut": self.place.cut},
             "used": [self.used.input_tokens, self.used.cached_tokens, self.used.output_tokens],
             "text": None if problem else self.said,
             "problem": None if problem is None else problem.kept,
@@ -57,12 +57,13 @@ class Answer:
     def kept(cls, completion: Completion, kept: str) -> Answer:
         """The answer that ``to_keep`` told."""
         found: dict[str, Any] = json.loads(kept)
+        place: dict[str, Any] = {**found["place"], "notices": tuple(found["place"]["notices"])}
         tokens = dict(
             zip(("input_tokens", "cached_tokens", "output_tokens"), found["used"], strict=True)
         )
         return cls(
             completion=completion,
-            place=Place(**found["place"]),
+            place=Place(**place),
             said=found["text"] if found["problem"] is None else Problem(**found["problem"]),
             used=Used(**tokens),
         )

@@ -21,6 +21,10 @@ class Place:
     conversation: ConversationId
     session: SessionId | None = None
     turn: TurnId | None = None
+    #: What a person is told beside the answer.
+    notices: tuple[str, ...] = ()
+    #: The answer ends in the middle.
+    cut: bool = False
 
     @classmethod
     def of(cls, end: InputEnded) -> Place:
@@ -28,6 +32,8 @@ class Place:
             conversation=end.conversation,
             session=end.session,
             turn=None if end.turn is None else end.turn.id,
+            notices=end.notices,
+            cut=end.cut,
         )
 
     @property
@@ -40,12 +46,18 @@ class Place:
         return {name: value for name, value in found.items() if value is not None}
 
     @property
-    def body(self) -> dict[str, str | None]:
+    def body(self) -> dict[str, object]:
         return {
             "conversation": self.conversation,
             "session": self.session,
             "turn": self.turn,
+            "notices": list(self.notices),
         }
+
+    @property
+    def finish(self) -> str:
+        """OpenAI's reason for the end of the answer."""
+        return "length" if self.cut else "stop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +73,7 @@ class Completion:
             "index": 0,
             "message": {"role": "assistant", "content": text, "refusal": None},
             "logprobs": None,
-            "finish_reason": "stop",
+            "finish_reason": place.finish,
         }
         return {
             **self._head("chat.completion"),
@@ -78,7 +90,7 @@ class Completion:
 
     def end(self, used: Used, place: Place, *, with_usage: bool) -> bytes:
         """The last chunks of a stream that went well."""
-        last = self._chunk({}, with_usage=with_usage, finish="stop", clew=place.body)
+        last = self._chunk({}, with_usage=with_usage, finish=place.finish, clew=place.body)
         if with_usage:
             tail: dict[str, Any] = {"choices": [], "usage": usage(used), "clew": place.body}
             last += sse.data({**self._head("chat.completion.chunk"), **tail})

@@ -196,6 +196,7 @@ class Place(Shape):
     conversation: str
     session: str | None
     turn: str | None
+    notices: list[str]
 
 
 class Usage(Shape):
@@ -215,7 +216,7 @@ class Choice(Shape):
     index: int
     message: Answered
     logprobs: None
-    finish_reason: Literal["stop"]
+    finish_reason: Literal["stop", "length"]
 
 
 class ChatCompletion(Shape):

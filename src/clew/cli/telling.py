@@ -25,6 +25,7 @@ from clew.core.turn import Outcome
 if TYPE_CHECKING:
     from clew.cli.talk import Told
     from clew.cli.terminal import Output
+    from clew.core.entry import Entry
 
 
 class Teller:
@@ -42,6 +43,7 @@ class Teller:
         self._thinking = False
         #: Whether the last message of the turn is printed already.
         self._answered = False
+        self._noticed: list[str] = []
 
     def tell(self, event: Told) -> None:
         match event:
@@ -54,15 +56,20 @@ class Teller:
             case ToolCalled():
                 self._call(event)
             case EntryAppended(entry=entry):
-                if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
-                    self._complete(entry.text)
-                    self._answered = not entry.calls
+                self._tell_entry(entry)
             case InputEnded():
                 self._end(event)
             case Approval():
                 self._ask(event)
             case TurnBegun() | TurnClosed():
                 pass
+
+    def _tell_entry(self, entry: Entry) -> None:
+        if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
+            self._complete(entry.text)
+            self._answered = not entry.calls
+        elif entry.kind is EntryKind.EVENT:
+            self._notice(entry.text)
 
     def _say(self, text: str) -> None:
         self._shown += text
@@ -87,6 +94,11 @@ class Teller:
         elif event.status != "ok":
             self._notes.dim(f"· {event.tool}: {event.status}")
 
+    def _notice(self, text: str) -> None:
+        self._noticed.append(text)
+        self._out.end_line()
+        self._notes.dim(f"({one_line(text, 500)})")
+
     def _ask(self, question: Approval) -> None:
         self._out.end_line()
         self._notes.write(f"? {question.tool}({one_line(question.args)}): /approve or /deny\n")
@@ -101,6 +113,12 @@ class Teller:
         self._shown, self._thinking = "", False
 
     def _end(self, end: InputEnded) -> None:
+        self._outcome(end)
+        for text in end.notices:
+            if text not in self._noticed:
+                self._notice(text)
+
+    def _outcome(self, end: InputEnded) -> None:
         if end.turn is None:
             self._without_turn(end)
         elif end.turn.outcome is Outcome.ANSWERED:

@@ -103,3 +103,7 @@ class InputEnded:
     text: str
     #: Why it was cancelled or rejected, or what the command answered.
     note: str | None = None
+    #: What else the person is told of the turn: that another model was asked, for example.
+    notices: tuple[str, ...] = ()
+    #: The text ends in the middle: the model had reached its limit of output.
+    cut: bool = False

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from clew.core.turn import Outcome
 
-NO_TEXT = "(the model gave no answer)"
+CUT = (
+    "The answer ends in the middle, since the model had reached its limit of output. "
+    "Ask it to go on."
+)
 
 
 def answer_text(

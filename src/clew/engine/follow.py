@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.agent import messages
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     Delta,
@@ -227,26 +228,30 @@ def input_end(t: Tx, inbox_id: InboxId) -> InputEnded | None:
     turn = inbox.turn_of(t, inbox_id)
     if turn is not None and turn.state is not TurnState.DONE:
         return None
+    text, notices, cut = ("", (), False) if turn is None else _told(t, turn)
     return InputEnded(
         inbox_id=inbox_id,
         conversation=item.conversation_id,
         session=conversations.get_conversation(t, item.conversation_id).head,
         outcome=item.outcome,
         turn=turn,
-        text="" if turn is None else told(t, turn),
+        text=text,
         note=item.note,
+        notices=notices,
+        cut=cut,
     )
 
 
-def told(t: Tx, turn: Turn) -> str:
-    """What the person was told at the end of a turn that is done."""
-    if turn.outcome is Outcome.FAILED:
-        return turn.error or ""
-    if turn.outcome is Outcome.CANCELLED:
-        return ""
-    last = entries.last_of_turn(t, turn)
-    if last is None:
-        return ""
-    if last.kind is EntryKind.MESSAGE and last.role is not Role.ASSISTANT:
-        return ""
-    return last.text
+def _told(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
+    """What the person is told at the end of a turn, what beside it, and whether that is cut."""
+    found = entries.end_of_turn(t, turn)
+    events = tuple(entry.text for entry in found if entry.kind is EntryKind.EVENT)
+    if turn.outcome is not Outcome.ANSWERED:
+        # The last one tells the outcome itself.
+        return turn.error or "", events[:-1], False
+    message = next((entry for entry in found if entry.kind is EntryKind.MESSAGE), None)
+    if message is not None and message.role is Role.ASSISTANT and message.text.strip():
+        return message.text, events, messages.is_cut(message.message)
+    if found and found[-1].kind is EntryKind.EVENT:
+        return events[-1], events[:-1], False
+    return "", events, False

@@ -19,7 +19,7 @@ from clew.core.ids import session_id
 from clew.core.journal import CallStatus
 from clew.core.reset import ResetPolicy
 from clew.core.turn import MAX_RESUMES, Outcome, Stop
-from clew.engine.answers import answer_text
+from clew.engine.answers import CUT, answer_text
 from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
 from clew.engine.leases import renewing
@@ -319,8 +319,10 @@ class TurnWork:
             steps=self._log.steps + 1,
             messages=self._log.messages,
         )
-        if not answer.text.strip():
+        if answer.made:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, text))
+        elif answer.cut:
+            drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, CUT))
         step = self._step_of(answer)
         await self._finish(Outcome.ANSWERED, drafts, step=step)
 

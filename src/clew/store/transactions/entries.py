@@ -172,19 +172,22 @@ def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int
     return [rows.entry(row) for row in found]
 
 
-def last_of_turn(t: Tx, turn: Turn) -> Entry | None:
-    """The newest entry of a turn that is a message or an event."""
-    row = t.one(
+def end_of_turn(t: Tx, turn: Turn) -> list[Entry]:
+    """The events of a turn and its last message, in order."""
+    found = t.all(
         f"""
         {rows.ENTRY}
-        WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind <> 'attempt'
-        ORDER BY seq DESC LIMIT 1
+        WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND (kind = 'event' OR seq = (
+            SELECT max(seq) FROM entry
+            WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind = 'message'
+        ))
+        ORDER BY seq
         """,
         turn.conversation_id,
         turn.first_seq,
         turn.id,
     )
-    return None if row is None else rows.entry(row)
+    return [rows.entry(row) for row in found]
 
 
 def texts_of_turn(t: Tx, turn: Turn) -> list[str]:
