@@ -23,13 +23,13 @@ LASTING = "wait"
 class Talk:
     """People who talk to a gateway, each in a conversation of their own, at a steady pace."""
 
-    def __init__(self, url: str, *, people: int, pause: float = 0.0) -> None:
+    def __init__(self, url: str, *, people: int, pause: float = 0.0, name: str = "talk") -> None:
         """``pause`` seconds lie between an answer and the next message."""
         self._url, self._pause = url, pause
         self._enough = threading.Event()
         self._lock = threading.Lock()
         #: Said and answered, by conversation, in order.
-        self.answered: dict[str, list[str]] = {f"talk{n}": [] for n in range(people)}
+        self.answered: dict[str, list[str]] = {f"{name}{n}": [] for n in range(people)}
         #: What was not answered as it should be.
         self.wrong: list[str] = []
         self._times: list[float] = []

@@ -362,6 +362,14 @@ def _open_files() -> list[str]:
     return found
 
 
+def test_what_a_killed_restore_left_is_in_nobodys_way(backup: Path, tmp_path: Path) -> None:
+    (tmp_path / "clew.db.incoming").write_bytes(b"Clew: unfinished" + os.urandom(100_000))
+    (tmp_path / "clew.db.incoming-wal").write_bytes(os.urandom(10_000))
+    restored(SQLITE, tmp_path, backup)
+    assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
+    assert [path.name for path in tmp_path.glob("clew.db*")] == ["clew.db"]
+
+
 def test_a_restore_that_is_stopped_leaves_the_store_as_it_is(
     target: str, backup: Path, tmp_path: Path
 ) -> None:

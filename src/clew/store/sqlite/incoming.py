@@ -19,7 +19,7 @@ from clew.store.sqlite.failures import translated
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 from clew.store.sqlite.opening import connect, prepare_place, refuse_foreign
 from clew.store.sqlite.owners import Owners
-from clew.store.sqlite.pages import copy_pages
+from clew.store.sqlite.pages import NOT_WHOLE, copy_pages
 from clew.store.transactions.holders import check_replaceable
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ class SqliteIncoming(Incoming):
         self._file = path.with_name(f"{path.name}.incoming")
         with told(self._file):
             self._descriptor = held(self._file)
+        if os.pread(self._descriptor, len(NOT_WHOLE), 0) == NOT_WHOLE:
+            self._empty()
         self._built = open_alone(self._file)
 
     def clear(self) -> None:
