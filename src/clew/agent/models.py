@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import iscoroutinefunction
@@ -15,11 +15,12 @@ from pydantic_ai.providers import infer_provider
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.errors import SettingsError
+from clew.imports import on_demand, without
 
 __all__ = ["Model", "ModelSpec", "build_model", "models_closed", "name_of"]
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, Callable, Generator
 
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers import Provider
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 #: Where the models are kept that are built from here on; also by tasks that are started later.
 _keeper: ContextVar[list[Model] | None] = ContextVar("models", default=None)
+
+
+#: A fifth of all that the server imports, if they are imported as a whole.
+_TYPES = ("openai.types", "openai.types.chat", "openai.types.responses")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,16 +105,23 @@ def _built(spec: ModelSpec) -> Model:
         raise SettingsError(f"model.name {spec.name!r} cannot be used: {error}") from error
 
 
+@contextmanager
+def _openai_as_used() -> Generator[None]:
+    """Import of the SDK what is used: not its transport over aiohttp, no types of other APIs."""
+    with without("openai._vendor.httpx_aiohttp"), on_demand(*_TYPES):
+        yield
+
+
 def _openai_chat(spec: ModelSpec, name: str) -> Model:
-    from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  (an optional provider)
+    with _openai_as_used():
+        from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415  (optional)
 
     return OpenAIChatModel(name, provider=_openai_provider(spec), profile=_openai_profile(spec))
 
 
 def _openai_responses(spec: ModelSpec, name: str) -> Model:
-    from pydantic_ai.models.openai import (  # noqa: PLC0415  (an optional provider)
-        OpenAIResponsesModel,
-    )
+    with _openai_as_used():
+        from pydantic_ai.models.openai import OpenAIResponsesModel  # noqa: PLC0415  (optional)
 
     return OpenAIResponsesModel(
         name, provider=_openai_provider(spec), profile=_openai_profile(spec)

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, cast
 from openai import AsyncOpenAI
 from openai.resources.chat import AsyncChat
 from openai.resources.chat.completions import AsyncCompletions
-from openai.resources.responses import AsyncResponses
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from openai.types.chat.chat_completion import Choice
 
 if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
+    from openai.resources.responses import AsyncResponses
 
     # The SDK shows its cached properties to type checkers as these, so what overrides them has to.
     cached_property = property
 else:
     from functools import cached_property
 
-__all__ = ["OpenAIClient"]
+__all__ = ["OpenAIClient", "hide"]
 
 
 class OpenAIClient(AsyncOpenAI):
@@ -45,7 +45,9 @@ class OpenAIClient(AsyncOpenAI):
 
     @cached_property
     def responses(self) -> AsyncResponses:
-        return _Responses(self)
+        from clew.agent.openai_responses import Responses  # noqa: PLC0415  (a fifth of the SDK)
+
+        return Responses(self)
 
     @property
     def user_agent(self) -> str:
@@ -69,7 +71,7 @@ class _Chat(AsyncChat):
 class _Completions(AsyncCompletions):
     async def create(self, **arguments: Any) -> Any:
         create: Any = super().create
-        return with_a_choice(await create(**_hide(arguments, "messages", "tools")))
+        return with_a_choice(await create(**hide(arguments, "messages", "tools")))
 
 
 def with_a_choice(answer: Any) -> Any:
@@ -95,12 +97,6 @@ def _text_of_parts(parts: list[object]) -> str:
     return "".join(text for part in mappings if isinstance(text := part.get("text"), str))
 
 
-class _Responses(AsyncResponses):
-    async def create(self, **arguments: Any) -> Any:
-        create: Any = super().create
-        return await create(**_hide(arguments, "input", "tools"))
-
-
 @dataclass(frozen=True, slots=True)
 class _Hidden:
     """A value that the transform lets pass, because it is of no type that it knows."""
@@ -108,7 +104,8 @@ class _Hidden:
     value: object
 
 
-def _hide(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
+def hide(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The arguments with these lists out of the transform's sight, where they hold plain JSON."""
     hidden = {name: _Hidden(arguments[name]) for name in names if _is_plain(arguments.get(name))}
     return {**arguments, **hidden}
 

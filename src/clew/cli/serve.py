@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from clew.cli.common import Globals, example, pass_globals
+from clew.cli.common import Globals, example, pass_globals, undisturbed
 
 
 @click.command(
@@ -20,6 +20,7 @@ def serve(program: Globals) -> None:
     are not done go on when it is started again.
     """
     settings = program.settings()
-    from clew.cli.gateway import run  # noqa: PLC0415  (help needs no engine)
+    with undisturbed():
+        from clew.cli.gateway import run  # noqa: PLC0415  (help needs no engine)
 
     run(settings)

@@ -152,7 +152,8 @@ def _pragmas(*, reader: bool) -> list[str]:
     ]
     if sys.platform == "darwin":
         pragmas += ["fullfsync = ON", "checkpoint_fullfsync = ON"]
-    pragmas += ["query_only = ON"] if reader else ["cache_size = -8000"]
+    # Small, since a process has several connections and the system caches the file for all of them.
+    pragmas += ["query_only = ON", "cache_size = -500"] if reader else ["cache_size = -2000"]
     return pragmas
 
 
