@@ -24,7 +24,7 @@ AT = 1_790_000_000_000
 
 
 def made(*lengths: int, tombstones: int = 0) -> bytes:
-    """An export of conversations ``cnv_0``, ``cnv_1`` … with so many entries each."""
+    """An export of conversations ``cnv_0000``, ``cnv_0001`` … with so many entries each."""
     said: list[tuple[str, Record]] = []
     for number, length in enumerate(lengths):
         said += [(kind, line_of(kind, record)) for kind, record in conversation(number, length)]
@@ -71,12 +71,16 @@ def conversation(number: int, length: int) -> Iterator[Typed]:
     yield weaver.end()
 
 
+def name_of(number: int) -> str:
+    return f"cnv_{number:04}"
+
+
 def _entries(number: int, length: int) -> list[Record]:
     entries: list[Record] = []
     for seq in range(1, length + 1):
         role = "user" if seq % 2 else "assistant"
         entry: Record = {
-            "conversation": f"cnv_{number}",
+            "conversation": name_of(number),
             "seq": seq,
             "id": f"ent_{number}_{seq}",
             "session": f"s{number}_{int(seq > length // 2)}",
@@ -96,9 +100,11 @@ def _entries(number: int, length: int) -> list[Record]:
 
 
 def _book(number: int, entries: Sequence[Record]) -> Book:
-    name, half, last = f"cnv_{number}", len(entries) // 2, len(entries)
-    summary = {"format": "t/1", "message": '"a summary"'}
-    turns = sorted({entry["turn"]: entry["seq"] for entry in reversed(entries)}.items())
+    name, half, last = name_of(number), len(entries) // 2, len(entries)
+    base: list[Record] = [{"format": "t/1", "message": '"a summary"'}]
+    if half:
+        base.append({"first": 1, "last": half})
+    turns = [(entry["turn"], entry["seq"]) for entry in entries if entry["role"] == "user"]
     return Book(
         conversation={
             "id": name, "scope": "local", "title": f"Title {number}", "titled_by": "model",
@@ -107,14 +113,14 @@ def _book(number: int, entries: Sequence[Record]) -> Book:
         },
         last_hash=entries[-1]["hash"] if entries else GENESIS,
         sessions=[
-            _session(number, 0, opened_seq=0, base=[]),
-            _session(number, 1, opened_seq=half, base=[summary, {"first": 1, "last": half}]),
+            _first_session(number, half),
+            _second_session(number, half, base),
         ],
         turns=[
             {
                 "conversation": name, "id": turn, "first_seq": seq, "outcome": "answered",
                 "error": None, "error_code": None, "stop": None, "steps": 1, "resumes": 0,
-                "retries": "{}", "model": "m", "started_at": AT, "finished_at": AT,
+                "retries": "{}", "model": "m", "started_at": AT + seq, "finished_at": AT + seq + 1,
             }
             for turn, seq in turns
         ],
@@ -132,14 +138,19 @@ def _book(number: int, entries: Sequence[Record]) -> Book:
     )  # fmt: skip
 
 
-def _session(number: int, place: int, *, opened_seq: int, base: list[Record]) -> Record:
+def _first_session(number: int, half: int) -> Record:
     return {
-        "conversation": f"cnv_{number}", "id": f"s{number}_{place}",
-        "predecessor": f"s{number}_0" if place else None, "opened_at": AT + place,
-        "opened_by": "compression" if place else "start", "opened_seq": opened_seq,
-        "operation": f"op_{number}_{place}", "instructions": None,
-        "ended_at": None if place else AT + 1, "end_reason": None if place else "compression",
-        "base": base,
+        "conversation": name_of(number), "id": f"s{number}_0", "predecessor": None,
+        "opened_at": AT, "opened_by": "start", "opened_seq": 0, "operation": name_of(number),
+        "instructions": None, "ended_at": AT + half, "end_reason": "compression", "base": [],
+    }  # fmt: skip
+
+
+def _second_session(number: int, half: int, base: list[Record]) -> Record:
+    return _first_session(number, half) | {
+        "id": f"s{number}_1", "predecessor": f"s{number}_0", "opened_at": AT + half,
+        "opened_by": "compression", "opened_seq": half, "operation": f"op_{number}",
+        "ended_at": None, "end_reason": None, "base": base,
     }  # fmt: skip
 
 

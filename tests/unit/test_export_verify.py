@@ -38,7 +38,7 @@ def test_an_export_as_it_was_written_is_clean() -> None:
     verifier = verified(EXPORT)
     assert verifier.findings == []
     assert [(one.conversation, one.entries) for one in verifier.conversations] == [
-        ("cnv_0", 6), ("cnv_1", 5), ("cnv_2", 0),
+        ("cnv_0000", 6), ("cnv_0001", 5), ("cnv_0002", 0),
     ]  # fmt: skip
     assert [grave["conversation"] for grave in verifier.tombstones] == ["cnv_gone0"]
     for outline in verifier.conversations:
@@ -121,13 +121,13 @@ def resealed(*, rehashed: bool = False, **changes: object) -> bytes:
 def test_who_makes_the_sums_anew_has_not_made_the_hash_anew() -> None:
     forged = resealed(text="never said")
     ((line, *named),) = found(forged)
-    assert named == ["cnv_0", 3]
+    assert named == ["cnv_0000", 3]
     assert json.loads(forged.splitlines()[line - 1])["text"] == "never said"
 
 
 def test_who_makes_the_hash_anew_breaks_the_chain() -> None:
     ((_, *named),) = found(resealed(text="never said", rehashed=True))
-    assert named == ["cnv_0", 4]
+    assert named == ["cnv_0000", 4]
 
 
 def test_what_is_withheld_breaks_no_chain_and_is_known() -> None:

@@ -74,11 +74,14 @@ def test_a_secret_is_found_however_deep_it_is_quoted(secret: str) -> None:
 
 def test_secrets_are_taken_out_of_words_but_not_out_of_ids() -> None:
     line = line_of("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
-    line["message"] = {"parts": [{"content": "a cnv_1 b", "timestamp": "cnv_1"}], "cnv_1": 1}
-    cleaned = Redaction(["cnv_1", "said"]).clean("entry", line)
-    assert cleaned["conversation"] == "cnv_1"
+    line["message"] = {
+        "parts": [{"content": "a cnv_0001 b", "timestamp": "cnv_0001"}],
+        "cnv_0001": 1,
+    }
+    cleaned = Redaction(["cnv_0001", "said"]).clean("entry", line)
+    assert cleaned["conversation"] == "cnv_0001"
     assert cleaned["text"] == "what the user ******** as number 1"
-    part = {"content": "a ******** b", "timestamp": "cnv_1"}
+    part = {"content": "a ******** b", "timestamp": "cnv_0001"}
     assert cleaned["message"] == {"parts": [part], "********": 1}
     assert cleaned["withheld"] is True
     assert Redaction([]).clean("entry", line) == line

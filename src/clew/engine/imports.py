@@ -19,10 +19,10 @@ from clew.core.exported.shapes import record_of
 from clew.core.ids import ConversationId
 from clew.engine.uncancelled import uncancelled
 from clew.errors import ConstraintViolated, Refused, UsageError
-from clew.store.transactions import imports, leases, owners
+from clew.store.transactions import imports, owners
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
     from clew.core.exported.book import Typed
     from clew.core.exported.shapes import Record
@@ -228,30 +228,35 @@ class Imports:
         records = section.records()
         _, conversation = next(records)
         first = next(record for kind, record in records if kind == "session")
-        lease = await self._store.write(
-            imports.open_imported,
-            conversation,
-            first,
-            owner=self._owner,
-            duration=leases.DURATION,
-        )
-        had = after = 0 if log is None else len(log.hashes)
+        had = 0 if log is None else len(log.hashes)
         sessions = 1 if log is None else len(log.sessions)
         # The log comes last: when it is whole, everything is.
-        lacking = chain(_beside(section.records()), _beyond(section.records(), after, sessions))
+        lacking = chain(_beside(section.records()), _beyond(section.records(), had, sessions))
+        slices = self._slices(lacking)
+        begin: Sequence[Typed] = next(slices, ())
+        more = next(slices, None)
+        opening = imports.Opening(conversation=conversation, first=first, owner=self._owner)
+        if more is None:
+            after = await self._store.write(imports.take_all, opening, begin, after=had)
+        else:
+            after = await self._in_slices(opening, chain([begin, more], slices), had)
+        return _told(section, result, entries=after - had)
+
+    async def _in_slices(
+        self, opening: imports.Opening, slices: Iterable[Sequence[Typed]], after: int
+    ) -> int:
+        lease = await self._store.write(imports.open_imported, opening)
         try:
-            for batch in self._slices(lacking):
+            for batch in slices:
                 after = await self._timed(lease, batch, after)
                 self.on_entries(after)
         finally:
             await uncancelled(self._store.write(imports.close_imported, lease))
-        return _told(section, result, entries=after - had)
+        return after
 
     async def _timed(self, lease: Lease, batch: Sequence[Typed], after: int) -> int:
         began = time.monotonic()
-        after = await self._store.write(
-            imports.take_in, lease, batch, after=after, duration=leases.DURATION
-        )
+        after = await self._store.write(imports.take_in, lease, batch, after=after)
         took = max(time.monotonic() - began, 0.001)
         wanted = int(len(batch) * _SLICE_SECONDS / took)
         self._budget = min(max(wanted, _FEWEST), max(2 * self._budget, _FEWEST), _MOST)

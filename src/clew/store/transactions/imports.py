@@ -31,7 +31,6 @@ from clew.store.transactions.titles import keep_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
 
     from clew.core.exported.book import Typed
     from clew.core.exported.shapes import Record
@@ -80,9 +79,17 @@ def taken_by_others(t: Tx, conversation: ConversationId, sessions: Sequence[str]
     )
 
 
-def open_imported(
-    t: Tx, conversation: Record, first: Record, *, owner: OwnerId, duration: timedelta
-) -> Lease:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opening:
+    """What a conversation begins with, and who takes it in."""
+
+    conversation: Record
+    #: Its first session.
+    first: Record
+    owner: OwnerId
+
+
+def open_imported(t: Tx, opening: Opening) -> Lease:
     """
     Store a conversation with its first session, if it is not here, and take its lease.
 
@@ -91,6 +98,7 @@ def open_imported(
 
     :raises LeaseHeld: while another living owner holds the lease
     """
+    conversation, first = opening.conversation, opening.first
     if t.one("SELECT 1 FROM conversation WHERE id = $1", conversation["id"]) is None:
         _insert_conversation(t, conversation)
         _insert_session(t, first)
@@ -99,7 +107,7 @@ def open_imported(
             conversation["id"],
             first["id"],
         )
-    lease = leases.acquire(t, conversation["id"], owner=owner, duration=duration).lease
+    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease
     _take_title(t, conversation)
     _keep_beside(t, conversation)
     return lease
@@ -158,9 +166,15 @@ def _free_title(t: Tx, record: Record, title: str) -> str:
     return next(free, f"{title} ({record['id']})")
 
 
-def take_in(
-    t: Tx, lease: Lease, records: Sequence[Typed], *, after: int, duration: timedelta
-) -> int:
+def take_all(t: Tx, opening: Opening, records: Sequence[Typed], *, after: int) -> int:
+    """A conversation that is one slice: opened, taken in and closed in one commit."""
+    lease = open_imported(t, opening)
+    last = take_in(t, lease, records, after=after)
+    close_imported(t, lease)
+    return last
+
+
+def take_in(t: Tx, lease: Lease, records: Sequence[Typed], *, after: int) -> int:
     """
     Append a slice to a conversation whose log ends with entry ``after``; the new last seq.
 
@@ -169,16 +183,14 @@ def take_in(
     """
     entries = [record for kind, record in records if kind == "entry"]
     last = entries[-1]["seq"] if entries else after
-    _move_on(t, lease, after, last, entries[-1]["created_at"] if entries else None, duration)
+    _move_on(t, lease, after, last, entries[-1]["created_at"] if entries else None)
     for kind, record in records:
         _STORERS[kind](t, record)
     return last
 
 
-def _move_on(
-    t: Tx, lease: Lease, after: int, last: int, at: int | None, duration: timedelta
-) -> None:
-    leases.renew(t, lease, duration=duration)
+def _move_on(t: Tx, lease: Lease, after: int, last: int, at: int | None) -> None:
+    leases.renew(t, lease)
     moved = t.run(
         """
         UPDATE lease SET last_seq = $3, updated_at = COALESCE($4, updated_at)
