@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.mutation import Mutation
@@ -267,4 +268,5 @@ ALL = (
     ),
     *LIFECYCLE,
     *FAILURES,
+    *EXPORTS,
 )

@@ -95,7 +95,9 @@ def test_two_entries_that_change_places_are_named() -> None:
     for one, other in pairwise(ENTRIES):
         lines = list(LINES)
         lines[one - 1], lines[other - 1] = lines[other - 1], lines[one - 1]
-        named = {(f.conversation, f.seq) for f in verified(b"".join(lines)).findings}
+        findings = verified(b"".join(lines)).findings
+        assert all("it was moved here" in f.detail for f in findings)
+        named = {(f.conversation, f.seq) for f in findings}
         assert named & {place(one)[1:], place(other)[1:]}
 
 

@@ -1,0 +1,87 @@
+"""The safeguards of exports, and of taking them in."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_CORE = "src/clew/core/exported"
+_TRANSACTIONS = "src/clew/store/transactions"
+_VERIFY = "tests/unit/test_export_verify.py::test_"
+_EXPORTS = "tests/integration/test_exports.py::test_"
+
+EXPORTS = (
+    Mutation(
+        name="export-sum",
+        mechanism="each line of an export has its sum",
+        file=f"{_CORE}/lines.py",
+        old="    if hashlib.sha256(line[:-_SEAL_LENGTH]).hexdigest() != stated:\n",
+        new="    if False:\n",
+        test=f"{_VERIFY}any_bit_that_is_flipped_is_found_and_its_line_named",
+    ),
+    Mutation(
+        name="export-chain",
+        mechanism="each entry of an export names the hash before it",
+        file=f"{_CORE}/thread.py",
+        old='elif not self._loose and entry["prev_hash"] != self.last_hash:\n',
+        new="elif False:\n",
+        test=f"{_VERIFY}who_makes_the_hash_anew_breaks_the_chain",
+    ),
+    Mutation(
+        name="export-places",
+        mechanism="lines that were moved are known by their numbers",
+        file=f"{_CORE}/places.py",
+        old="    kept = _longest_rise(numbers)\n",
+        new="    return {}\n    kept = _longest_rise(numbers)\n",
+        test=f"{_VERIFY}two_entries_that_change_places_are_named",
+    ),
+    Mutation(
+        name="export-secrets",
+        mechanism="secrets are known as JSON quotes them",
+        file=f"{_CORE}/redaction.py",
+        old="    for _ in range(_QUOTED):\n",
+        new="    for _ in range(0):\n",
+        test=f"{_EXPORTS}secrets_of_the_settings_are_in_no_export[sqlite]",
+    ),
+    Mutation(
+        name="import-apart",
+        mechanism="two conversations that went apart are not merged",
+        file=f"{_CORE}/relation.py",
+        old="    return Standing.AHEAD if ahead else Standing.APART\n",
+        new="    return Standing.AHEAD if ahead else Standing.BEHIND\n",
+        test=f"{_EXPORTS}two_that_went_on_apart_are_never_merged[sqlite]",
+    ),
+    Mutation(
+        name="import-lease",
+        mechanism="only the holder of the lease appends what is imported",
+        file=f"{_TRANSACTIONS}/imports.py",
+        old='    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease\n',
+        new='    t.run("UPDATE lease SET owner = NULL, expires_at = NULL")\n'
+        '    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease\n',
+        test=f"{_EXPORTS}one_that_others_write_to_is_left_for_later[sqlite]",
+    ),
+    Mutation(
+        name="import-deleted",
+        mechanism="what was deleted is not imported",
+        file=f"{_TRANSACTIONS}/imports.py",
+        old="    if grave is not None:\n",
+        new="    if grave is not None and False:\n",
+        test=f"{_EXPORTS}what_was_deleted_here_stays_deleted_unless_it_is_asked_for[sqlite]",
+    ),
+    Mutation(
+        name="import-stop",
+        mechanism="a turn that is not over is stopped where it is imported",
+        file=f"{_TRANSACTIONS}/imports.py",
+        old='        record["stop"] if done else Stop.CANCEL.value,\n',
+        new='        record["stop"],\n',
+        test=f"{_EXPORTS}a_turn_that_is_not_over_is_stopped_where_it_was_taken_in[sqlite]",
+    ),
+    Mutation(
+        name="import-log-last",
+        mechanism="what has no place in the log is imported before its end",
+        file="src/clew/engine/imports.py",
+        old="chain(_beside(section.records()), _beyond(section.records(), had, sessions))\n",
+        new="chain(_beyond(section.records(), had, sessions), _beside(section.records()))\n",
+        test=f"{_EXPORTS}an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on"
+        "[sqlite]",
+    ),
+)
