@@ -17,7 +17,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from bench.figures import Figure, percentile
 from bench.places import postgres_database, scratch
@@ -41,10 +41,10 @@ async def measure_postgres() -> list[Figure]:
 
 def _measure(store: str | None) -> list[Figure]:
     where = "SQLite" if store is None else "PostgreSQL"
-    with _provider() as provider, scratch() as folder:
-        with _skeleton(folder, provider) as port:
+    with provider() as asked, scratch() as folder:
+        with _skeleton(folder, asked) as port:
             bare = _Times.take(port, "s")
-        with _serve(folder, provider, store) as server:
+        with serve(folder, asked, store) as server:
             ours = _Times.take(server.port, "c")
             rate = _at_once(server.port, "r")
             memory = [_rss(server.process.pid)]
@@ -64,7 +64,7 @@ def _measure(store: str | None) -> list[Figure]:
             figures += [
                 Figure(name="memory, warmed", value=memory[0], unit="MB", target=110),
                 Figure(name="memory, after 1,000 turns", value=memory[1], unit="MB", target=130),
-                *_starts(folder, provider),
+                *_starts(folder, asked),
             ]
     return figures
 
@@ -84,10 +84,10 @@ class _Times:
         for number in range(15):
             name = f"{prefix}{number}"
             _talk(port, name, SHORT - 2)
-            plain += [_turn(port, name)]
-            streamed += [_turn(port, name, stream=True)]
+            plain += [turn(port, name)]
+            streamed += [turn(port, name, stream=True)]
         _talk(port, f"{prefix}-long", LONG)
-        long = [_turn(port, f"{prefix}-long") for _ in range(15)]
+        long = [turn(port, f"{prefix}-long") for _ in range(15)]
         return cls(plain=plain, streamed=streamed, long=long)
 
 
@@ -112,18 +112,18 @@ def _compared(where: str, ours: _Times, bare: _Times, *, slow: bool) -> Generato
             )
 
 
-def _turn(port: int, name: str, *, stream: bool = False) -> float:
+def turn(port: int, name: str, *, stream: bool = False, text: str | None = None) -> float:
+    """The milliseconds of one turn over HTTP."""
     connection = _connections(port)
-    body = json.dumps(
-        {"model": "clew", "stream": stream, "messages": [{"role": "user", "content": _TEXT}]}
-    )
+    said = [{"role": "user", "content": text or _TEXT}]
+    body = json.dumps({"model": "clew", "stream": stream, "messages": said})
     started = time.perf_counter()
     headers = {"Content-Type": "application/json", "X-Clew-Conversation": name}
     connection.request("POST", "/v1/chat/completions", body, headers)
     answer = connection.getresponse()
-    said = answer.read()
+    content = answer.read()
     if answer.status != 200:
-        raise RuntimeError(f"{answer.status}: {said[:300]!r}")
+        raise RuntimeError(f"{answer.status}: {content[:300]!r}")
     return (time.perf_counter() - started) * 1000
 
 
@@ -143,7 +143,7 @@ def _connections(port: int) -> http.client.HTTPConnection:
 
 def _talk(port: int, name: str, turns: int) -> None:
     for _ in range(turns):
-        _turn(port, name)
+        turn(port, name)
 
 
 def _at_once(port: int, prefix: str, *, clients: int = 8, turns: int = 40) -> float:
@@ -169,14 +169,24 @@ class _Server:
 
 
 @contextmanager
-def _serve(folder: Path, provider: str, store: str | None) -> Generator[_Server]:
+def serve(
+    folder: Path,
+    provider: str,
+    store: str | None,
+    *,
+    more: Sequence[str] = (),
+    errors: IO[str] | None = None,
+) -> Generator[_Server]:
+    """``clew serve`` with a home in the folder; ``more``: settings; ``errors`` takes its log."""
     command = [CLEW, "--home", str(folder / "home"), "--set", "model.name=openai-chat:fake-model"]
     command += ["--set", f"model.base_url={provider}", "--set", "api.port=0"]
     if store is not None:
         command += ["--set", f"store.url={store}"]
+    for setting in more:
+        command += ["--set", setting]
     started = time.perf_counter()
     with subprocess.Popen(
-        [*command, "serve"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [*command, "serve"], stdout=subprocess.PIPE, stderr=errors or subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
         line = process.stdout.readline()
@@ -196,9 +206,9 @@ def _starts(folder: Path, provider: str) -> Generator[Figure]:
     first: list[float] = []
     for number in range(5):
         started = time.perf_counter()
-        with _serve(folder, provider, None) as server:
+        with serve(folder, provider, None) as server:
             ready.append(server.ready)
-            _turn(server.port, f"start{number}")
+            turn(server.port, f"start{number}")
             first.append(time.perf_counter() - started)
     yield Figure(name="ready after exec", value=percentile(ready, 0.5), unit="s", target=0.5)
     yield Figure(name="first answer after exec", value=percentile(first, 0.5), unit="s", target=1.5)
@@ -219,8 +229,9 @@ def _rss(pid: int) -> float:
 
 
 @contextmanager
-def _provider() -> Generator[str]:
-    command = [sys.executable, "-m", "clew.testing.provider", "--port", "0", "--script", "echo"]
+def provider(script: str = "echo") -> Generator[str]:
+    """The fake provider as a process of its own; its base URL."""
+    command = [sys.executable, "-m", "clew.testing.provider", "--port", "0", "--script", script]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

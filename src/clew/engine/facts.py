@@ -86,12 +86,17 @@ class Facts:
             if hook == marks.ALL:
                 await self._store.write(marks.mark, marks.ALL, marks.ALL, subject)
                 return
-            for plugin in self.plugins.names:
-                if plugin not in known:
-                    await self.plugins.tell(hook, facts, plugin=plugin)
-                    await self._store.write(marks.mark, plugin, hook, subject)
+            new = (plugin for plugin in self.plugins.names if plugin not in known)
+            # Side by side: one that hangs does not hold up what the others are told.
+            await asyncio.gather(*(self._tell_once(each, hook, facts, subject) for each in new))
         except StoreError as error:
             log.warning("fact_not_marked", hook=hook, subject=subject, error=str(error))
+
+    async def _tell_once(
+        self, plugin: str, hook: str, facts: Mapping[str, object], subject: str
+    ) -> None:
+        await self.plugins.tell(hook, facts, plugin=plugin)
+        await self._store.write(marks.mark, plugin, hook, subject)
 
 
 def platform_of(route: str | None) -> str:

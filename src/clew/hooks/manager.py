@@ -8,6 +8,7 @@ import inspect
 import queue
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 GROUP = "clew.plugins"
-#: Seconds that one call of a hook may take.
+#: Seconds that one call of a hook may take; less each time for a plugin that went beyond it.
 TIMEOUT = 5.0
+_LEAST = 1 / 16
+#: Seconds in which a plugin's failures of one kind are logged once.
+_QUIET = 60.0
 #: Calls that may wait for a plugin that is behind; what comes on top is left out and logged.
 _MOST = 1000
 
@@ -51,6 +55,9 @@ class Plugins:
 
     Each has a thread of its own, in which its hooks run one after another: a plugin that hangs
     holds up only itself. Asynchronous hooks run in that thread too, in an event loop of their own.
+
+    A plugin that did not answer in time is not called again while it is still at it: facts that
+    come meanwhile are left out, and what it is asked counts as not answered.
     """
 
     def __init__(self, timeout: float = TIMEOUT) -> None:
@@ -58,11 +65,12 @@ class Plugins:
         self._manager.add_hookspecs(specs)
         self._timeout = timeout
         self._lines: dict[str, _Line] = {}
+        self._complaints = _Complaints()
 
     def add(self, plugin: object, name: str) -> None:
         """Register a plugin under a name of its own."""
         self._manager.register(plugin, name=name)
-        self._lines[name] = _Line(name)
+        self._lines[name] = _Line(name, self._timeout)
 
     @property
     def names(self) -> Sequence[str]:
@@ -89,6 +97,9 @@ class Plugins:
         if not impls:
             return Verdict()
         answers = await asyncio.gather(*(self._called(impl, call) for impl in impls))
+        for impl, answer in zip(impls, answers, strict=True):
+            if not _is_an_answer(answer):
+                self._complaints.add("hook_answer_unusable", impl, answer=repr(answer)[:200])
         return _verdict(
             (impl.plugin_name, answer) for impl, answer in zip(impls, answers, strict=True)
         )
@@ -102,20 +113,43 @@ class Plugins:
         return list(getattr(self._manager.hook, hook).get_hookimpls())
 
     async def _called(self, impl: pluggy.HookImpl, facts: Mapping[str, object]) -> object:
+        line = self._lines[impl.plugin_name]
+        if line.hangs:
+            self._complaints.add("hook_left_out", impl)
+            return _TIMED_OUT
         arguments = {name: facts[name] for name in impl.argnames if name in facts}
         function = cast("Callable[..., object]", impl.function)
-        answer = self._lines[impl.plugin_name].put(lambda: function(**arguments))
+        answer = line.put(lambda: function(**arguments))
         try:
-            async with asyncio.timeout(self._timeout):
-                return await asyncio.wrap_future(answer)
+            async with asyncio.timeout(line.patience):
+                result = await asyncio.wrap_future(answer)
         except TimeoutError:
-            log.warning("hook_timed_out", plugin=impl.plugin_name, hook=function.__name__)
+            line.missed()
+            self._complaints.add("hook_timed_out", impl)
             return _TIMED_OUT
-        except Exception:
-            log.warning(
-                "hook_failed", plugin=impl.plugin_name, hook=function.__name__, exc_info=True
-            )
-            return None
+        except Exception as error:  # noqa: BLE001  (one of the places; logged with traceback)
+            self._complaints.add("hook_failed", impl, exc_info=error)
+            result = None
+        line.answered()
+        return result
+
+
+class _Complaints:
+    """What the log is told of plugins: a plugin that always fails must not fill it."""
+
+    def __init__(self) -> None:
+        #: When each was logged last, and how many were kept quiet since.
+        self._known: dict[tuple[str, str, str], tuple[float, int]] = {}
+
+    def add(self, event: str, impl: pluggy.HookImpl, **more: object) -> None:
+        hook = impl.function.__name__
+        key, now = (event, impl.plugin_name, hook), time.monotonic()
+        before, quiet = self._known.get(key, (now - _QUIET, 0))
+        if now - before < _QUIET:
+            self._known[key] = before, quiet + 1
+            return
+        self._known[key] = now, 0
+        log.warning(event, plugin=impl.plugin_name, hook=hook, not_logged=quiet, **more)
 
 
 _TIMED_OUT = object()
@@ -125,10 +159,32 @@ _Future = Future[object]
 class _Line:
     """One plugin's calls, in order, in a thread that nobody waits for at exit."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, timeout: float) -> None:
+        self._name, self._timeout = name, timeout
+        #: When the call that runs was begun; ``None`` between calls.
+        self._since: float | None = None
+        self._missed = 0
         self._calls: queue.Queue[tuple[Callable[[], object], _Future] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
+
+    @property
+    def patience(self) -> float:
+        """How long the next call may take, in seconds: each time-out in a row halves it."""
+        return self._timeout * max(_LEAST, 0.5**self._missed)
+
+    @property
+    def hangs(self) -> bool:
+        """Whether it is still at a call that nobody waits for any more."""
+        since = self._since
+        return self._missed > 0 and since is not None and time.monotonic() - since > self.patience
+
+    def missed(self) -> None:
+        """A call took too long."""
+        self._missed += 1
+
+    def answered(self) -> None:
+        """A call was answered in time, well or not."""
+        self._missed = 0
 
     def put(self, call: Callable[[], object]) -> _Future:
         answer = _Future()
@@ -152,7 +208,9 @@ class _Line:
             call, answer = item
             # Nobody waits any more: a fact that was given up is not told late.
             if answer.set_running_or_notify_cancel():
+                self._since = time.monotonic()
                 _run(call, answer)
+                self._since = None
 
 
 def _run(call: Callable[[], object], answer: _Future) -> None:
@@ -166,6 +224,16 @@ def _run(call: Callable[[], object], answer: _Future) -> None:
         answer.set_exception(RuntimeError(f"the plugin raised {type(error).__name__}"))
     else:
         answer.set_result(result)
+
+
+def _is_an_answer(answer: object) -> bool:
+    """Whether a tool call's question was answered in a way that means something."""
+    if answer is None or answer is _TIMED_OUT:
+        return True
+    if not isinstance(answer, dict):
+        return False
+    said = cast("dict[str, Any]", answer)
+    return said.get("action") in ("block", "approve", "allow") or isinstance(said.get("args"), dict)
 
 
 def _verdict(answers: Iterable[tuple[str, object]]) -> Verdict:

@@ -69,7 +69,7 @@ def pre_tool_call(
     ``{"action": "block", "message": …}`` gives the model the message instead; ``{"action":
     "approve"}`` asks a person first; ``{"args": {…}}`` changes the arguments. All plugins are
     asked, and a block beats an approval, in any order. A plugin that does not answer in time
-    blocks.
+    blocks, and goes on blocking, without being asked or waited for, until it is done.
     """
 
 

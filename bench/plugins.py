@@ -1,0 +1,172 @@
+"""Turns beside plugins whose every hook raises, hangs or answers nonsense, against none."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import random
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from bench.figures import Figure, percentile
+from bench.places import scratch
+from bench.turns import provider, serve, turn
+from clew.testing.provider import Call, Calls, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+    from pathlib import Path
+
+    from clew.testing.provider import Reply, Request
+
+#: Measured turns of each kind beside each plugin, in conversations of this many.
+TURNS, IN_ONE = 150, 10
+#: How much longer a turn may take than without the plugin.
+MOST = 1.1
+#: What every hook of a plugin does, by the name of the plugin; ``none`` has no plugin.
+HOOKS = {
+    "none": "",
+    "good": "return None",
+    "raises": "raise ValueError('as ever')",
+    "hangs": "time.sleep(60)",
+    "nonsense": "return [object(), {'action': 7}]",
+}
+_PLUGIN = """
+import time
+from clew.hooks import specs
+
+def _hook(name):
+    def hook():
+        {body}
+    hook.__name__ = name
+    return specs.hookimpl(hook)
+
+for name, made in list(vars(specs).items()):
+    if hasattr(made, "clew_spec"):
+        globals()[name] = _hook(name)
+"""
+_TOOLS = """
+def look(at: str) -> str:
+    \"\"\"Look.\"\"\"
+    return f"seen: {at}"
+
+tools = [look]
+"""
+_WITH_A_TOOL = "look at it"
+
+
+def script(request: Request) -> Reply:
+    """The provider's part: what is to be looked at is, everything else is echoed."""
+    if request.last_user_text == _WITH_A_TOOL and not request.results:
+        return Calls([Call("look", {"at": "it"})])
+    return Text(request.last_user_text)
+
+
+async def measure() -> list[Figure]:
+    return await asyncio.to_thread(_measure)
+
+
+def _measure() -> list[Figure]:
+    with ExitStack() as stack:
+        folder = stack.enter_context(scratch())
+        asked = stack.enter_context(provider("bench.plugins:script"))
+        ports: dict[str, int] = {}
+        for name in HOOKS:
+            _prepare(folder / name, name)
+            errors = stack.enter_context((folder / f"{name}.log").open("w"))
+            enabled = [] if name == "none" else [f"plugins.enabled={name}"]
+            serving = serve(
+                folder / name, asked, None, more=["tools.modules=looking", *enabled], errors=errors
+            )
+            ports[name] = stack.enter_context(serving).port
+        for port in ports.values():
+            turn(port, "first")
+        first = turn(ports["hangs"], "first", text=_WITH_A_TOOL)
+        for _ in range(20):
+            for port in ports.values():
+                turn(port, "warm", text=_WITH_A_TOOL)
+        pairs = {kind: _paired(ports, kind) for kind in ("plain", _WITH_A_TOOL)}
+        logs = {name: _named(folder / f"{name}.log", name) for name in HOOKS}
+    return [
+        *_figures(pairs["plain"], "a turn"),
+        *_figures(pairs[_WITH_A_TOOL], "a turn with a tool"),
+        Figure(name="the first turn with a tool, every hook hangs", value=first, unit="ms"),
+        *(
+            Figure(
+                name=f"records that name the plugin: {name}",
+                value=count,
+                unit="",
+                target=1,
+                at_least=True,
+            )
+            for name, count in logs.items()
+            if name not in ("none", "good")
+        ),
+    ]
+
+
+def _prepare(home: Path, name: str) -> None:
+    plugins = home / "home" / "plugins"
+    plugins.mkdir(parents=True, mode=0o700)
+    (plugins / f"{name}.py").write_text(_PLUGIN.format(body=HOOKS[name] or "pass"))
+    (plugins / "looking.py").write_text(_TOOLS)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Pairs:
+    """Milliseconds of turns beside a plugin, and of as many without, each made next to one."""
+
+    beside: list[float] = field(default_factory=list[float])
+    without: list[float] = field(default_factory=list[float])
+
+    def ratio(self) -> float:
+        """What else the machine does passes over both turns of a pair."""
+        pairs = zip(self.beside, self.without, strict=True)
+        return percentile([mine / theirs for mine, theirs in pairs], 0.5)
+
+    def ratio_at(self, share: float) -> float:
+        return percentile(self.beside, share) / percentile(self.without, share)
+
+
+def _paired(ports: Mapping[str, int], kind: str) -> dict[str, _Pairs]:
+    """Pairs by plugin."""
+    found = {name: _Pairs() for name in _DOES}
+    text = None if kind == "plain" else kind
+    for number, name in itertools.product(range(TURNS), _DOES):
+        times: dict[str, float] = {}
+        for each in random.sample([name, "none"], 2):
+            talk = f"{kind}-{name}-{number // IN_ONE}".replace(" ", "-")
+            times[each] = turn(ports[each], talk, text=text)
+        found[name].beside.append(times[name])
+        found[name].without.append(times["none"])
+    return found
+
+
+def _figures(pairs: Mapping[str, _Pairs], what: str) -> Generator[Figure]:
+    for name, does in _DOES.items():
+        yield Figure(
+            name=f"{what}, a plugin that {does}, against none",
+            value=pairs[name].ratio(),
+            unit="x",
+            target=MOST,
+            ratio=pairs[name].ratio_at(0.9),
+            baseline="at p90",
+        )
+    without = [time for each in pairs.values() for time in each.without]
+    yield Figure(name=f"{what}, no plugin", value=percentile(without, 0.5), unit="ms")
+
+
+_DOES = {
+    "good": "does nothing",
+    "raises": "raises",
+    "hangs": "hangs",
+    "nonsense": "answers nonsense",
+}
+
+
+def _named(log: Path, name: str) -> int:
+    """How many records name the plugin."""
+    records = [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+    return sum(record.get("plugin") == name for record in records)

@@ -1,0 +1,127 @@
+"""Plugins that raise, hang or answer nonsense: nobody waits for them, and the log names them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from clew.hooks.manager import Plugins, Verdict
+from clew.hooks.specs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from structlog.typing import EventDict
+
+#: Short enough to be waited out once, and long enough for a plugin that answers.
+HASTE = 1.0
+
+
+class Asked:
+    """A plugin whose every hook does the same."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def act(self) -> Any:
+        return None
+
+    @hookimpl
+    def on_session_end(self, session_id: str) -> Any:
+        self.calls.append(session_id)
+        return self.act()
+
+    @hookimpl
+    def pre_tool_call(self, session_id: str) -> Any:
+        self.calls.append(session_id)
+        return self.act()
+
+
+class Raising(Asked):
+    def act(self) -> Any:
+        raise ValueError("as ever")
+
+
+class Hanging(Asked):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def act(self) -> Any:
+        self.gate.wait(30)
+
+
+class Nonsense(Asked):
+    def act(self) -> Any:
+        return [object(), {"action": 7}]
+
+
+@pytest.fixture
+def logs() -> Iterator[list[EventDict]]:
+    with capture_logs() as found:
+        yield found  # pyright: ignore[reportReturnType]  (declared as any mappings)
+
+
+def _with(*plugins: Asked, timeout: float = 30) -> Plugins:
+    made = Plugins(timeout)
+    for plugin in plugins:
+        made.add(plugin, type(plugin).__name__.lower())
+    return made
+
+
+def _told(logs: list[EventDict]) -> list[tuple[object, ...]]:
+    return [(record["plugin"], record["hook"], record["event"]) for record in logs]
+
+
+async def test_a_plugin_that_hangs_is_waited_for_once_and_called_again_when_it_is_free(
+    logs: list[EventDict],
+) -> None:
+    hanging, good = Hanging(), Asked()
+    plugins = _with(hanging, good, timeout=HASTE)
+    for number in range(50):
+        await plugins.tell("on_session_end", {"session_id": f"s{number}"})
+    blocked = [(await plugins.ask_tool(session_id="call")).block for _ in range(50)]
+    assert hanging.calls == ["s0"], "nobody else was waited for"
+    assert good.calls == [*(f"s{number}" for number in range(50)), *["call"] * 50]
+    assert blocked == ["the plugin hanging did not answer in time"] * 50
+    assert _told(logs) == [
+        ("hanging", "on_session_end", "hook_timed_out"),
+        ("hanging", "on_session_end", "hook_left_out"),
+        ("hanging", "pre_tool_call", "hook_left_out"),
+    ]
+    hanging.gate.set()
+    while (await plugins.ask_tool(session_id="free")).block is not None:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    assert hanging.calls[-1] == "free"
+    plugins.close()
+
+
+async def test_a_plugin_that_always_raises_is_logged_once_a_while_and_fills_no_log(
+    logs: list[EventDict],
+) -> None:
+    raising, good = Raising(), Asked()
+    plugins = _with(raising, good)
+    for _ in range(20):
+        await plugins.tell("on_session_end", {"session_id": "s"})
+        assert await plugins.ask_tool(session_id="s") == Verdict()
+    assert len(raising.calls) == len(good.calls) == 40
+    assert _told(logs) == [
+        ("raising", "on_session_end", "hook_failed"),
+        ("raising", "pre_tool_call", "hook_failed"),
+    ]
+    assert "as ever" in str(logs[0]["exc_info"])
+    plugins.close()
+
+
+async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
+    logs: list[EventDict],
+) -> None:
+    plugins = _with(Nonsense())
+    await plugins.tell("on_session_end", {"session_id": "s"})
+    assert await plugins.ask_tool(session_id="s") == Verdict()
+    assert _told(logs) == [("nonsense", "pre_tool_call", "hook_answer_unusable")]
+    plugins.close()
