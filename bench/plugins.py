@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import random
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bench.figures import Figure, percentile
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
     from clew.testing.provider import Reply, Request
 
 #: Measured turns of each kind beside each plugin, in conversations of this many.
-TURNS, IN_ONE = 150, 10
+TURNS, IN_ONE = 250, 10
 #: How much longer a turn may take than without the plugin.
 MOST = 1.1
 #: What every hook of a plugin does, by the name of the plugin; ``none`` has no plugin.
@@ -87,11 +85,11 @@ def _measure() -> list[Figure]:
         for _ in range(20):
             for port in ports.values():
                 turn(port, "warm", text=_WITH_A_TOOL)
-        pairs = {kind: _paired(ports, kind) for kind in ("plain", _WITH_A_TOOL)}
+        times = {kind: _times(ports, kind) for kind in ("plain", _WITH_A_TOOL)}
         logs = {name: _named(folder / f"{name}.log", name) for name in HOOKS}
     return [
-        *_figures(pairs["plain"], "a turn"),
-        *_figures(pairs[_WITH_A_TOOL], "a turn with a tool"),
+        *_figures(times["plain"], "a turn"),
+        *_figures(times[_WITH_A_TOOL], "a turn with a tool"),
         Figure(name="the first turn with a tool, every hook hangs", value=first, unit="ms"),
         *(
             Figure(
@@ -114,47 +112,33 @@ def _prepare(home: Path, name: str) -> None:
     (plugins / "looking.py").write_text(_TOOLS)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Pairs:
-    """Milliseconds of turns beside a plugin, and of as many without, each made next to one."""
-
-    beside: list[float] = field(default_factory=list[float])
-    without: list[float] = field(default_factory=list[float])
-
-    def ratio(self) -> float:
-        """What else the machine does passes over both turns of a pair."""
-        pairs = zip(self.beside, self.without, strict=True)
-        return percentile([mine / theirs for mine, theirs in pairs], 0.5)
-
-    def ratio_at(self, share: float) -> float:
-        return percentile(self.beside, share) / percentile(self.without, share)
-
-
-def _paired(ports: Mapping[str, int], kind: str) -> dict[str, _Pairs]:
-    """Pairs by plugin."""
-    found = {name: _Pairs() for name in _DOES}
+def _times(ports: Mapping[str, int], kind: str) -> dict[str, list[float]]:
+    """Milliseconds by plugin; all of them in each round, so that the machine is the same to all."""
+    times: dict[str, list[float]] = {name: [] for name in ports}
+    names = list(ports)
     text = None if kind == "plain" else kind
-    for number, name in itertools.product(range(TURNS), _DOES):
-        times: dict[str, float] = {}
-        for each in random.sample([name, "none"], 2):
-            talk = f"{kind}-{name}-{number // IN_ONE}".replace(" ", "-")
-            times[each] = turn(ports[each], talk, text=text)
-        found[name].beside.append(times[name])
-        found[name].without.append(times["none"])
-    return found
+    for number in range(TURNS):
+        random.shuffle(names)
+        for name in names:
+            talk = f"{kind}{number // IN_ONE}".replace(" ", "-")
+            times[name].append(turn(ports[name], talk, text=text))
+    return times
 
 
-def _figures(pairs: Mapping[str, _Pairs], what: str) -> Generator[Figure]:
+def _figures(times: Mapping[str, list[float]], what: str) -> Generator[Figure]:
+    without = times["none"]
     for name, does in _DOES.items():
+        mine = times[name]
+        # Of turns that were made in the same round: what else the machine does passes over both.
+        pairs = [ours / theirs for ours, theirs in zip(mine, without, strict=True)]
         yield Figure(
             name=f"{what}, a plugin that {does}, against none",
-            value=pairs[name].ratio(),
+            value=percentile(pairs, 0.5),
             unit="x",
             target=MOST,
-            ratio=pairs[name].ratio_at(0.9),
+            ratio=percentile(mine, 0.9) / percentile(without, 0.9),
             baseline="at p90",
         )
-    without = [time for each in pairs.values() for time in each.without]
     yield Figure(name=f"{what}, no plugin", value=percentile(without, 0.5), unit="ms")
 
 
