@@ -18,6 +18,13 @@ Every error that Clew raises on purpose.
     │   ├── TakenBack
     │   ├── TurnEnded
     │   └── WrongMove
+    ├── ChannelError              a chat platform
+    │   ├── NotSent               a call certainly had no effect: trying again is safe
+    │   │   └── Throttled         … not before so many seconds
+    │   ├── OutcomeUnknown        a call may have had its effect
+    │   ├── NotDelivered          the platform refuses this message for good
+    │   ├── Contested             another program uses the account
+    │   └── AccountRefused        the platform does not take the token
     └── StoreError                the database
         ├── ConstraintViolated    a constraint of the schema refused a write
         ├── StoreUnavailable      for now: nothing was stored, try again
@@ -149,6 +156,54 @@ class WrongMove(Refused):
     def __init__(self, what: str, *, old: str, new: str) -> None:
         super().__init__(f"{what} cannot go from {old} to {new}")
         self.what, self.old, self.new = what, old, new
+
+
+class ChannelError(ClewError):
+    """A chat platform refused or failed; no text of it holds a secret."""
+
+
+class NotSent(ChannelError):
+    """A call certainly had no effect: trying again is safe."""
+
+
+class Throttled(NotSent):
+    """The platform takes no calls for a while, to a chat or from the whole account."""
+
+    def __init__(self, seconds: float, *, account: bool = False) -> None:
+        super().__init__(f"the platform asks to wait {seconds:g} s")
+        self.seconds, self.account = seconds, account
+
+
+class OutcomeUnknown(ChannelError):
+    """The connection was lost after the call may have had its effect."""
+
+
+class NotDelivered(ChannelError):
+    """
+    The platform refuses this message, and will again.
+
+    ``formatting``: because of its formatting, so that it may be sent without. ``gone``: what was to
+    be changed is not there any more. ``moved``: the id that the chat has now.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        formatting: bool = False,
+        gone: bool = False,
+        moved: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.formatting, self.gone, self.moved = formatting, gone, moved
+
+
+class Contested(ChannelError):
+    """Another program uses the account at the same time."""
+
+
+class AccountRefused(ChannelError):
+    """The platform does not take the token, or does not let the account do its work."""
 
 
 class StoreError(ClewError):

@@ -125,9 +125,20 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
             "user_id": "42",
             "state": "asked",
             "code_hash": b"\0",
-            "asked_at": 1,
+            "expires_at": 2,
+            "changed_at": 1,
         },
     ),
+    (
+        "preview",
+        {
+            "route": "agent:main:telegram:dm:42",
+            "turn_id": "trn_1",
+            "platform_id": "7",
+            "shown_at": 1,
+        },
+    ),
+    ("hold", {"channel": "telegram", "account": "bot", "chat": "42", "held_until": 1}),
     ("hook_mark", {"plugin": "p", "hook": "h", "subject": "s", "told_at": 1}),
     (
         "tombstone",

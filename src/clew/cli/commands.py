@@ -19,6 +19,8 @@ COMMANDS: Final = {
     "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
     "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),
+    "pair": Entry("clew.cli.pair", "pair", "Let people talk on channels, and shut them out."),
+    "deliveries": Entry("clew.cli.deliveries", "deliveries", "Look after undelivered messages."),
     "config": Entry("clew.cli.config", "config", "Show and check the settings."),
     "doctor": Entry("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
     "backup": Entry("clew.cli.backup", "backup", "Copy the whole store to a file."),

@@ -89,8 +89,10 @@ async def _live(settings: Settings) -> None:
         print(f"ready {base_url(sockets[0])}", flush=True)
         with undisturbed():
             from clew.api.serving import serve  # noqa: PLC0415  (after the port is open)
+            from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the port is open)
             from clew.runtime import open_product  # noqa: PLC0415  (after the port is open)
         product = await stack.enter_async_context(open_product(settings, role="serve", store=store))
         # What was imported stays: looking through it again and again would delay answers.
         gc.freeze()
+        await stack.enter_async_context(Gateway(product.engine, settings))
         await serve(product.engine, settings, sockets=sockets)

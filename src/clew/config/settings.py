@@ -243,6 +243,44 @@ class ChannelSettings:
         (),
         'User ids that may talk to the agent; `"*"` for everyone. Others get a pairing code.',
     )
+    operators: tuple[str, ...] = key(
+        IDS,
+        (),
+        "User ids that may also let others in and shut them out, with `/pair` in a chat.",
+    )
+    groups: tuple[str, ...] = key(
+        IDS, (), 'Ids of the group chats in which the agent takes part; `"*"` for all.'
+    )
+    mention: bool = key(
+        FLAG,
+        True,
+        "In groups the agent answers only what is meant for it: mentions, replies, commands.",
+    )
+    open_groups: bool = key(
+        FLAG, False, "In its groups everyone may talk to the agent, not only those who are let in."
+    )
+    apart: bool = key(
+        FLAG,
+        False,
+        "In groups each person has a conversation of their own, instead of one for all.",
+    )
+    stream: bool = key(
+        FLAG, True, "Show an answer while it is made, where the platform can change messages."
+    )
+    largest_file: int = key(
+        number(least=0, unit="bytes"),
+        20_000_000,
+        "Files that people send are taken up to this size.",
+    )
+    file_types: tuple[str, ...] = key(
+        TEXTS, ("*",), "The kinds of files that are taken: `image/*`, `application/pdf`, `*`."
+    )
+    kind: str | None = key(
+        TEXT,
+        None,
+        "The kind of channel, for a second account of a platform under a name of its own.",
+        default_doc="the table's name",
+    )
     double_text: str | None = key(
         _DOUBLE_TEXT, None, "As `session.double_text`, for this channel.", default_doc="that one"
     )

@@ -47,13 +47,25 @@ class DeliveryKind(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """What is told to everyone on a channel whose input a turn answers."""
+
+    #: Of the first route's delivery; those of others are made from it.
+    id: DeliveryId
+    kind: DeliveryKind = DeliveryKind.ANSWER
+    text: str
+    #: Whether the text is Markdown.
+    markup: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NewDelivery:
     """A delivery before it is stored."""
 
     id: DeliveryId
     route: RouteKey
     kind: DeliveryKind
-    #: JSON, by kind.
+    #: An ``Outgoing``, as ``clew.core.chat.dump`` writes it.
     body: str
 
 
@@ -80,5 +92,5 @@ class Chunk:
     body: str
     state: DeliveryState
     platform_id: str | None
-    #: Sent once more after an unknown outcome.
-    repeated: bool
+    #: How often it was sent once more after an unknown outcome.
+    repeated: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Input:
     payload: str = "{}"
     #: (channel, account, platform event id): the same event is accepted once.
     event: tuple[str, str, str] | None = None
+    #: Not consumed for so long, unless it is released before: its files are being fetched.
+    hold: timedelta = timedelta()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
+from clew.core.approval import can_be_shown
+from clew.core.people import Standing
 from clew.core.turn import TurnState
 from clew.engine.chores import LISTED
 from clew.engine.desk import Reply, number
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 
     from clew.core.approval import Approval
     from clew.core.conversation import Conversation
+    from clew.core.people import Person
     from clew.engine.desk import Desk
 
 
@@ -108,7 +111,7 @@ async def _questions(desk: Desk) -> Sequence[Approval]:
     asked = await desk.engine.approvals(desk.conversation)
     here = None if desk.route is None else desk.route.key
     may_all = desk.viewer == scopes.LOCAL
-    return [one for one in asked if may_all or one.route in (None, here)]
+    return [one for one in asked if may_all or (one.route in (None, here) and can_be_shown(one))]
 
 
 def _chosen(questions: Sequence[Approval], argument: str) -> Sequence[Approval]:
@@ -118,3 +121,28 @@ def _chosen(questions: Sequence[Approval], argument: str) -> Sequence[Approval]:
     if place > len(questions):
         raise UsageError(f"there is no question {place}: {len(questions)} wait")
     return [questions[place - 1]]
+
+
+async def pair(desk: Desk, argument: str) -> Reply:
+    word, _, user = argument.partition(" ")
+    if not argument:
+        return desk.reply("\n".join(map(_person, await desk.engine.people.list())) or "Nobody yet.")
+    if word == "remove" and user.strip():
+        return desk.reply(await _shut_out(desk, user.strip()))
+    person = await desk.engine.people.approve(argument, by=desk.viewer)
+    return desk.reply(f"Let in: {person.name or 'somebody'}, id {person.user}.")
+
+
+def _person(person: Person) -> str:
+    name = person.name or "(no name)"
+    where = f"{person.account.channel} {person.user}"
+    return f"{person.standing.value}: {name}, {where}, {person.changed_at:%Y-%m-%d %H:%M}"
+
+
+async def _shut_out(desk: Desk, user: str) -> str:
+    known = [one for one in await desk.engine.people.list() if one.user == user]
+    if not known:
+        raise UsageError(f"nobody has the id {user!r}: /pair lists them")
+    for one in known:
+        await desk.engine.people.shut_out(one.account, user, to=Standing.REMOVED, by=desk.viewer)
+    return f"Shut out: {user}."

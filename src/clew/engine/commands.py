@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from clew.core.double_text import DoubleText
+from clew.core.entry import Draft, EntryKind
 from clew.core.ids import InboxId
 from clew.core.inbox import Input
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
+from clew.engine.turn_log import entry_of
 from clew.errors import UsageError
-from clew.store.transactions import branches, conversations, inbox, leases, resets, rewinds
+from clew.store.transactions import (
+    branches,
+    conversations,
+    entries,
+    inbox,
+    leases,
+    resets,
+    rewinds,
+    sessions,
+)
+from clew.store.transactions.hearing import DELETED, EDIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,6 +47,9 @@ UNDO = "undo"
 RETRY = "retry"
 RESTORE = "restore"
 COMPRESS = "compress"
+
+#: Entries that tell of a message which was changed or deleted on its platform.
+CHANGE = "clew/change"
 
 
 async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
@@ -136,11 +151,92 @@ def _restore(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> M
     return {"session": session.id}
 
 
+def _edit(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    """The last message is asked again with its new text; of an older one it is noted."""
+    told, said = _payload(item), _said(t, item)
+    seq = None if said is None else entries.seq_of(t, entry_of(said.id))
+    if said is None or seq is None:
+        raise UsageError("the message that was changed is not here any more")
+    if not _is_last(t, lease.conversation_id, said):
+        return _note(t, lease, item, f"Changed afterwards, entry {seq}: {told['text']}", seq)
+    session = _back(t, lease, item, seq - 1, session_ids)
+    again = Input(
+        id=retried(item.id),
+        text=told["text"],
+        double_text=DoubleText.QUEUE,
+        payload=json.dumps(told["said"]),
+    )
+    inbox.accept(
+        t,
+        again,
+        target=_place(t, lease.conversation_id, told["route"]),
+        new_conversation=lease.conversation_id,
+        session_ids=session_ids,
+    )
+    inbox.repoint(t, _told_event(item), again.id)
+    return {"session": session.id, "text": told["text"]}
+
+
+def _deleted(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+    said = _said(t, item)
+    seq = None if said is None else entries.seq_of(t, entry_of(said.id))
+    if seq is None:
+        raise UsageError("the message that was deleted is not here any more")
+    return _note(t, lease, item, f"Deleted by its sender afterwards: entry {seq}", seq)
+
+
+def _told_event(item: InboxItem) -> tuple[str, str, str]:
+    channel, account, event = _payload(item)["original"]
+    return channel, account, event
+
+
+def _said(t: Tx, item: InboxItem) -> InboxItem | None:
+    """What a message that was changed on its platform says here now."""
+    said = inbox.input_of(t, _told_event(item))
+    here = said is not None and said.conversation_id == item.conversation_id
+    return said if here else None
+
+
+def _is_last(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
+    """Whether nothing was said after it in what the model sees."""
+    try:
+        last = branches.last_exchange(t, conversation)
+    except UsageError:
+        return False
+    if said.turn_id is None or last.turn != said.turn_id:
+        return False
+    return inbox.last_of_turn(t, said.turn_id) == said.id
+
+
+def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[str, object]:
+    """Append what happened to an older message; what it said stays as it is."""
+    head = sessions.get_head(t, lease.conversation_id)
+    if not head.open:
+        raise UsageError("the conversation is closed: what was said in it stays as it is")
+    draft = Draft(
+        id=entry_of(item.id),
+        kind=EntryKind.EVENT,
+        role=None,
+        text=text,
+        format=CHANGE,
+        message=json.dumps({"entry": seq, "change": item.text}),
+    )
+    entries.append(t, lease, head.id, [draft])
+    return {"entry": seq}
+
+
 def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIds) -> Session:
     return rewinds.rewind(t, lease, to=to, operation=item.id, session_ids=session_ids)
 
 
-_CARRY: dict[str, Carry] = {REWIND: _rewind, UNDO: _undo, RETRY: _retry, RESTORE: _restore}
+_CARRY: dict[str, Carry] = {
+    REWIND: _rewind,
+    UNDO: _undo,
+    RETRY: _retry,
+    RESTORE: _restore,
+    EDIT: _edit,
+    DELETED: _deleted,
+}
 
 
 def _payload(item: InboxItem) -> dict[str, Any]:

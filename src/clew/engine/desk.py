@@ -9,6 +9,8 @@ from clew.core.inbox import InboxOutcome
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.core.events import InputEnded
     from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
@@ -38,6 +40,10 @@ class Desk:
     #: The conversation there, if there is one yet.
     found: ConversationId | None
     viewer: Scope
+    #: Whether whoever writes may also manage people.
+    operator: bool = False
+    #: Told once what the command files stands in the line: what is said next comes after it.
+    on_filed: Callable[[], None] = lambda: None
 
     @property
     def conversation(self) -> ConversationId:
@@ -62,6 +68,7 @@ class Desk:
 
         :raises UsageError: if it could not be carried out
         """
+        self.on_filed()
         if await self.engine.unfinished_turn(filed.conversation_id) is not None:
             return None
         return executed(await self.engine.carried_out(filed))

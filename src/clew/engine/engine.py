@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
+from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.double_text import DoubleText
@@ -20,12 +21,16 @@ from clew.core.route import Route, local_route
 from clew.core.turn import Stop
 from clew.engine.checks import checked_text
 from clew.engine.clients import Clients
+from clew.engine.deliveries import Deliveries
 from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.hearing import Hearing
 from clew.engine.lifecycle import Lifecycle
+from clew.engine.locks import Rights
 from clew.engine.maintenance import Maintained, maintain, would_maintain
 from clew.engine.measures import Measures
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
+from clew.engine.people import People
 from clew.engine.records import Records
 from clew.engine.requests import request_of
 from clew.engine.slash import answer
@@ -38,12 +43,13 @@ from clew.store.transactions import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Callable, Sequence
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
     from clew.core.approval import Approval
     from clew.core.events import Event
+    from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import InboxItem
     from clew.core.scope import Scope
@@ -81,6 +87,11 @@ class Engine(Records):
         self.lifecycle = Lifecycle(means, self._owner.id, self._owner.kick)
         self.titles = means.titles
         self.models = means.choice
+        self.hearing = Hearing(means, self._owner.id, self._owner.kick)
+        self.deliveries = Deliveries(means.store, means.ids, self._owner.id)
+        self.people = People(means.store, means.ids, means.session_ids)
+        self.rights = Rights(means.store, self._owner.id)
+        self.channels: dict[str, ChannelHealth] = {}
         self.measures = Measures(means.store, means.hub, self._owner.id)
 
     @property
@@ -170,9 +181,17 @@ class Engine(Records):
         """Every entry above ``after`` in order, without gap or repeat, and live events; endless."""
         return follow(self._store, self._hub, conversation, after=after)
 
-    def follow_input(self, accepted: Accepted) -> AsyncGenerator[Event | InputEnded]:
-        """Live events of the turn that answers an input; the last one is its ``InputEnded``."""
-        return follow_input(self._store, self._hub, accepted.conversation_id, accepted.inbox_id)
+    def follow_input(
+        self, accepted: Accepted, *, live: bool = True
+    ) -> AsyncGenerator[Event | InputEnded]:
+        """
+        Live events of the turn that answers an input; the last one is its ``InputEnded``.
+
+        Who needs no pieces of the answer (``live``) does not make the model stream.
+        """
+        return follow_input(
+            self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
+        )
 
     async def carried_out(self, filed: Accepted) -> InputEnded:
         """Wait for what comes of an input, wherever it is worked on."""
@@ -237,16 +256,32 @@ class Engine(Records):
         """As ``lifecycle.compact``: the one way for every caller outside of a turn."""
         return await self.lifecycle.compact(session_id, messages, focus=focus, holder=holder)
 
-    async def command(self, text: str, *, target: Route | ConversationId, viewer: Scope) -> Reply:
+    async def command(
+        self,
+        text: str,
+        *,
+        target: Route | ConversationId,
+        viewer: Scope,
+        operator: bool | None = None,
+        on_filed: Callable[[], None] = lambda: None,
+    ) -> Reply:
         """
         Carry out a chat command, a text that begins with ``/``, and say what came of it.
 
         What cannot be done is said, too. ``viewer`` is whoever wrote it: nothing outside of that
-        scope can be seen or changed.
+        scope can be seen or changed. An ``operator`` (by default whoever sees everything) may also
+        manage people. ``on_filed`` is told when what is said next would come after the command.
 
         :raises StoreError: if the store cannot be used
         """
-        return await answer(self, text, target=target, viewer=viewer)
+        return await answer(
+            self,
+            text,
+            target=target,
+            viewer=viewer,
+            operator=viewer == scopes.LOCAL if operator is None else operator,
+            on_filed=on_filed,
+        )
 
     async def request_of(self, turn: TurnId, step: int) -> Sent:
         """

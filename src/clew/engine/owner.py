@@ -19,6 +19,7 @@ from clew.engine.maintenance import maintain
 from clew.errors import StoreError
 from clew.store import upkeep
 from clew.store.transactions import approvals, locks, owners, work
+from clew.store.transactions.deliveries import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -113,6 +114,8 @@ class Owner:
                 await self._scan()
                 continue
             for topic in topics:
+                if topic.startswith(TOPIC):
+                    continue  # for the channels
                 conversation = ConversationId(topic)
                 self._hub.publish(conversation, CHANGED)
                 if self._mine(conversation):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,8 @@ class Command:
     help: str
     #: Answers at once, also while a turn runs.
     control: bool = False
+    #: Only for operators.
+    operator: bool = False
     run: Callable[[Desk, str], Awaitable[Reply]]
 
     @property
@@ -151,6 +153,14 @@ COMMANDS = (
         control=True,
         run=asides.deny,
     ),
+    Command(
+        name="pair",
+        arguments="[code]",
+        help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
+        control=True,
+        operator=True,
+        run=asides.pair,
+    ),
     Command(name="help", arguments="[command]", help="show this list", control=True, run=_help),
 )
 
@@ -174,7 +184,13 @@ def _unknown(name: str) -> str:
 
 
 async def answer(
-    engine: Engine, text: str, *, target: Route | ConversationId, viewer: Scope
+    engine: Engine,
+    text: str,
+    *,
+    target: Route | ConversationId,
+    viewer: Scope,
+    operator: bool,
+    on_filed: Callable[[], None],
 ) -> Reply:
     """
     Carry out a command and say what came of it; an unknown one gets a hint.
@@ -187,8 +203,11 @@ async def answer(
     command = find(match[1])
     if command is None:
         return Reply(text=_unknown(match[1]))
+    if command.operator and not operator:
+        return Reply(text=f"/{command.name} is for operators only.")
     try:
-        return await command.run(await _desk(engine, target, viewer), (match[2] or "").strip())
+        desk = replace(await _desk(engine, target, viewer), operator=operator, on_filed=on_filed)
+        return await command.run(desk, (match[2] or "").strip())
     except (UsageError, Refused) as error:
         said = str(error)
         return Reply(text=f"{said[:1].upper()}{said[1:]}.")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from clew.agent import messages
 from clew.agent.compactor import reported_tokens, sized
 from clew.agent.ports import LoopContext
+from clew.core.chat import with_files
+from clew.core.delivery import DeliveryKind, Said
 from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.ids import EntryId, SessionId
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
     from clew.agent.ports import Asked
     from clew.core.entry import Entry
-    from clew.core.ids import Ids
+    from clew.core.ids import Ids, InboxId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.turn import Turn
@@ -38,10 +40,16 @@ NOTICE = "clew/notice"
 ATTEMPT = "clew/attempt"
 
 
+def entry_of(inbox_id: InboxId) -> EntryId:
+    """The entry that an input becomes."""
+    return EntryId(f"ent_{inbox_id.removeprefix('inb_')}")
+
+
 def compose(item: InboxItem) -> Draft:
     """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
-    entry_id = EntryId(f"ent_{item.id.removeprefix('inb_')}")
-    return messages.user_draft(entry_id, item.text, said_at=item.received_at)
+    entry_id = entry_of(item.id)
+    text = with_files(item.text, item.payload)
+    return messages.user_draft(entry_id, text, said_at=item.received_at)
 
 
 async def _never(_: int) -> bool:
@@ -127,7 +135,13 @@ class TurnLog:
         step = self.step(response, instructions)
         await self._append(
             lambda session: self._store.write(
-                turns.store_step, self._lease, session, self._turn.id, [draft], step=step
+                turns.store_step,
+                self._lease,
+                session,
+                self._turn.id,
+                [draft],
+                step=step,
+                said=self.said(DeliveryKind.TEXT, messages.text_of(response)),
             )
         )
         self._steps += 1
@@ -171,7 +185,17 @@ class TurnLog:
 
     async def store_notice(self, text: str) -> None:
         """Append, outside the context, what the person is told."""
-        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
+        draft = self.aside(EntryKind.EVENT, NOTICE, text)
+        said = self.said(DeliveryKind.NOTICE, text, markup=False)
+        await self._append(
+            lambda session: self._store.write(
+                turns.store_notice, self._lease, session, self._turn.id, draft, said=said
+            )
+        )
+
+    def said(self, kind: DeliveryKind, text: str, *, markup: bool = True) -> Said:
+        """What is told to those whose inputs the turn answers, where they are on a channel."""
+        return Said(id=self._ids.delivery(), kind=kind, text=text, markup=markup)
 
     async def steered(self) -> Sequence[ModelMessage]:
         joined = await self._append(

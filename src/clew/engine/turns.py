@@ -13,6 +13,7 @@ from clew.agent import current, messages, results
 from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
 from clew.core.compaction import MUCH
+from clew.core.delivery import DeliveryKind
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
 from clew.core.ids import session_id
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from clew.agent.loop import Loop, Result
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
+    from clew.core.delivery import Said
     from clew.core.ids import Ids, SessionId, SessionIds
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted, Compactions
@@ -324,7 +326,8 @@ class TurnWork:
         elif answer.cut:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, CUT))
         step = self._step_of(answer)
-        await self._finish(Outcome.ANSWERED, drafts, step=step)
+        said = self._log.said(DeliveryKind.ANSWER, text, markup=bool(answer.text.strip()))
+        await self._finish(Outcome.ANSWERED, drafts, step=step, said=said)
 
     def _step_of(self, answer: Answer) -> turns.Step | None:
         response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
@@ -345,7 +348,8 @@ class TurnWork:
             *await self._open_calls_closed("the turn failed", begun=CallStatus.UNKNOWN),
             self._log.aside(EntryKind.EVENT, NOTICE, text),
         ]
-        await self._finish(Outcome.FAILED, drafts, error=text, code=code)
+        said = self._log.said(DeliveryKind.ANSWER, text, markup=False)
+        await self._finish(Outcome.FAILED, drafts, error=text, code=code, said=said)
 
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
@@ -404,6 +408,7 @@ class TurnWork:
         error: str | None = None,
         code: str | None = None,
         step: turns.Step | None = None,
+        said: Said | None = None,
     ) -> None:
         try:
             done = await self._log.in_head(
@@ -417,6 +422,7 @@ class TurnWork:
                     error=error,
                     error_code=code,
                     step=step,
+                    said=said,
                 )
             )
         except TakenBack:

@@ -170,6 +170,8 @@ CREATE TABLE inbox (
                OR double_text = 'interrupt' OR double_text = 'rollback' OR double_text = 'reject'),
     received_at     BIGINT NOT NULL,
     due_at          BIGINT NOT NULL,
+    -- Its files are being fetched: not due before they are there, or this time is over.
+    held_until      BIGINT,
     outcome         TEXT
         CHECK (outcome = 'turn' OR outcome = 'merged' OR outcome = 'steered'
                OR outcome = 'executed' OR outcome = 'cancelled' OR outcome = 'rejected'),
@@ -187,6 +189,8 @@ CREATE TABLE inbox (
 );
 CREATE INDEX inbox_open ON inbox (conversation_id, n) WHERE outcome IS NULL;
 CREATE INDEX inbox_turn ON inbox (turn_id) WHERE turn_id IS NOT NULL;
+-- Commands that have no answer yet.
+CREATE INDEX inbox_command ON inbox (n) WHERE kind = 'command' AND note IS NULL;
 
 -- sha256 of (channel, account, platform event id): outlives the conversation.
 CREATE TABLE dedupe (
@@ -287,10 +291,27 @@ CREATE TABLE delivery_chunk (
         CHECK (state = 'pending' OR state = 'sending' OR state = 'delivered' OR state = 'unknown'
                OR state = 'failed'),
     platform_id  TEXT,
-    -- Sent once more after an unknown outcome: the person may see it twice.
-    repeated     BIGINT NOT NULL DEFAULT 0 CHECK (repeated IN (0, 1)),
+    -- How often it was sent once more after an unknown outcome: the person may see it twice.
+    repeated     BIGINT NOT NULL DEFAULT 0 CHECK (repeated >= 0),
     PRIMARY KEY (delivery_id, position),
     CHECK ((state = 'delivered') >= (platform_id IS NOT NULL))
+);
+
+-- The message in which an answer is shown while it is made: the answer takes its place.
+CREATE TABLE preview (
+    route       TEXT PRIMARY KEY,
+    turn_id     TEXT NOT NULL,
+    platform_id TEXT NOT NULL,
+    shown_at    BIGINT NOT NULL
+);
+
+-- A platform's wait, kept over restarts: for one chat, or ('') for the whole account.
+CREATE TABLE hold (
+    channel     TEXT NOT NULL,
+    account     TEXT NOT NULL,
+    chat        TEXT NOT NULL,
+    held_until  BIGINT NOT NULL,
+    PRIMARY KEY (channel, account, chat)
 );
 
 CREATE TABLE client (
@@ -393,15 +414,22 @@ CREATE TABLE pairing (
     channel     TEXT NOT NULL,
     account     TEXT NOT NULL,
     user_id     TEXT NOT NULL,
+    -- As they called themselves when they asked, and where: to tell them of their pairing.
+    name        TEXT NOT NULL DEFAULT '',
+    route       TEXT,
     state       TEXT NOT NULL
         CHECK (state = 'asked' OR state = 'paired' OR state = 'removed' OR state = 'blocked'),
+    -- The code that they were shown: it approves them once, until then.
     code_hash   @BYTES,
+    -- Wrong codes that were tried while this one was open.
     tries       BIGINT NOT NULL DEFAULT 0,
-    asked_at    BIGINT NOT NULL,
     expires_at  BIGINT,
+    changed_at  BIGINT NOT NULL,
     approved_by TEXT,
-    PRIMARY KEY (channel, account, user_id)
+    PRIMARY KEY (channel, account, user_id),
+    CHECK ((code_hash IS NULL) = (expires_at IS NULL))
 );
+CREATE INDEX pairing_code ON pairing (code_hash) WHERE code_hash IS NOT NULL;
 
 -- A fact that a plugin was told: told again only if the process died before this row.
 CREATE TABLE hook_mark (

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
-from clew.core.approval import MOVES, Approval, ApprovalState
+from clew.core.approval import MOVES, Approval, ApprovalState, question
+from clew.core.delivery import DeliveryKind
+from clew.core.ids import DeliveryId
 from clew.core.moves import check_move
 from clew.errors import NotFound
-from clew.store.transactions import rows
+from clew.store.transactions import deliveries, rows
 from clew.store.transactions.leases import hold
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         key.step,
         key.call_id,
     )
-    t.run(
+    asked = t.run(
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
                               state, asked_at,
@@ -72,9 +74,24 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         t.now + int(expires_in.total_seconds() * 1000),
     )
     t.wake(lease.conversation_id)
-    question = question_of(t, key)
-    assert question is not None
-    return question
+    found = question_of(t, key)
+    assert found is not None
+    if asked:
+        _show(t, found)
+    return found
+
+
+def _show(t: Tx, approval: Approval) -> None:
+    """Have the question delivered, where it is asked on a channel."""
+    deliveries.tell(
+        t,
+        approval.conversation_id,
+        approval.route,
+        question(approval),
+        id=DeliveryId(f"dlv_{approval.id.removeprefix('apr_')}"),
+        kind=DeliveryKind.APPROVAL,
+        turn=approval.turn_id,
+    )
 
 
 def answer(

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.delivery import MOVES, Chunk, Delivery, DeliveryState
+from clew.core import chat
+from clew.core.delivery import MOVES, Chunk, Delivery, DeliveryState, NewDelivery
+from clew.core.ids import DeliveryId
 from clew.core.moves import check_move
-from clew.errors import NotFound
+from clew.core.route import LOCAL, Route
+from clew.errors import NotFound, WrongMove
 from clew.store.transactions import rows
+from clew.store.transactions.previews import drop_preview
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.delivery import NewDelivery
-    from clew.core.ids import DeliveryId, OwnerId, TurnId
+    from clew.core.chat import Outgoing
+    from clew.core.delivery import DeliveryKind, Said
+    from clew.core.ids import ConversationId, OwnerId, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
+
+
+#: Told to listeners, with the route behind it, when there is something to deliver.
+TOPIC = "deliver:"
 
 
 def add_deliveries(
@@ -29,23 +40,90 @@ def add_deliveries(
 ) -> None:
     """Store outbound messages; called inside the transaction that stores what they carry."""
     for delivery in deliveries:
-        t.run(
-            """
-            INSERT INTO delivery (id, conversation_id, turn_id, route, seq, kind, body, state,
-                                  due_at,
-                                  created_at, updated_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9) ON CONFLICT (id) DO NOTHING
-            """,
-            delivery.id,
-            lease.conversation_id,
-            turn,
-            delivery.route,
-            seq,
-            delivery.kind.value,
-            delivery.body,
-            DeliveryState.PENDING.value,
-            t.now,
+        add_delivery(t, lease.conversation_id, delivery, turn=turn, seq=seq)
+
+
+def add_delivery(
+    t: Tx,
+    conversation: ConversationId,
+    delivery: NewDelivery,
+    *,
+    turn: TurnId | None = None,
+    seq: int | None = None,
+) -> None:
+    """Store an outbound message; repeating it changes nothing."""
+    t.run(
+        """
+        INSERT INTO delivery (id, conversation_id, turn_id, route, seq, kind, body, state,
+                              due_at,
+                              created_at, updated_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9, $9) ON CONFLICT (id) DO NOTHING
+        """,
+        delivery.id,
+        conversation,
+        turn,
+        delivery.route,
+        seq,
+        delivery.kind.value,
+        delivery.body,
+        DeliveryState.PENDING.value,
+        t.now,
+    )
+    t.wake(f"{TOPIC}{delivery.route}")
+
+
+def deliver(
+    t: Tx, conversation: ConversationId, turn: TurnId, said: Said, *, seq: int | None = None
+) -> None:
+    """Have what a turn says delivered on each channel from which an input of it came."""
+    if not said.text.strip():
+        return
+    for number, (route, message) in enumerate(_askers(t, turn)):
+        direct = Route.parse(route).kind == chat.DM
+        new = NewDelivery(
+            id=said.id if number == 0 else DeliveryId(f"{said.id}.{number}"),
+            route=route,
+            kind=said.kind,
+            body=chat.dump(
+                chat.Outgoing(
+                    text=said.text, markup=said.markup, reply_to=None if direct else message
+                )
+            ),
         )
+        add_delivery(t, conversation, new, turn=turn, seq=seq)
+
+
+def _askers(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
+    """The channel routes of a turn's inputs, each with the platform's id of the last message."""
+    found = t.all(
+        """
+        SELECT route, payload FROM inbox WHERE turn_id = $1 AND route IS NOT NULL ORDER BY n
+        """,
+        turn,
+    )
+    last = {row[0]: row[1] for row in found if on_channel(row[0])}
+    return [(route, json.loads(payload).get("message")) for route, payload in last.items()]
+
+
+def on_channel(route: RouteKey) -> bool:
+    """Whether a route is a chat, which gets deliveries; others read the log."""
+    return route.split(":", 3)[2] != LOCAL
+
+
+def tell(
+    t: Tx,
+    conversation: ConversationId,
+    route: RouteKey | None,
+    message: Outgoing,
+    *,
+    id: DeliveryId,
+    kind: DeliveryKind,
+    turn: TurnId | None = None,
+) -> None:
+    """Have one message delivered on one route, if it is a chat; repeating it changes nothing."""
+    if route is not None and on_channel(route):
+        new = NewDelivery(id=id, route=route, kind=kind, body=chat.dump(message))
+        add_delivery(t, conversation, new, turn=turn)
 
 
 def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
@@ -56,13 +134,16 @@ def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
     return rows.delivery(row)
 
 
-def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId, claim: str) -> Delivery | None:
+def next_delivery(
+    t: Tx, route: RouteKey, *, owner: OwnerId, claim: str, left: bool = False
+) -> Delivery | None:
     """
     Claim the first unsent delivery of a route; ``None`` if it is not due, or somebody living is at
     it.
 
     Order is kept per route: a later one waits for the first. One that a lost owner left in
-    ``sending`` becomes ``unknown`` first, and is returned so. ``claim`` is an id that the caller
+    ``sending`` becomes ``unknown`` first, and is returned so; with ``left``, for an owner that is
+    at no other one of this route, also what it left itself. ``claim`` is an id that the caller
     made for this claim: repeating it returns the same delivery.
     """
     row = t.one(
@@ -78,7 +159,7 @@ def next_delivery(t: Tx, route: RouteKey, *, owner: OwnerId, claim: str) -> Deli
     if state == DeliveryState.SENDING.value:
         if (holder, held) == (owner, claim):
             return get_delivery(t, delivery)
-        if holder == owner or t.alive(holder):
+        if (holder == owner and not left) or (holder != owner and t.alive(holder)):
             return None
         move_delivery(t, delivery, DeliveryState.UNKNOWN)
         return get_delivery(t, delivery)
@@ -188,7 +269,7 @@ def move_chunk(
     t.run(
         """
         UPDATE delivery_chunk SET state = $3, platform_id = $4,
-                                  repeated = CASE WHEN $5 = 1 THEN 1 ELSE repeated END
+                                  repeated = repeated + $5
         WHERE delivery_id = $1 AND position = $2
         """,
         delivery,
@@ -213,3 +294,153 @@ def routes_with_deliveries(t: Tx) -> list[tuple[RouteKey, int]]:
         """
     )
     return [(row[0], row[1]) for row in found]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claimed:
+    """A delivery that is ours to send, with its parts if they are fixed."""
+
+    delivery: Delivery
+    chunks: tuple[Chunk, ...]
+
+
+def claim_first(t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str) -> Claimed | None:
+    """
+    Claim the first unsent delivery of several routes, which are one chat.
+
+    ``None`` if there is none, or the first one cannot be claimed: later ones wait for it. The
+    caller is at no other one: what this owner left in ``sending`` is ``unknown``.
+    """
+    first: tuple[int, RouteKey] | None = None
+    for route in routes:
+        row = t.one(
+            """
+            SELECT n FROM delivery
+            WHERE route = $1 AND state IN ('pending', 'sending', 'unknown') ORDER BY n LIMIT 1
+            """,
+            route,
+        )
+        if row is not None and (first is None or row[0] < first[0]):
+            first = row[0], route
+    if first is None:
+        return None
+    found = next_delivery(t, first[1], owner=owner, claim=claim, left=True)
+    if found is None:
+        return None
+    return Claimed(delivery=found, chunks=tuple(get_chunks(t, found.id)))
+
+
+def fix(t: Tx, delivery: DeliveryId, bodies: Sequence[str], *, preview: str | None) -> list[Chunk]:
+    """As ``set_chunks``; the first part may take the place of a preview (its message)."""
+    if preview is not None:
+        drop_preview(t, get_delivery(t, delivery).route, preview)
+    return set_chunks(t, delivery, bodies)
+
+
+def begin_chunk(
+    t: Tx, delivery: DeliveryId, position: int, *, owner: OwnerId, repeated: bool = False
+) -> Chunk:
+    """Mark a part as being sent, before it is; ``repeated``: it may have been sent before."""
+    move_delivery(t, delivery, DeliveryState.SENDING, owner=owner)
+    return move_chunk(t, delivery, position, DeliveryState.SENDING, repeated=repeated)
+
+
+def end_chunk(
+    t: Tx, delivery: DeliveryId, position: int, platform_id: str, *, owner: OwnerId
+) -> DeliveryState:
+    """The platform has a part; with the last one the delivery is done. Its state then."""
+    if get_delivery(t, delivery).state is DeliveryState.FAILED:
+        # It was dropped while it was on its way.
+        return DeliveryState.FAILED
+    move_chunk(t, delivery, position, DeliveryState.DELIVERED, platform_id=platform_id)
+    return _close(t, delivery, owner)
+
+
+def _close(t: Tx, delivery: DeliveryId, owner: OwnerId) -> DeliveryState:
+    open_ = t.one(
+        "SELECT 1 FROM delivery_chunk WHERE delivery_id = $1 AND state <> 'delivered' LIMIT 1",
+        delivery,
+    )
+    if open_ is not None:
+        return get_delivery(t, delivery).state
+    return move_delivery(t, delivery, DeliveryState.DELIVERED, owner=owner).state
+
+
+def close_if_done(t: Tx, delivery: DeliveryId, *, owner: OwnerId) -> DeliveryState:
+    """A delivery without anything left to send is done; its state then."""
+    return _close(t, delivery, owner)
+
+
+def rechunk(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
+    """Put another form of the same text in the place of a part that was refused."""
+    t.run(
+        """
+        UPDATE delivery_chunk SET body = $3
+        WHERE delivery_id = $1 AND position = $2 AND state <> 'delivered'
+        """,
+        delivery,
+        position,
+        body,
+    )
+
+
+def undelivered(t: Tx) -> list[RouteKey]:
+    """Routes with something that is to be sent, in the order of what comes first."""
+    found = t.all(
+        """
+        SELECT route FROM delivery WHERE state IN ('pending', 'sending', 'unknown')
+        GROUP BY route ORDER BY min(n)
+        """
+    )
+    return [row[0] for row in found]
+
+
+def letters(
+    t: Tx, states: Sequence[DeliveryState], *, limit: int = 200
+) -> list[tuple[Delivery, int]]:
+    """Deliveries in these states, the newest first, each with the time (ms) of its last change."""
+    kept = {state.value for state in states}
+    found = t.all(
+        """
+        SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
+               error, updated_at
+        FROM delivery WHERE state <> 'delivered' ORDER BY n DESC
+        """
+    )
+    return [(rows.delivery(row[:11]), row[11]) for row in found if row[7] in kept][:limit]
+
+
+def retry(t: Tx, delivery: DeliveryId) -> Delivery:
+    """
+    Send once more what was given up; what was delivered of it stays delivered.
+
+    :raises NotFound: if there is no such delivery
+    :raises WrongMove: if it was not given up
+    """
+    found = get_delivery(t, delivery)
+    if found.state is not DeliveryState.FAILED:
+        raise WrongMove("delivery", old=found.state.value, new=DeliveryState.PENDING.value)
+    t.run(
+        """
+        UPDATE delivery_chunk SET state = 'pending'
+        WHERE delivery_id = $1 AND state <> 'delivered'
+        """,
+        delivery,
+    )
+    moved = move_delivery(t, delivery, DeliveryState.PENDING)
+    t.run("UPDATE delivery SET attempts = 0, due_at = $2 WHERE id = $1", delivery, t.now)
+    t.wake(f"{TOPIC}{found.route}")
+    return moved
+
+
+def drop(t: Tx, delivery: DeliveryId, *, why: str) -> Delivery:
+    """
+    Give up a delivery that was not made.
+
+    :raises NotFound: if there is no such delivery
+    :raises WrongMove: if it was made
+    """
+    found = get_delivery(t, delivery)
+    moved = move_delivery(t, delivery, DeliveryState.FAILED, error=why)
+    t.wake(f"{TOPIC}{found.route}")
+    return moved

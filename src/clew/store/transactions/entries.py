@@ -14,7 +14,7 @@ from clew.store.transactions.leases import take_numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.ids import ConversationId, SessionId, TurnId
+    from clew.core.ids import ConversationId, EntryId, SessionId, TurnId
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.store.contract import Tx
@@ -88,6 +88,12 @@ def _end_of_log(
     if row[0] != session or row[1] is not None:
         raise SessionEnded(session, head=row[0])
     return row[2] - taken, GENESIS if row[3] is None else bytes(row[3])
+
+
+def seq_of(t: Tx, entry: EntryId) -> int | None:
+    """The number of a stored entry; ``None`` if there is none of this id."""
+    row = t.one("SELECT seq FROM entry WHERE id = $1", entry)
+    return None if row is None else row[0]
 
 
 def last_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
@@ -46,7 +47,7 @@ def accept(
 
     :raises NotFound: if the conversation given by id does not exist
     """
-    if before := accepted_before(t, item.id, duplicate=False) or _known_event(t, item):
+    if before := accepted_before(t, item.id, duplicate=False) or known_event(t, item):
         return before
     conversation = _target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
@@ -73,7 +74,7 @@ def accept(
 
 def is_known(t: Tx, item: Input) -> bool:
     """Whether this input, or its event, was accepted before."""
-    return (accepted_before(t, item.id, duplicate=False) or _known_event(t, item)) is not None
+    return (accepted_before(t, item.id, duplicate=False) or known_event(t, item)) is not None
 
 
 def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
@@ -107,7 +108,7 @@ def event_key(event: tuple[str, str, str]) -> bytes:
     return hashlib.sha256(json.dumps(event).encode()).digest()
 
 
-def _known_event(t: Tx, item: Input) -> Accepted | None:
+def known_event(t: Tx, item: Input) -> Accepted | None:
     """The answer that the first delivery of this event got, if there was one."""
     if item.event is None:
         return None
@@ -139,7 +140,18 @@ def _claim_event(t: Tx, item: Input, conversation: ConversationId) -> Accepted |
         item.id,
         conversation,
     )
-    return None if claimed else _known_event(t, item)
+    return None if claimed else known_event(t, item)
+
+
+def input_of(t: Tx, event: tuple[str, str, str]) -> InboxItem | None:
+    """What says now what an event told; ``None`` if it was never heard, or is deleted."""
+    row = t.one("SELECT inbox_id FROM dedupe WHERE key = $1", event_key(event))
+    return None if row is None else find_item(t, InboxId(row[0]))
+
+
+def repoint(t: Tx, event: tuple[str, str, str], inbox_id: InboxId) -> None:
+    """What a message said is said by another input from now on: later changes of it mean that."""
+    t.run("UPDATE dedupe SET inbox_id = $2 WHERE key = $1", event_key(event), inbox_id)
 
 
 def _open_items(t: Tx, conversation: ConversationId, before: int | None = None) -> int:
@@ -168,12 +180,14 @@ def _insert(
     outcome: InboxOutcome | None,
 ) -> bool:
     route = target.key if isinstance(target, Route) else None
+    hold = item.hold // timedelta(milliseconds=1)
     inserted = t.run(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
-                           received_at, due_at,
+                           received_at, due_at, held_until,
                            outcome, resolved_at, note)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10, $11) ON CONFLICT (id) DO NOTHING
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+        ON CONFLICT (id) DO NOTHING
         """,
         item.id,
         conversation,
@@ -183,42 +197,76 @@ def _insert(
         item.payload,
         item.double_text.value,
         t.now,
+        t.now + hold,
+        t.now + hold if hold else None,
         None if outcome is None else outcome.value,
         None if outcome is None else t.now,
         None if outcome is None else "another turn is unfinished",
     )
     if inserted and item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
-        _collect(t, item, conversation, route)
+        _collect(t, item.id, conversation, route)
     return bool(inserted)
 
 
-def _collect(t: Tx, item: Input, conversation: ConversationId, route: str | None) -> None:
-    """Open a window, or join one: the whole burst moves to the same time."""
+def _collect(t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str | None) -> None:
+    """Open a window, or join one: the whole burst moves to the time when its last part is due."""
     burst = t.all(
         """
-        SELECT received_at FROM inbox
-        WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL AND double_text = 'collect'
-              AND due_at > $3
+        SELECT received_at, held_until FROM inbox
+        WHERE conversation_id = $1 AND outcome IS NULL AND double_text = 'collect'
+              AND (id = $4 OR (route = $2 AND due_at > $3))
+        ORDER BY n
         """,
         conversation,
         route,
         t.now,
+        inbox_id,
     )
-    due = to_millis(
-        window_closes(from_millis(t.now), earlier=[from_millis(row[0]) for row in burst])
-    )
+    received = [from_millis(row[0]) for row in burst]
+    closes = to_millis(window_closes(received[-1], earlier=received[:-1]))
     t.run(
         """
         UPDATE inbox SET due_at = $4
-        WHERE id = $5 OR (conversation_id = $1 AND route = $2 AND outcome IS NULL
-                          AND double_text = 'collect' AND due_at > $3)
+        WHERE conversation_id = $1 AND outcome IS NULL AND double_text = 'collect'
+              AND (id = $5 OR (route = $2 AND due_at > $3))
         """,
         conversation,
         route,
         t.now,
-        due,
-        item.id,
+        max(closes, *(row[1] or 0 for row in burst), t.now),
+        inbox_id,
     )
+
+
+def release(t: Tx, inbox_id: InboxId, payload: str) -> bool:
+    """
+    What came with a held item is there: it is due with its burst; ``False`` if it is due anyway.
+
+    ``payload`` takes the place of the one before, also of an item that was edited meanwhile.
+    """
+    row = t.one(
+        """
+        UPDATE inbox SET held_until = NULL, payload = $2, due_at = CASE WHEN due_at < $3
+            THEN due_at ELSE $3 END
+        WHERE id = $1 AND outcome IS NULL AND held_until IS NOT NULL
+        RETURNING conversation_id, route, double_text
+        """,
+        inbox_id,
+        payload,
+        t.now,
+    )
+    if row is None:
+        return False
+    if row[2] == DoubleText.COLLECT.value:
+        _collect(t, inbox_id, row[0], row[1])
+    t.wake(row[0])
+    return True
+
+
+def held(t: Tx) -> list[InboxItem]:
+    """Open items whose files were not fetched yet."""
+    found = t.all(f"{rows.INBOX} WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
+    return [rows.inbox_item(row) for row in found]
 
 
 def line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
@@ -240,10 +288,10 @@ def locked_line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
 
 def get_item(t: Tx, inbox_id: InboxId) -> InboxItem:
     """:raises NotFound: if nothing was accepted under this id"""
-    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
-    if row is None:
+    found = find_item(t, inbox_id)
+    if found is None:
         raise NotFound("inbox item", inbox_id)
-    return rows.inbox_item(row)
+    return found
 
 
 def waiting(t: Tx) -> list[tuple[ConversationId, int]]:
@@ -288,6 +336,18 @@ def edit(t: Tx, inbox_id: InboxId, text: str) -> bool:
     """Change the text of an open item; ``False`` if it was consumed already."""
     changed = t.run("UPDATE inbox SET text = $2 WHERE id = $1 AND outcome IS NULL", inbox_id, text)
     return bool(changed)
+
+
+def find_item(t: Tx, inbox_id: InboxId) -> InboxItem | None:
+    """As ``get_item``; ``None`` if there is none."""
+    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
+    return None if row is None else rows.inbox_item(row)
+
+
+def last_of_turn(t: Tx, turn: TurnId) -> InboxId | None:
+    """The last input that a turn answers."""
+    row = t.one("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
+    return None if row is None else InboxId(row[0])
 
 
 def turn_of(t: Tx, inbox_id: InboxId) -> Turn | None:

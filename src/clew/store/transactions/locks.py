@@ -10,7 +10,7 @@ from clew.errors import Refused
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionId
+    from clew.core.ids import OwnerId, SessionId
     from clew.store.contract import Tx
 
 #: Longer than any summary may take.
@@ -36,6 +36,16 @@ def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
             t.now,
         )
     )
+
+
+def take_right(t: Tx, name: str, owner: OwnerId, *, duration: timedelta) -> str | None:
+    """As ``try_lock`` for a process, which loses it with its life; who has it else."""
+    holding = lock_holder(t, name)
+    if holding is not None and holding != owner and not t.alive(holding):
+        unlock(t, name, holding)
+    if try_lock(t, name, owner, duration=duration):
+        return None
+    return lock_holder(t, name) or holding
 
 
 def lock_holder(t: Tx, name: str) -> str | None:

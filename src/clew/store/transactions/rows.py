@@ -226,5 +226,5 @@ def chunk(row: Row) -> Chunk:
         body=row[1],
         state=DeliveryState(row[2]),
         platform_id=row[3],
-        repeated=bool(row[4]),
+        repeated=row[4],
     )

@@ -19,7 +19,7 @@ from clew.errors import LeaseLost, StoreError, TakenBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
-from clew.store.transactions.deliveries import add_deliveries
+from clew.store.transactions.deliveries import add_deliveries, deliver
 from clew.store.transactions.entries import append, entries_between
 from clew.store.transactions.inbox import line, locked_line
 from clew.store.transactions.sessions import get_head, rotate
@@ -29,7 +29,7 @@ from clew.store.transactions.usage import Request, record_usage
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from clew.core.delivery import NewDelivery
+    from clew.core.delivery import NewDelivery, Said
     from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -266,9 +266,12 @@ def store_step(
     drafts: Sequence[Draft],
     *,
     step: Step | None = None,
+    said: Said | None = None,
 ) -> list[Entry]:
     """
     Append a model's response and count the step; repeating it changes nothing.
+
+    What it ``said`` beside its calls is a delivery of its own.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
@@ -277,6 +280,8 @@ def store_step(
     entries = append(t, lease, session, drafts, turn=turn)
     if entries and entries[-1].seq > before:
         _count_step(t, session, turn, step)
+        if said is not None:
+            deliver(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
     return entries
 
 
@@ -322,6 +327,20 @@ def store_request(
     if retries is not None:
         t.run("UPDATE turn SET retries = $2 WHERE id = $1", turn, json.dumps(retries))
     return stored
+
+
+def store_notice(
+    t: Tx, lease: Lease, session: SessionId, turn: TurnId, draft: Draft, *, said: Said
+) -> list[Entry]:
+    """
+    Append, outside the context, what a person is told while the turn goes on.
+
+    :raises LeaseLost: if the lease is not held any more
+    :raises SessionEnded: if the session takes no more entries
+    """
+    entries = append(t, lease, session, [draft], turn=turn)
+    deliver(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
+    return entries
 
 
 def store_attempt(
@@ -380,6 +399,7 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     error: str | None = None,
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
+    said: Said | None = None,
     step: Step | None = None,
     taken_back: bool = False,
 ) -> Turn:
@@ -405,7 +425,10 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     if not _close(t, turn, outcome, error, error_code, taken_back=taken_back):
         raise TakenBack(turn)  # since we looked
     deny_open(t, turn, note="the turn has ended")
-    add_deliveries(t, lease, turn, deliveries, seq=entries[-1].seq if entries else None)
+    seq = entries[-1].seq if entries else None
+    add_deliveries(t, lease, turn, deliveries, seq=seq)
+    if said is not None:
+        deliver(t, lease.conversation_id, turn, said, seq=seq)
     if not taken_back:
         leases.release(t, lease)
     return get_turn(t, turn)

@@ -1,0 +1,183 @@
+"""``clew pair``: who may talk to the agent on channels."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.logs import logs_to_stderr
+from clew.cli.terminal import outputs, table
+from clew.config import ensure_home
+from clew.core.ids import Ids, session_id
+from clew.core.people import Account, Person, Standing
+from clew.engine.people import People
+from clew.errors import UsageError
+from clew.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable
+
+    from clew.config import Settings
+
+
+@asynccontextmanager
+async def open_people(settings: Settings) -> AsyncGenerator[People]:
+    """The people of the settings' store, without an engine that works on it."""
+    ensure_home(settings)
+    with logs_to_stderr(settings):
+        async with await open_store(settings.store.url, home=settings.home) as store:
+            yield People(store, Ids(lambda: time.time_ns() // 1_000_000), session_id)
+
+
+def _run(program: Globals, job: Callable[[Settings, People], Awaitable[None]]) -> None:
+    async def run() -> None:
+        settings = program.settings()
+        async with open_people(settings) as people:
+            await job(settings, people)
+
+    asyncio.run(run())
+
+
+@click.group(epilog=example("clew pair list", "clew pair approve ABCD-EFGH"))
+def pair() -> None:
+    """Let people talk to the agent on channels, and shut them out."""
+
+
+@pair.command("list", epilog=example("clew pair list", "clew pair list --json"))
+@json_option
+@pass_globals
+def list_(program: Globals, *, as_json: bool) -> None:
+    """List everyone who asked, is in or is out; who is in `allow` alone is not here."""
+
+    async def job(_: Settings, people: People) -> None:
+        found = await people.list()
+        if as_json:
+            print_json({"items": [_shape(person) for person in found], "next": None})
+            return
+        out, notes = outputs()
+        if not found:
+            notes.dim("nobody has asked yet")
+            return
+        rows = [
+            (
+                person.account.channel,
+                person.user,
+                person.name or "-",
+                person.standing.value,
+                f"{person.changed_at.astimezone():%Y-%m-%d %H:%M}",
+            )
+            for person in found
+        ]
+        for line in table(("CHANNEL", "ID", "NAME", "STANDING", "SINCE"), rows):
+            out.write(line + "\n")
+
+    _run(program, job)
+
+
+@pair.command(epilog=example("clew pair approve ABCD-EFGH"))
+@click.argument("code")
+@json_option
+@pass_globals
+def approve(program: Globals, *, code: str, as_json: bool) -> None:
+    """Let in whoever was shown CODE, and tell them."""
+
+    async def job(_: Settings, people: People) -> None:
+        person = await people.approve(code, by=_me())
+        if as_json:
+            print_json(_shape(person))
+        else:
+            click.echo(f"{person.user}  {person.name or '-'} may talk on {person.account.channel}")
+
+    _run(program, job)
+
+
+_ID = click.argument("user", metavar="ID")
+_CHANNEL = click.option(
+    "--channel", metavar="NAME", help="The channel, for somebody who is only in its `allow`."
+)
+
+
+@pair.command(epilog=example("clew pair remove 42", "clew pair remove 42 --channel telegram"))
+@_ID
+@_CHANNEL
+@json_option
+@pass_globals
+def remove(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
+    """Shut somebody out at once, and end what is open of theirs; they may ask again."""
+    _shut_out(program, user, channel, to=Standing.REMOVED, as_json=as_json)
+
+
+@pair.command(epilog=example("clew pair block 42"))
+@_ID
+@_CHANNEL
+@json_option
+@pass_globals
+def block(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
+    """As remove, and answer them nothing any more."""
+    _shut_out(program, user, channel, to=Standing.BLOCKED, as_json=as_json)
+
+
+def _shut_out(
+    program: Globals, user: str, channel: str | None, *, to: Standing, as_json: bool
+) -> None:
+    async def job(settings: Settings, people: People) -> None:
+        accounts = await _accounts(settings, people, user, channel)
+        for account in accounts:
+            await people.shut_out(account, user, to=to, by=_me())
+        if as_json:
+            print_json({"user": user, "standing": to.value})
+        else:
+            click.echo(f"{user}  {to.value}")
+
+    _run(program, job)
+
+
+async def _accounts(
+    settings: Settings, people: People, user: str, channel: str | None
+) -> list[Account]:
+    """:raises UsageError: if nobody has this id"""
+    if channel is not None:
+        return [_account(settings, channel)]
+    known = [person.account for person in await people.list() if person.user == user]
+    if not known:
+        raise UsageError(
+            f"nobody with the id {user!r} has ever asked: `clew pair list` shows who has; for "
+            "somebody who is in `allow`, add --channel NAME"
+        )
+    return known
+
+
+def _account(settings: Settings, name: str) -> Account:
+    from clew.gateway.gateway import make_setup  # noqa: PLC0415  (only here is it needed)
+
+    if name not in settings.channels:
+        known = ", ".join(settings.channels) or "none"
+        raise UsageError(f"there is no channel {name!r} in the settings; there are {known}")
+    channel = make_setup(name, settings.channels[name], settings.session.double_text, {}).make()
+    return Account(channel=channel.platform, account=channel.account)
+
+
+def _me() -> str:
+    try:
+        return f"local:{getpass.getuser()}"
+    except (OSError, KeyError):
+        return "local"
+
+
+def _shape(person: Person) -> dict[str, object]:
+    return {
+        "channel": person.account.channel,
+        "account": person.account.account,
+        "user": person.user,
+        "name": person.name,
+        "standing": person.standing.value,
+        "changed_at": person.changed_at.isoformat(),
+        "code_until": None if person.code_until is None else person.code_until.isoformat(),
+        "approved_by": person.approved_by,
+    }

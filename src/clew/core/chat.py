@@ -1,0 +1,178 @@
+"""
+What is said on a chat platform: events, as channels tell them and the rest of Clew takes them.
+
+A ``Route`` is the address: platform, kind of chat, chat, thread.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.route import Route
+
+#: The kinds of chats that a route names.
+DM = "dm"
+GROUP = "group"
+CHANNEL = "channel"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sender:
+    """A person, by the id that the platform never changes."""
+
+    id: str
+    #: As they call themselves: for people and the model, never to decide who they are.
+    name: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class File:
+    """Something that came with a message, still on the platform."""
+
+    #: What the channel fetches it by, also after a restart.
+    id: str
+    name: str
+    media_type: str = "application/octet-stream"
+    #: Bytes, where the platform says.
+    size: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heard:
+    """A message."""
+
+    #: The same each time that the platform tells of it, and of nothing else.
+    event: str
+    route: Route
+    sender: Sender
+    #: The platform's id of the message.
+    message: str
+    text: str
+    files: tuple[File, ...] = ()
+    #: Whether it is meant for the agent: in a direct message always, else by a mention, a reply to
+    #: the agent, or a command for it.
+    addressed: bool = True
+    sent_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edited(Heard):
+    """A message as its sender changed it; ``event`` is that of the change."""
+
+    #: The event of the message when it was first heard.
+    original: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deleted:
+    """A message that its sender took away."""
+
+    event: str
+    route: Route
+    #: The event of the message when it was heard.
+    original: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pressed:
+    """A button under a message of the agent."""
+
+    event: str
+    route: Route
+    sender: Sender
+    #: The message that the button belongs to.
+    message: str
+    #: As it was given with the button.
+    data: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moved:
+    """A chat has another id from now on."""
+
+    event: str
+    route: Route
+    to: Route
+
+
+Event = Heard | Edited | Deleted | Pressed | Moved
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    """Something to press under a message."""
+
+    label: str
+    #: What comes back with the press: at most 64 bytes.
+    data: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outgoing:
+    """What is to be said, before it takes a platform's form."""
+
+    text: str
+    #: Whether the text is Markdown; else it is shown as it is.
+    markup: bool = True
+    #: Under the last message of it.
+    buttons: tuple[Button, ...] = ()
+    #: The platform's id of the message that it answers, shown so where the platform can.
+    reply_to: str | None = None
+
+
+def dump(message: Outgoing) -> str:
+    """A message as it is stored until it is delivered."""
+    return json.dumps(asdict(message), ensure_ascii=False)
+
+
+def load(body: str) -> Outgoing:
+    """The message that ``dump`` wrote."""
+    told = json.loads(body)
+    buttons = tuple(Button(**button) for button in told.pop("buttons"))
+    return Outgoing(buttons=buttons, **told)
+
+
+def spoken(text: str, sender: Sender, route: Route) -> str:
+    """What the agent reads: where several people share a conversation, who says it stands first."""
+    if route.kind == DM or route.user is not None or not text:
+        return text
+    # Nothing of a name may look as if somebody else had said it.
+    name = " ".join(re.sub(r"[^\w .'-]+", " ", sender.name).split())[:40].strip() or "somebody"
+    return f"{name} ({sender.id}): {text}"
+
+
+def with_files(text: str, payload: str) -> str:
+    """What the agent reads of a message, with a line for each file that came with it."""
+    if '"files"' not in payload:
+        return text
+    files: list[dict[str, object]] = json.loads(payload).get("files") or []
+    lines = [_line(file) for file in files]
+    return "\n".join(filter(None, [text, *lines]))
+
+
+def files_in(payload: str) -> list[File]:
+    """The files of a message that were not fetched yet."""
+    told: list[dict[str, Any]] = json.loads(payload).get("files") or []
+    return [
+        File(
+            id=file["file"],
+            name=file["name"],
+            media_type=file["media_type"],
+            size=file["size"],
+        )
+        for file in told
+        if "file" in file
+    ]
+
+
+def _line(file: dict[str, object]) -> str:
+    what = f"{file['name']}, {file['media_type']}"
+    if attachment := file.get("attachment"):
+        return f"[file {attachment}: {what}, {file['size']:,} bytes]"
+    return f"[file {what}: {file.get('missing') or 'it could not be fetched in time'}]"

@@ -1,0 +1,204 @@
+"""Hearing: what channels tell, taken in; nothing of it is lost or counted twice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clew.core.chat import Edited, spoken
+from clew.core.double_text import DoubleText
+from clew.core.inbox import Accepted, InboxKind, Input
+from clew.core.text import storable
+from clew.engine.checks import LONGEST_MESSAGE
+from clew.store.transactions import files, hearing, inbox, moving
+from clew.store.transactions.files import Fetched
+from clew.store.transactions.hearing import Change, Press, Who
+
+__all__ = ["Change", "Fetched", "Hearing", "Press", "Who"]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.core.chat import Deleted, File, Heard, Pressed
+    from clew.core.ids import ConversationId, InboxId, OwnerId
+    from clew.core.inbox import InboxItem
+    from clew.core.people import Account, Verdict
+    from clew.core.route import Route
+    from clew.engine.turns import Means
+
+#: A message waits at most so long for its files.
+FILES = timedelta(seconds=60)
+
+
+class Hearing:
+    """Takes in what is heard on the channels of one process."""
+
+    def __init__(
+        self, means: Means, owner: OwnerId, kick: Callable[[ConversationId], None]
+    ) -> None:
+        self._means, self._store, self._ids = means, means.store, means.ids
+        self._owner, self._kick = owner, kick
+
+    async def message(
+        self, heard: Heard, *, who: Who, route: Route, double_text: DoubleText
+    ) -> Accepted | Verdict:
+        """
+        Store what somebody says; else what becomes of them.
+
+        With files it waits until ``arrived`` tells of them, but not long. A change of a message
+        counts as that message said again.
+        """
+        original = _event(who.account, heard.original) if isinstance(heard, Edited) else None
+        item = self._item(
+            heard,
+            who,
+            route,
+            double_text=double_text,
+            hold=FILES if heard.files else timedelta(),
+        )
+        accepted = await self._store.write(
+            hearing.hear,
+            item,
+            who=who,
+            route=route,
+            new_conversation=self._ids.conversation(),
+            session_ids=self._means.session_ids,
+            reset=self._means.reset,
+            replaces=original,
+        )
+        if isinstance(accepted, Accepted) and accepted.outcome is None:
+            self._kick(accepted.conversation_id)
+        return accepted
+
+    def fetched(self, file: File, content: bytes | None, *, missing: str | None) -> Fetched:
+        """What became of a file, to be told to ``arrived``."""
+        return Fetched(
+            id=self._ids.attachment(),
+            name=storable(file.name),
+            media_type=storable(file.media_type),
+            content=content,
+            missing=missing,
+        )
+
+    async def arrived(self, inbox_id: InboxId, fetched: Sequence[Fetched]) -> bool:
+        """The files of a message are there; ``False`` if it has gone without them."""
+        return await self._store.write(files.arrived, inbox_id, fetched)
+
+    async def held(self) -> Sequence[InboxItem]:
+        """Messages that wait for their files, also those of a process that died."""
+        return await self._store.read(inbox.held)
+
+    async def begin_command(self, heard: Heard, *, who: Who, route: Route) -> Accepted | Verdict:
+        """Store that a chat command is about to be carried out; else what becomes of its writer."""
+        return await self._store.write(
+            hearing.begin_command,
+            self._item(heard, who, route, kind=InboxKind.COMMAND, double_text=DoubleText.QUEUE),
+            who=who,
+            route=route,
+            owner=self._owner,
+            new_conversation=self._ids.conversation(),
+            session_ids=self._means.session_ids,
+        )
+
+    async def end_command(self, command: InboxId, reply: str) -> None:
+        """Store what it came to, and have that delivered."""
+        await self._store.write(hearing.end_command, command, reply)
+
+    async def cut_off(self) -> Sequence[InboxItem]:
+        """Chat commands that a process which died was carrying out."""
+        return await self._store.read(hearing.cut_off)
+
+    async def change(
+        self, event: Edited | Deleted, *, account: Account, who: Who | None, route: Route
+    ) -> Change | Verdict:
+        """
+        A message that was heard has another text now, or is gone (then ``who`` may be unknown).
+        """
+        text = None
+        told: dict[str, object] = {}
+        if isinstance(event, Edited):
+            text = spoken(storable(event.text), event.sender, route)
+            told = {"said": _payload(event, account)}
+        original = _event(account, event.original)
+        item = Input(
+            id=self._ids.inbox(),
+            kind=InboxKind.COMMAND,
+            text=hearing.DELETED if text is None else hearing.EDIT,
+            double_text=DoubleText.QUEUE,
+            event=_event(account, event.event),
+            payload=json.dumps({"original": original, "route": route.key, "text": text, **told}),
+        )
+        done = await self._store.write(
+            hearing.change,
+            item,
+            original=original,
+            who=who,
+            route=route,
+            text=text,
+            session_ids=self._means.session_ids,
+        )
+        if done is hearing.Change.FILED:
+            filed = await self._store.read(inbox.get_item, item.id)
+            self._kick(filed.conversation_id)
+        return done
+
+    async def press(self, pressed: Pressed, *, who: Who) -> Press:
+        """Answer a question by its button."""
+        done = await self._store.write(hearing.press, pressed.data, who=who, route=pressed.route)
+        if done.conversation is not None:
+            self._kick(done.conversation)
+        return done
+
+    async def moved_chat(self, route: Route, chat: str) -> None:
+        """As ``moved``, by the chat's new id alone."""
+        await self.moved(route, replace(route, chat=chat, user=None, thread=None))
+
+    async def moved(self, old: Route, new: Route) -> None:
+        """A chat has another id."""
+        await self._store.write(moving.move_chat, old, new)
+
+    def _item(
+        self,
+        heard: Heard,
+        who: Who,
+        route: Route,
+        *,
+        double_text: DoubleText,
+        kind: InboxKind = InboxKind.MESSAGE,
+        hold: timedelta = timedelta(),
+    ) -> Input:
+        text = storable(heard.text)[:LONGEST_MESSAGE]
+        return Input(
+            id=self._ids.inbox(),
+            kind=kind,
+            text=text if kind is InboxKind.COMMAND else spoken(text, heard.sender, route),
+            double_text=double_text,
+            event=_event(who.account, heard.event),
+            payload=json.dumps(_payload(heard, who.account), ensure_ascii=False),
+            hold=hold,
+        )
+
+
+def _event(account: Account, event: str) -> tuple[str, str, str]:
+    return account.channel, account.account, event
+
+
+def _payload(heard: Heard, account: Account) -> dict[str, object]:
+    told: dict[str, object] = {
+        "account": [account.channel, account.account],
+        "sender": {"id": heard.sender.id, "name": storable(heard.sender.name)},
+        "message": heard.message,
+    }
+    if heard.files:
+        told["files"] = [
+            {
+                "file": file.id,
+                "name": storable(file.name),
+                "media_type": storable(file.media_type),
+                "size": file.size,
+            }
+            for file in heard.files
+        ]
+    return told

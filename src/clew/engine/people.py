@@ -1,0 +1,119 @@
+"""Who may talk: codes for strangers, the operator's word, and what removal ends."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from clew.core.chat import Outgoing
+from clew.core.delivery import DeliveryKind
+from clew.core.people import Account, Person, Standing, Verdict, verdict
+from clew.core.route import Route
+from clew.errors import UsageError
+from clew.store.transactions import pairings
+from clew.store.transactions.conversations import open_route
+from clew.store.transactions.deliveries import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.ids import ConversationId, DeliveryId, Ids, SessionIds
+    from clew.core.people import Policy
+    from clew.core.route import RouteKey
+    from clew.store.contract import Store, Tx
+
+#: Without letters and digits that are taken for each other.
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+WELCOME = "You are paired: write what you want to know, /help lists commands."
+
+
+class People:
+    """The people of a store's channels; needs no owner."""
+
+    def __init__(self, store: Store, ids: Ids, session_ids: SessionIds) -> None:
+        self._store, self._ids, self._session_ids = store, ids, session_ids
+
+    async def list(self) -> Sequence[Person]:
+        return await self._store.read(pairings.people)
+
+    async def standing(self, account: Account, user: str) -> Standing | None:
+        return await self._store.read(pairings.standing, account, user)
+
+    async def code_for(
+        self, account: Account, user: str, *, name: str, route: RouteKey
+    ) -> str | None:
+        """A new code to show to a stranger; ``None`` where silence is right."""
+        code = "".join(secrets.choice(_LETTERS) for _ in range(8))
+        shown = await self._store.write(
+            pairings.ask,
+            account,
+            user,
+            name=name,
+            route=route,
+            code=pairings.code_hash(code),
+        )
+        return f"{code[:4]}-{code[4:]}" if shown else None
+
+    async def approve(self, code: str, *, by: str) -> Person:
+        """
+        Let in whoever was shown this code, and tell them.
+
+        :raises UsageError: if it is no code that is good now
+        """
+        person = await self._store.write(
+            _approve,
+            pairings.code_hash(code),
+            by=by,
+            new_conversation=self._ids.conversation(),
+            delivery=self._ids.delivery(),
+            session_ids=self._session_ids,
+        )
+        if person is None:
+            raise UsageError(
+                f"{code!r} is no code that is good now: each approves one person once, within an "
+                "hour, and none does after five wrong ones; whoever it was for can write again "
+                "and is shown a new one when the old one is over"
+            )
+        return person
+
+    async def shut_out(self, account: Account, user: str, *, to: Standing, by: str) -> None:
+        """Take away at once that a person may talk, and end what is open of theirs."""
+        await self._store.write(pairings.shut_out, account, user, to=to, by=by)
+
+    async def enforce(self, account: Account, policy: Policy) -> Sequence[ConversationId]:
+        """End what is open of those whom the settings do not let talk any more."""
+        return await self._store.write(_enforce, account, policy)
+
+
+def _approve(
+    t: Tx,
+    code: bytes,
+    *,
+    by: str,
+    new_conversation: ConversationId,
+    delivery: DeliveryId,
+    session_ids: SessionIds,
+) -> Person | None:
+    person = pairings.approve(t, code, by=by)
+    if person is None or person.route is None:
+        return person
+    route = Route.parse(person.route)
+    conversation = open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
+    message = Outgoing(text=WELCOME, markup=False)
+    tell(t, conversation, route.key, message, id=delivery, kind=DeliveryKind.NOTICE)
+    return person
+
+
+def _enforce(t: Tx, account: Account, policy: Policy) -> list[ConversationId]:
+    def out(user: str, route: Route) -> bool:
+        found = verdict(
+            policy,
+            pairings.standing(t, account, user),
+            user=user,
+            kind=route.kind,
+            chat=route.chat,
+            addressed=True,
+        )
+        return found is not Verdict.TALK
+
+    return pairings.end_what_is_open(t, account, out)

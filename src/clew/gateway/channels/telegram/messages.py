@@ -1,0 +1,57 @@
+"""Messages to Telegram: what is stored of each, and sent as it was stored; pure."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from clew.gateway.channels.telegram.markup import (
+    LONGEST,
+    MOST_ENTITIES,
+    Telegram,
+    linkable,
+    utf16,
+    write,
+)
+from clew.gateway.text.markdown import read, read_plain
+from clew.gateway.text.pieces import with_addresses
+from clew.gateway.text.splitting import Cost, split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.core.chat import Outgoing
+
+_REPEATED = "(may be a repeat)\n"
+_LIMIT = Cost(LONGEST - utf16(_REPEATED), MOST_ENTITIES - 1)
+
+
+def render(message: Outgoing) -> Sequence[str]:
+    """The messages, each as JSON: the parameters of ``sendMessage`` without the chat."""
+    pieces = read(message.text) if message.markup else read_plain(message.text)
+    parts = split(with_addresses(pieces, linkable), Telegram(), _LIMIT)
+    bodies = [write(part) for part in parts]
+    if bodies and message.reply_to is not None:
+        bodies[0]["reply_to"] = message.reply_to
+    if bodies and message.buttons:
+        bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
+    return [json.dumps(body, ensure_ascii=False) for body in bodies]
+
+
+def repeated(chunk: str) -> str:
+    """The chunk, which says that it may have been sent before."""
+    body: dict[str, Any] = json.loads(chunk)
+    moved = utf16(_REPEATED)
+    body["text"] = _REPEATED + body["text"]
+    if "entities" in body:
+        body["entities"] = [
+            {**entity, "offset": entity["offset"] + moved} for entity in body["entities"]
+        ]
+    return json.dumps(body, ensure_ascii=False)
+
+
+def plain(chunk: str) -> str:
+    """The chunk without its entities."""
+    body: dict[str, Any] = json.loads(chunk)
+    body.pop("entities", None)
+    return json.dumps(body, ensure_ascii=False)

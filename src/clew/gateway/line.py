@@ -1,0 +1,102 @@
+"""The one way to a platform: each call passes the gate, and what the platform asks for is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, TypeVar
+
+import structlog
+
+from clew.errors import ChannelError, OutcomeUnknown, StoreError, Throttled
+from clew.gateway.gate import Gate
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from clew.core.chat import File, Pressed
+    from clew.core.people import Account
+    from clew.core.route import Route
+    from clew.engine.deliveries import Deliveries
+    from clew.gateway.channel import Channel
+    from clew.gateway.timer import Timer
+
+log = structlog.get_logger(__name__)
+T = TypeVar("T")
+
+#: No call takes longer: then its outcome is unknown.
+LONGEST_CALL = 60.0
+
+
+class Line:
+    """Calls on one account of a platform."""
+
+    def __init__(
+        self, channel: Channel, account: Account, deliveries: Deliveries, timer: Timer
+    ) -> None:
+        self.channel, self.account = channel, account
+        self._deliveries, self._timer = deliveries, timer
+        can = channel.capabilities
+        self.gate = Gate(timer, chat_pause=can.chat_pause, account_pause=can.account_pause)
+
+    async def remember(self) -> None:
+        """Go on waiting for what a platform asked before a restart."""
+        now = self._timer.millis()
+        for chat, until in (await self._deliveries.holds(self.account, after=now)).items():
+            self.gate.hold(chat or None, (until - now) / 1000)
+
+    async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        """As the channel's; call it right after ``gate.enter``."""
+        return await self._called(route, self.channel.send(route, chunk, key=key))
+
+    async def edit(self, route: Route, message: str, chunk: str) -> None:
+        """As the channel's; call it right after ``gate.enter``."""
+        await self._called(route, self.channel.edit(route, message, chunk))
+
+    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
+        await self.gate.enter(route)
+        return await self._called(route, self.channel.find(route, chunk, key=key))
+
+    async def say(self, route: Route, chunk: str, *, key: str) -> None:
+        """Send what need not arrive."""
+        if self.gate.try_enter(route):
+            await self._left_out(route, self.channel.send(route, chunk, key=key))
+
+    async def typing(self, route: Route) -> None:
+        """Show that an answer is being made, where nothing more important is in the way."""
+        if self.channel.capabilities.typing and self.gate.try_enter(route):
+            await self._left_out(route, self.channel.typing(route))
+
+    async def answer(self, pressed: Pressed, text: str) -> None:
+        if not self.gate.held_for(pressed.route.chat):
+            await self._left_out(pressed.route, self.channel.answer(pressed, text))
+
+    async def fetch(self, route: Route, file: File, *, most: int) -> bytes:
+        await self.gate.enter(route)
+        return await self._called(route, self.channel.fetch(file, most=most))
+
+    async def _left_out(self, route: Route, call: Coroutine[object, object, object]) -> None:
+        try:
+            await self._called(route, call)
+        except ChannelError as error:
+            log.info("call_left_out", chat=route.chat, error=str(error))
+
+    async def _called(self, route: Route, call: Coroutine[object, object, T]) -> T:
+        try:
+            async with asyncio.timeout(LONGEST_CALL):
+                return await call
+        except TimeoutError:
+            raise OutcomeUnknown(f"the platform did not answer in {LONGEST_CALL:g} s") from None
+        except Throttled as error:
+            await self._hold(route, error)
+            raise
+
+    async def _hold(self, route: Route, asked: Throttled) -> None:
+        # Closed before the first wait: nobody else calls meanwhile.
+        chat = None if asked.account else route.chat
+        self.gate.hold(chat, asked.seconds)
+        log.info("throttled", chat=chat, seconds=asked.seconds)
+        until = self._timer.millis() + int(asked.seconds * 1000)
+        try:
+            await self._deliveries.hold(self.account, chat or "", until=until)
+        except StoreError as error:
+            log.warning("wait_not_kept", chat=chat, error=str(error))

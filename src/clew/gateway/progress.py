@@ -1,0 +1,186 @@
+"""Showing in a chat that an answer is being made, and the answer as it grows."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.core.chat import DM, Outgoing
+from clew.core.entry import EntryKind, Role
+from clew.core.events import (
+    Delta,
+    DeltaKind,
+    EntryAppended,
+    InputEnded,
+    Retracted,
+    Snapshot,
+    TurnBegun,
+)
+from clew.core.turn import Outcome
+from clew.errors import ChannelError, ClewError
+
+if TYPE_CHECKING:
+    from clew.core.events import Event
+    from clew.core.ids import TurnId
+    from clew.core.inbox import Accepted
+    from clew.core.route import Route
+    from clew.engine.engine import Engine
+    from clew.gateway.line import Line
+    from clew.gateway.previews import Previews
+    from clew.gateway.timer import Timer
+
+log = structlog.get_logger(__name__)
+
+#: Seconds between two looks at what has come; an edit waits at least so long.
+BEAT = 1.0
+#: Seconds after which a platform stops to show that somebody is typing.
+TYPING = 4.5
+#: Behind a text that is not all yet.
+MORE = " …"
+
+
+class Progress:
+    """Shows the answers of one account."""
+
+    def __init__(
+        self, engine: Engine, line: Line, previews: Previews, timer: Timer, *, stream: bool
+    ) -> None:
+        self._engine, self._line, self._previews, self._timer = engine, line, previews, timer
+        self._stream = stream and line.channel.capabilities.edits
+        self._waiting: dict[str, list[tuple[Accepted, str]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def follow(self, route: Route, accepted: Accepted, *, message: str) -> None:
+        """Show what comes of an input (a ``message``), after those before it on the same route."""
+        waiting = self._waiting.setdefault(route.key, [])
+        waiting.append((accepted, message))
+        if len(waiting) == 1:
+            task = asyncio.create_task(self._show(route), name=f"progress:{route.chat}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        for task in (tasks := list(self._tasks)):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def _show(self, route: Route) -> None:
+        waiting = self._waiting[route.key]
+        try:
+            while waiting:
+                await self._one(route, *waiting[0])
+                waiting.pop(0)
+        except ClewError as error:
+            # What is shown on the way need not be; the answer is delivered.
+            log.info("progress_not_shown", chat=route.chat, error=str(error))
+        finally:
+            del self._waiting[route.key]
+
+    async def _one(self, route: Route, accepted: Accepted, message: str) -> None:
+        growing = _Growing(self._line, self._previews, route, stream=self._stream)
+        if route.kind != DM:
+            growing.reply_to = message
+        events = self._engine.follow_input(accepted, live=self._stream)
+        cancelled = False
+        beat = asyncio.create_task(self._beat(growing), name=f"beat:{route.chat}")
+        try:
+            async for event in events:
+                growing.told(event)
+                if isinstance(event, InputEnded):
+                    cancelled = event.turn is not None and event.turn.outcome is Outcome.CANCELLED
+        finally:
+            beat.cancel()
+            with suppress(asyncio.CancelledError):
+                await beat
+            await events.aclose()
+        if cancelled:
+            await growing.left()
+
+    async def _beat(self, growing: _Growing) -> None:
+        while True:
+            await growing.show(self._timer.monotonic())
+            await self._timer.sleep(BEAT)
+
+
+class _Growing:
+    """One input's answer, as far as it has come."""
+
+    def __init__(self, line: Line, previews: Previews, route: Route, *, stream: bool) -> None:
+        self._line, self._previews, self._route, self._stream = line, previews, route, stream
+        #: The message that it answers, where several people write.
+        self.reply_to: str | None = None
+        self._turn: TurnId | None = None
+        self._text = ""
+        self._shown = ""
+        #: Texts of the turn that are stored, and so delivered.
+        self._told = 0
+        self._typed_at: float | None = None
+
+    def told(self, event: Event | InputEnded) -> None:
+        match event:
+            case TurnBegun(turn=turn):
+                self._turn = turn.id
+            case Delta(kind=DeltaKind.TEXT, turn=turn, text=text):
+                self._turn, self._text = turn, self._text + text
+            case Snapshot(turn=turn, text=text):
+                self._turn, self._text = turn, text
+            case Retracted():
+                self._text = ""
+            case EntryAppended(entry=entry):
+                if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
+                    self._told += bool(entry.text.strip())
+                    self._text = ""
+            case _:
+                pass
+
+    async def show(self, now: float) -> None:
+        """Show what is new, if the platform takes it now."""
+        if self._turn is None:
+            return
+        if self._stream and self._text.strip() and self._text != self._shown:
+            await self._show_text(self._turn)
+        elif self._typed_at is None or now - self._typed_at >= TYPING:
+            self._typed_at = now
+            await self._line.typing(self._route)
+
+    async def _show_text(self, turn: TurnId) -> None:
+        async with self._previews.lock(self._route.key):
+            if not self._previews.may_show(self._route.key, turn, told=self._told):
+                return
+            text = self._text
+            chunks = self._line.channel.render(Outgoing(text=text + MORE, reply_to=self.reply_to))
+            if not chunks or not self._line.gate.try_enter(self._route):
+                return
+            try:
+                await self._put(turn, chunks[0])
+            except ChannelError as error:
+                # Shown in vain or not at all: from now on only the answer counts.
+                log.info("preview_failed", chat=self._route.chat, error=str(error))
+                self._stream = False
+            self._shown = text
+
+    async def _put(self, turn: TurnId, chunk: str) -> None:
+        key = self._route.key
+        message = self._previews.message(key, turn)
+        if message is not None:
+            await self._line.edit(self._route, message, chunk)
+            return
+        message = await self._line.send(self._route, chunk, key=f"preview:{turn}:{self._told}")
+        await self._previews.show(key, turn, message)
+
+    async def left(self) -> None:
+        """The turn was stopped: what was shown of it stays as it is."""
+        if self._turn is None:
+            return
+        async with self._previews.lock(self._route.key):
+            message = await self._previews.leave(self._route.key, self._turn)
+            chunks = self._line.channel.render(Outgoing(text=self._shown))
+            if message is None or not chunks:
+                return
+            await self._line.gate.enter(self._route)
+            with suppress(ChannelError):
+                await self._line.edit(self._route, message, chunks[0])

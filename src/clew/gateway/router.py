@@ -1,0 +1,347 @@
+"""The router: what a channel tells, stored before it is acknowledged, chat by chat in order."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import structlog
+
+from clew.core.chat import (
+    DM,
+    Deleted,
+    Edited,
+    Event,
+    File,
+    Heard,
+    Moved,
+    Outgoing,
+    Pressed,
+    files_in,
+)
+from clew.core.inbox import Accepted, InboxOutcome
+from clew.core.people import Policy, Verdict, is_operator
+from clew.core.route import Route
+from clew.core.scope import scope_of
+from clew.engine.hearing import Change, Fetched, Who
+from clew.engine.slash import find, is_command
+from clew.errors import ChannelError, ClewError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine, Iterable, Sequence
+
+    from clew.core.double_text import DoubleText
+    from clew.core.inbox import InboxItem
+    from clew.engine.engine import Engine
+    from clew.gateway.line import Line
+    from clew.gateway.progress import Progress
+
+log = structlog.get_logger(__name__)
+
+#: A change of a message that was never heard counts as a new one for so long.
+_NEW_FOR = timedelta(hours=1)
+#: Seconds after which the store is asked again to take what was heard.
+_PAUSE = 0.5
+#: Control commands whose answer decides what a tool may do.
+_TRUSTED = frozenset({"approve", "deny"})
+
+CUT_OFF = (
+    "A restart came before the answer to {command}: whether it was carried out is not known here. "
+    "/status shows how things are."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manners:
+    """How a channel deals with what it hears."""
+
+    policy: Policy
+    double_text: DoubleText
+    #: In a group each person has a conversation of their own.
+    apart: bool = False
+    #: Bytes of the largest file that is fetched, and the kinds that are: ``image/*``.
+    largest_file: int = 20_000_000
+    file_types: tuple[str, ...] = ("*",)
+
+
+class Router:
+    """Takes in the events of one account."""
+
+    def __init__(self, engine: Engine, line: Line, progress: Progress, manners: Manners) -> None:
+        self._engine, self._line, self._progress = engine, line, progress
+        self._manners, self._account = manners, line.account
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def begin(self) -> None:
+        """Go on with what a process that died had taken in and not finished."""
+        await self._engine.people.enforce(self._account, self._manners.policy)
+        for command in await self._engine.hearing.cut_off():
+            if self._is_ours(command):
+                told = CUT_OFF.format(command=command.text.split()[0])
+                await self._engine.hearing.end_command(command.id, told)
+        for item in await self._engine.hearing.held():
+            if self._is_ours(item):
+                self._spawn(self._fetch_again(item))
+
+    def _is_ours(self, item: InboxItem) -> bool:
+        account = json.loads(item.payload).get("account")
+        return account == [self._account.channel, self._account.account]
+
+    async def close(self, seconds: float) -> None:
+        """Let commands and files end, but not for long."""
+        if tasks := list(self._tasks):
+            await asyncio.wait(tasks, timeout=seconds)
+        for task in (tasks := list(self._tasks)):
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    async def take(self, events: Sequence[Event]) -> None:
+        """Store a batch: when this returns, all of it may be acknowledged."""
+        chats: dict[str, list[Event]] = {}
+        for event in events:
+            chats.setdefault(event.route.chat, []).append(event)
+        if len(chats) == 1:
+            await self._take_chat(events)
+        elif chats:
+            await asyncio.gather(*(self._take_chat(each) for each in chats.values()))
+
+    async def _take_chat(self, events: Iterable[Event]) -> None:
+        for event in events:
+            await self._take_until_stored(event)
+
+    async def _take_until_stored(self, event: Event) -> None:
+        while True:
+            try:
+                await self._take(event)
+            except StoreError as error:
+                # Not acknowledged, so it is not lost; nothing later of this chat passes it.
+                log.warning("not_stored", channel=self._account.channel, error=str(error))
+                await asyncio.sleep(_PAUSE)
+            except Exception:
+                # A fault of ours: told again and again, it would keep all later ones away.
+                log.exception("event_not_taken", channel=self._account.channel, id=event.event)
+                return
+            else:
+                return
+
+    async def _take(self, event: Event) -> None:
+        match event:
+            case Edited():
+                await self._changed(event)
+            case Heard():
+                await self._heard(event)
+            case Deleted():
+                await self._engine.hearing.change(
+                    event, account=self._account, who=None, route=event.route
+                )
+            case Pressed():
+                await self._pressed(event)
+            case Moved():
+                await self._engine.hearing.moved(event.route, event.to)
+
+    def _who(self, heard: Heard, *, trusted: bool = False) -> Who:
+        return Who(
+            account=self._account,
+            user=heard.sender.id,
+            policy=self._manners.policy,
+            addressed=heard.addressed,
+            trusted=trusted,
+        )
+
+    def _route(self, heard: Heard) -> Route:
+        if self._manners.apart and heard.route.kind != DM:
+            return replace(heard.route, user=heard.sender.id)
+        return heard.route
+
+    # What is said
+
+    async def _heard(self, heard: Heard) -> None:
+        if is_command(heard.text) and not heard.files:
+            await self._command(heard)
+            return
+        route = self._route(heard)
+        found = await self._engine.hearing.message(
+            heard, who=self._who(heard), route=route, double_text=self._manners.double_text
+        )
+        if not isinstance(found, Accepted):
+            await self._turned_away(heard, found)
+            return
+        if found.duplicate or found.outcome is InboxOutcome.REJECTED:
+            return
+        if heard.files:
+            self._spawn(self._fetch(found, route, heard.files))
+        self._progress.follow(route, found, message=heard.message)
+
+    async def _turned_away(self, heard: Heard, verdict: Verdict) -> None:
+        log.info(
+            "turned_away",
+            channel=self._account.channel,
+            user=heard.sender.id,
+            chat=heard.route.chat,
+            verdict=verdict.value,
+        )
+        if verdict is not Verdict.CODE:
+            return
+        code = await self._engine.people.code_for(
+            self._account, heard.sender.id, name=heard.sender.name, route=heard.route.key
+        )
+        if code is not None:
+            text = (
+                f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
+                f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
+            )
+            # In the background: a stranger holds nobody up.
+            self._spawn(self._say(heard.route, text, key=f"code:{heard.event}"))
+
+    async def _say(self, route: Route, text: str, *, key: str) -> None:
+        """Say something that need not arrive."""
+        for chunk in self._line.channel.render(Outgoing(text=text, markup=False)):
+            await self._line.say(route, chunk, key=key)
+
+    async def _command(self, heard: Heard) -> None:
+        route = self._route(heard)
+        named = find(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
+        who = self._who(heard, trusted=named is not None and named.name in _TRUSTED)
+        found = await self._engine.hearing.begin_command(heard, who=who, route=route)
+        if not isinstance(found, Accepted):
+            await self._turned_away(heard, found)
+            return
+        if found.duplicate:
+            return
+        filed = asyncio.Event()
+        self._spawn(self._carry_out(heard, found, route, who, filed))
+        # What is said next comes after it, but does not wait until it is done.
+        await filed.wait()
+
+    async def _carry_out(
+        self, heard: Heard, command: Accepted, route: Route, who: Who, filed: asyncio.Event
+    ) -> None:
+        try:
+            reply = await self._engine.command(
+                heard.text,
+                target=route,
+                viewer=scope_of(route),
+                operator=await self._is_operator(who),
+                on_filed=filed.set,
+            )
+            text, accepted = reply.text, reply.accepted
+        except StoreError as error:
+            log.warning("command_failed", command=command.inbox_id, error=str(error))
+            text, accepted = "That failed: the store could not be used. Try again.", None
+        except Exception:
+            log.exception("command_failed", command=command.inbox_id)
+            text, accepted = "That failed with an internal error, which the log describes.", None
+        finally:
+            filed.set()
+        await self._ended(command, text)
+        if accepted is not None:
+            self._progress.follow(route, accepted, message=heard.message)
+
+    async def _ended(self, command: Accepted, text: str) -> None:
+        while True:
+            try:
+                await self._engine.hearing.end_command(command.inbox_id, text)
+            except StoreError as error:
+                log.warning("store_failed", command=command.inbox_id, error=str(error))
+                await asyncio.sleep(_PAUSE)
+            else:
+                return
+
+    async def _is_operator(self, who: Who) -> bool:
+        if who.user not in who.policy.operators:
+            return False
+        standing = await self._engine.people.standing(who.account, who.user)
+        return is_operator(who.policy, standing, who.user)
+
+    # What becomes of it on the platform
+
+    async def _changed(self, edited: Edited) -> None:
+        found = await self._engine.hearing.change(
+            edited, account=self._account, who=self._who(edited), route=self._route(edited)
+        )
+        if found is Change.AGAIN:
+            await self._heard(edited)
+        elif found is Change.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
+            # It was not meant for the agent before it was changed.
+            await self._heard(_as_new(edited))
+
+    async def _pressed(self, pressed: Pressed) -> None:
+        who = Who(
+            account=self._account,
+            user=pressed.sender.id,
+            policy=self._manners.policy,
+            trusted=True,
+        )
+        done = await self._engine.hearing.press(pressed, who=who)
+        self._spawn(self._line.answer(pressed, done.text))
+
+    # Files
+
+    async def _fetch(self, accepted: Accepted, route: Route, files: Sequence[File]) -> None:
+        fetched = [await self._fetched(route, file) for file in files]
+        await self._engine.hearing.arrived(accepted.inbox_id, fetched)
+
+    async def _fetch_again(self, item: InboxItem) -> None:
+        assert item.route is not None
+        route = Route.parse(item.route)
+        fetched = [await self._fetched(route, file) for file in files_in(item.payload)]
+        await self._engine.hearing.arrived(item.id, fetched)
+
+    async def _fetched(self, route: Route, file: File) -> Fetched:
+        content, missing = None, self._refused(file)
+        if missing is None:
+            try:
+                most = self._manners.largest_file
+                content = await self._line.fetch(route, file, most=most)
+            except ChannelError as error:
+                log.info("file_not_fetched", chat=route.chat, error=str(error))
+                missing = f"not fetched: {error}"
+        return self._engine.hearing.fetched(file, content, missing=missing)
+
+    def _refused(self, file: File) -> str | None:
+        if not any(_fits(file.media_type, each) for each in self._manners.file_types):
+            return f"not fetched: files of the type {file.media_type} are not taken here"
+        if file.size is not None and file.size > self._manners.largest_file:
+            most = self._manners.largest_file
+            return f"not fetched: it has {file.size:,} bytes, and {most:,} is the most"
+        return None
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(_logged(work), name="router")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _as_new(edited: Edited) -> Heard:
+    return Heard(
+        event=edited.original,
+        route=edited.route,
+        sender=edited.sender,
+        message=edited.message,
+        text=edited.text,
+        files=edited.files,
+        addressed=edited.addressed,
+        sent_at=edited.sent_at,
+    )
+
+
+def _fits(media_type: str, pattern: str) -> bool:
+    """Whether a type is of a kind: ``image/*``, ``application/pdf``, ``*``."""
+    return (
+        pattern == "*"
+        or media_type == pattern
+        or (pattern.endswith("/*") and media_type.startswith(pattern[:-1]))
+    )
+
+
+async def _logged(work: Coroutine[object, object, None]) -> None:
+    try:
+        await work
+    except ClewError as error:
+        log.warning("task_failed", error=str(error))
+    except Exception:
+        log.exception("task_failed")

@@ -1,0 +1,1 @@
+"""What an agent writes (Markdown), as messages of a platform; pure."""

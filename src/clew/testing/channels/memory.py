@@ -1,0 +1,248 @@
+"""A platform in memory, and the smallest channel to it: an example, and a double for tests."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from clew.core.chat import DM, Event, Heard, Outgoing, Pressed, Sender
+from clew.core.route import Route
+from clew.errors import ChannelError, NotDelivered, OutcomeUnknown, Throttled
+from clew.gateway.channel import Capabilities, Channel
+from clew.gateway.text.markdown import read, read_plain
+from clew.gateway.text.pieces import Frame, Piece, Run, plain
+from clew.gateway.text.splitting import Cost, split
+from clew.testing.channels.contract import Shown
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from types import TracebackType
+    from typing import Self
+
+_REPEATED = "(may be a repeat) "
+_LONGEST = 1000
+
+CAPABILITIES = Capabilities(longest=_LONGEST, edits=True, buttons=True, typing=True)
+
+
+@dataclass(kw_only=True)
+class _Message:
+    id: str
+    chat: str
+    text: str
+    buttons: list[list[str]] = field(default_factory=list[list[str]])
+
+
+@dataclass(kw_only=True)
+class MemoryPlatform:
+    """People, chats and messages; what was told and not acknowledged stays."""
+
+    account: str = "bot"
+    capabilities: Capabilities = CAPABILITIES
+    #: The chat of ``say`` without one.
+    person: str = "42"
+    #: Every call that had an effect: what was called, and in which chat.
+    calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    waiting: list[Event] = field(default_factory=list[Event])
+    messages: list[_Message] = field(default_factory=list[_Message])
+    #: Seconds for which each chat takes no calls, told to whoever calls.
+    throttled: dict[str, float] = field(default_factory=dict[str, float])
+    #: What the next call raises, before or after its effect.
+    fails: list[tuple[ChannelError, bool]] = field(default_factory=list[tuple[ChannelError, bool]])
+    refused: set[str] = field(default_factory=set[str])
+    answers: dict[str, str] = field(default_factory=dict[str, str])
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    _ids: itertools.count[int] = field(default_factory=itertools.count)
+    _keys: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def route(self) -> Route:
+        return self.route_of(self.person)
+
+    def route_of(self, chat: str, *, kind: str = DM) -> Route:
+        return Route(platform="memory", kind=kind, chat=chat)
+
+    def channel(self) -> MemoryChannel:
+        return MemoryChannel(self)
+
+    def say(
+        self, text: str, *, user: str | None = None, chat: str | None = None, kind: str = DM
+    ) -> str:
+        """Somebody writes; the message's id."""
+        message = f"p{next(self._ids)}"
+        sender = user or self.person
+        self.tell(
+            Heard(
+                event=message,
+                route=self.route_of(chat or sender, kind=kind),
+                sender=Sender(id=sender, name=f"Person {sender}"),
+                message=message,
+                text=text,
+                sent_at=datetime.now(UTC),
+            )
+        )
+        return message
+
+    def press(self, label: str, *, user: str | None = None) -> str:
+        """Somebody presses a button under the last message that has one; the event."""
+        message = [one for one in self.messages if one.buttons][-1]
+        data = next(data for name, data in message.buttons if name == label)
+        event = f"press{next(self._ids)}"
+        self.tell(
+            Pressed(
+                event=event,
+                route=self.route_of(message.chat),
+                sender=Sender(id=user or self.person),
+                message=message.id,
+                data=data,
+            )
+        )
+        return event
+
+    def tell(self, event: Event) -> None:
+        self.waiting.append(event)
+        self.news.set()
+
+    def shown(self, chat: str | None = None) -> Sequence[Shown]:
+        return [
+            Shown(message=one.id, text=one.text)
+            for one in self.messages
+            if one.chat == (chat or self.person)
+        ]
+
+    def texts(self, chat: str | None = None) -> list[str]:
+        return [shown.text for shown in self.shown(chat)]
+
+    def cut(self, *, after: bool) -> None:
+        self.fails.append((OutcomeUnknown("cut"), after))
+
+    def throttle(self, seconds: int) -> None:
+        self.throttled[self.person] = float(seconds)
+
+    def refuse(self) -> None:
+        self.refused.add(self.person)
+
+    # What a channel calls
+
+    def check(self, what: str, chat: str) -> ChannelError | None:
+        """Refuse a call, or fail after it: then with what is returned."""
+        if wait := self.throttled.get(chat):
+            raise Throttled(wait)
+        if chat in self.refused:
+            raise NotDelivered("the person has shut the agent out")
+        error, after = self.fails.pop(0) if self.fails else (None, False)
+        if error is not None and not after:
+            raise error
+        self.calls.append((what, chat))
+        return error
+
+    def put(self, chat: str, body: dict[str, object], key: str) -> str:
+        if self.capabilities.idempotent and key in self._keys:
+            return self._keys[key]
+        message = _Message(id=f"m{next(self._ids)}", chat=chat, text=str(body["text"]))
+        message.buttons = [list(map(str, pair)) for pair in _pairs(body)]
+        self.messages.append(message)
+        self._keys[key] = message.id
+        return message.id
+
+    def change(self, message: str, body: dict[str, object]) -> None:
+        for one in self.messages:
+            if one.id == message:
+                one.text = str(body["text"])
+                return
+        raise NotDelivered("there is no such message", gone=True)
+
+    def by_key(self, key: str) -> str | None:
+        return self._keys.get(key)
+
+
+def _pairs(body: dict[str, object]) -> Sequence[Sequence[object]]:
+    pairs = body.get("buttons")
+    return pairs if isinstance(pairs, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+class _Characters:
+    """Counts as a platform that shows plain text."""
+
+    def run(self, run: Run, frame: Frame | None) -> Cost:
+        return Cost(len(run.text))
+
+    def frame(self, frame: Frame) -> Cost:
+        return Cost(0)
+
+    def text(self, text: str) -> Cost:
+        return Cost(len(text))
+
+
+class MemoryChannel(Channel):
+    """The channel."""
+
+    platform = "memory"
+
+    def __init__(self, platform: MemoryPlatform) -> None:
+        self._platform = platform
+        self.account = platform.account
+        self.capabilities = platform.capabilities
+        self.entered = 0
+
+    async def __aenter__(self) -> Self:
+        self.entered += 1
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.entered -= 1
+
+    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+        there = self._platform
+        while True:
+            while not there.waiting:
+                there.news.clear()
+                await there.news.wait()
+            batch = list(there.waiting)
+            yield batch
+            # Asked for more: the batch is stored.
+            del there.waiting[: len(batch)]
+
+    def render(self, message: Outgoing) -> Sequence[str]:
+        pieces = read(message.text) if message.markup else read_plain(message.text)
+        parts: list[list[Piece]] = split(pieces, _Characters(), Cost(_LONGEST - len(_REPEATED)))
+        bodies: list[dict[str, object]] = [{"text": plain(part)} for part in parts]
+        if bodies and message.buttons:
+            bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
+        return [json.dumps(body) for body in bodies]
+
+    def repeated(self, chunk: str) -> str:
+        body = json.loads(chunk)
+        return json.dumps({**body, "text": _REPEATED + body["text"]})
+
+    async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        late = self._platform.check("send", route.chat)
+        await asyncio.sleep(0)
+        message = self._platform.put(route.chat, json.loads(chunk), key)
+        if late is not None:
+            raise late
+        return message
+
+    async def edit(self, route: Route, message: str, chunk: str) -> None:
+        late = self._platform.check("edit", route.chat)
+        self._platform.change(message, json.loads(chunk))
+        if late is not None:
+            raise late
+
+    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
+        return self._platform.by_key(key)
+
+    async def typing(self, route: Route) -> None:
+        self._platform.check("typing", route.chat)
+
+    async def answer(self, pressed: Pressed, text: str) -> None:
+        self._platform.answers[pressed.event] = text

@@ -1,0 +1,1 @@
+"""A gateway on fake platforms, in the process of the test."""
