@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.backups import BACKUPS
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
@@ -269,4 +270,5 @@ ALL = (
     *LIFECYCLE,
     *FAILURES,
     *EXPORTS,
+    *BACKUPS,
 )

@@ -1,0 +1,78 @@
+"""The safeguards of backups, restores and moves."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_STORE = "src/clew/store"
+_BACKUP = "tests/integration/test_backup.py::test_"
+_RESTORE = "tests/integration/test_restore.py::test_"
+_MOVES = "tests/integration/test_store_moves.py::test_"
+
+BACKUPS = (
+    Mutation(
+        name="backup-verified",
+        mechanism="a copy is verified before it replaces a backup",
+        file=f"{_STORE}/backup/taking.py",
+        old="        repairable = verify(copy, tell=tell)\n",
+        new="        repairable = []\n",
+        test=f"{_BACKUP}a_damaged_store_does_not_replace_a_good_backup",
+    ),
+    Mutation(
+        name="backup-seal",
+        mechanism="a restore compares the checksum",
+        file=f"{_STORE}/backup/restoring.py",
+        old="            _check_seal(file, tell)\n",
+        new="            pass\n",
+        test=f"{_RESTORE}one_flipped_bit_is_found_wherever_it_is",
+    ),
+    Mutation(
+        name="backup-pages",
+        mechanism="a page that is there already is not written again",
+        file=f"{_STORE}/sqlite/pages.py",
+        old="        if os.pread(self._descriptor, len(page), offset) != page:\n",
+        new="        if True:\n",
+        test=f"{_BACKUP}what_the_oldest_backup_has_is_not_written_again",
+    ),
+    Mutation(
+        name="restore-exclusive",
+        mechanism="a restore takes a lock that nobody can share who has the store open",
+        file=f"{_STORE}/sqlite/incoming.py",
+        old='    rows_of(connection, "PRAGMA journal_mode = DELETE")\n',
+        new="    return check_replaceable(SqliteTx(connection, cursor_of(connection), "
+        'Surroundings(SystemClock(), owners)), "sqlite", str(path), replace=replace)\n',
+        test=f"{_RESTORE}nothing_is_restored_while_somebody_has_the_file_open",
+    ),
+    Mutation(
+        name="restore-stale-log",
+        mechanism="a log that was left is set aside",
+        file=f"{_STORE}/sqlite/incoming.py",
+        old="            for log in logs_of(self._path):\n",
+        new="            for log in ():\n",
+        test=f"{_RESTORE}the_log_of_a_store_that_is_gone_is_not_taken_for_the_restored_ones",
+    ),
+    Mutation(
+        name="restore-doubts",
+        mechanism="what was not delivered at the backup may have been delivered since",
+        file=f"{_STORE}/backup/restoring.py",
+        old="    return place.direct.write(let_go, later=True)\n",
+        new="    return place.direct.write(let_go, later=False)\n",
+        test=f"{_RESTORE}the_processes_of_then_are_forgotten_and_their_turns_go_on[sqlite]",
+    ),
+    Mutation(
+        name="restore-new-file",
+        mechanism="who opens a store makes sure that it is the one that is there",
+        file=f"{_STORE}/sqlite/store.py",
+        old="                raise\n            continue\n",
+        new="                raise\n            raise\n",
+        test=f"{_RESTORE}who_opens_a_store_while_it_is_replaced_gets_the_new_one",
+    ),
+    Mutation(
+        name="move-compared",
+        mechanism="every row is read again on both sides",
+        file=f"{_STORE}/copying/moving.py",
+        old="    differ = compare(source, place.direct, tell=tell)\n",
+        new='    tell("comparing", 0, 0)\n    differ = list[str]()\n',
+        test=f"{_MOVES}a_source_that_was_used_between_two_tries_is_copied_anew",
+    ),
+)
