@@ -72,6 +72,8 @@ class Endpoint(Generic[Q, B]):
         found = {*self.problems, 500, 503}
         if self.body is not Nothing:
             found |= {400, 408, 413}
+        if self.method != "GET":
+            found.add(507)
         if not self.open:
             found |= {401, 403}
         return tuple(sorted(found))

@@ -78,7 +78,8 @@ _KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
     (errors.UsageError, 400, "invalid_value", INVALID),
     (errors.Refused, 409, "conflict", INVALID),
     (errors.StoreUnavailable, 503, "store_unavailable", SERVER),
-    (errors.StoreFull, 503, "store_full", SERVER),
+    (errors.StoreFull, 507, "store_full", SERVER),
+    (errors.StoreDamaged, 500, "store_damaged", SERVER),
     (errors.StoreError, 500, "store_failed", SERVER),
 )
 

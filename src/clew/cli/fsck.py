@@ -13,7 +13,7 @@ from clew.cli.logs import logs_to_stderr
 from clew.cli.progress import Progress
 from clew.cli.terminal import outputs
 from clew.config import ensure_home
-from clew.engine.fsck import Fsck
+from clew.engine.fsck import Fsck, Report
 from clew.errors import StoreUnusable
 from clew.store.migrate import missing
 from clew.store.opening import file_of, open_store
@@ -21,7 +21,7 @@ from clew.store.opening import file_of, open_store
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.config import Settings
-    from clew.engine.fsck import Finding, Report
+    from clew.engine.fsck import Finding
 
 _INDENT = 18
 
@@ -53,9 +53,12 @@ async def _made(settings: Settings, notes: Output, *, mend: bool) -> Report:
     progress = Progress(notes)
     url, home = settings.store.url, settings.home
     with logs_to_stderr(settings):
+        file = file_of(url, home=home)
+        if file is not None and not file.exists():
+            return Report(checked={"checks": 0}, findings=())
         # Whatever is wrong with it, the store is looked at as it is.
         async with await open_store(url, home=home, upgrade=False) as store:
-            dialect = "postgres" if file_of(url, home=home) is None else "sqlite"
+            dialect = "postgres" if file is None else "sqlite"
             if due := await store.read(missing, dialect):
                 raise StoreUnusable(
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
@@ -102,10 +105,17 @@ def _tell_one(finding: Finding, out: Output) -> None:
         out.write(f"{indent}to decide: {finding.decide}\n")
 
 
+def _many(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"
+
+
 def _summary(report: Report) -> str:
     rows = report.checked
+    if not rows["checks"]:
+        return "nothing is stored yet"
     looked = (
-        f"{rows.get('entry', 0):,} entries in {rows.get('conversation', 0):,} conversations, "
+        f"{_many(rows.get('entry', 0), 'entry', 'entries')} in "
+        f"{_many(rows.get('conversation', 0), 'conversation', 'conversations')}, "
         f"{rows['checks']} checks"
     )
     repaired = sum(finding.repaired for finding in report.findings)

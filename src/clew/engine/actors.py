@@ -16,7 +16,7 @@ from clew.engine.hub import CHANGED
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
 from clew.engine.uncancelled import uncancelled
-from clew.errors import LeaseHeld, NotFound, StoreError
+from clew.errors import LeaseHeld, NotFound, StoreDamaged, StoreError, StoreFull
 from clew.store.transactions import conversations, turns, work
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ log = structlog.get_logger(__name__)
 
 #: How long an actor waits before it asks a store that failed again.
 _PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
 
 
 class _Actor:
@@ -42,6 +43,15 @@ class _Actor:
         self.poked = asyncio.Event()
         #: Set too; cleared by the actor before it asks for work.
         self.more = True
+        #: How often in a row what it did could not be stored.
+        self.failures = 0
+        self._told = ""
+
+    def tell(self, conversation: ConversationId, error: StoreError) -> None:
+        """Log that the store fails; once for the same failure again and again."""
+        if str(error) != self._told:
+            self._told = str(error)
+            log.warning("store_failed", conversation=conversation, error=self._told)
 
 
 class Actors:
@@ -138,13 +148,22 @@ class Actors:
         except (LeaseHeld, NotFound):
             return
         except StoreError as error:
-            log.warning("store_failed", conversation=conversation, error=str(error))
+            actor.tell(conversation, error)
             await asyncio.sleep(_PAUSE)
             actor.more = True
             return
-        if begun is not None:
-            actor.more = True
+        if begun is None:
+            return
+        actor.more = True
+        try:
             await self._do(begun, actor)
+        except (StoreFull, StoreDamaged) as error:
+            # The model would be asked again, and paid, for what cannot be stored.
+            actor.tell(conversation, error)
+            actor.failures += 1
+            await asyncio.sleep(min(_PAUSE * 2**actor.failures, _LONGEST_PAUSE))
+        else:
+            actor.failures = 0
 
     async def _begin(self, conversation: ConversationId) -> Begun | None:
         # A look first: beginning takes the lease, which is a write even if there is nothing to do.

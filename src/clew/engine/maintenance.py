@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.store import upkeep
-from clew.store.transactions import clients, deletion, expiry, idempotency, maintenance, marks
+from clew.store.transactions import (
+    clients,
+    deletion,
+    expiry,
+    idempotency,
+    locks,
+    maintenance,
+    marks,
+    owners,
+)
 
 if TYPE_CHECKING:
     from clew.core.reset import ResetPolicy
@@ -33,10 +42,13 @@ async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
     ghosts = await store.write(maintenance.prune_empty_ghost_sessions)
     deleted = await _finish_deletions(store)
-    await store.write(idempotency.forget_keys)
-    await store.write(deletion.forget_events)
+    for forget in (idempotency.forget_keys, deletion.forget_events, marks.forget_marks):
+        while await store.write(forget):
+            pass
     await store.write(clients.forget_dead_clients)
-    await store.write(marks.forget_marks)
+    await store.write(locks.forget_locks)
+    await store.write(owners.end_lost)
+    await upkeep.shrink(store)
     done = Maintained(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)

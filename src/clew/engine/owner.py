@@ -151,12 +151,19 @@ class Owner:
 
 
 async def _kept(loop: Callable[[], Awaitable[None]]) -> None:
-    """Run a loop for as long as this owner lives: one that fails is begun again."""
+    """
+    Run a loop for as long as this owner lives: one that fails is begun again.
+
+    A store that fails in the same way again and again is told of once.
+    """
+    told = ""
     while True:
         try:
             await loop()
         except StoreError as error:
-            log.warning("store_failed", task=loop.__name__, error=str(error))
+            if str(error) != told:
+                told = str(error)
+                log.warning("store_failed", task=loop.__name__, error=told)
         except Exception:
             log.exception("task_failed", task=loop.__name__)
         await asyncio.sleep(BEAT)

@@ -171,7 +171,7 @@ def discard(t: Tx, name: LiteralString) -> None:
     """
     Free the space of something that is left of a damaged index.
 
-    :raises StoreDamaged: if its pages cannot be walked through; it stays
+    :raises SearchNotReady: if its pages cannot be walked through; it stays
     """
     t.index.discard(name)
 

@@ -6,8 +6,8 @@ from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING
 
-from clew.errors import SearchNotReady, StoreDamaged
-from clew.store import search
+from clew.errors import SearchNotReady
+from clew.store import search, space
 from clew.store.transactions.deletion import delete_slice
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def catch_up(store: Store, *, slices: int | None = None) -> None:
         await store.write(search.condemn)
         await store.write(search.begin_anew)
         for name in await store.read(search.remains):
-            with suppress(StoreDamaged):
+            with suppress(SearchNotReady):
                 await store.write(search.discard, name)
         await _index(store, slices)
 
@@ -56,6 +56,16 @@ async def _index(store: Store, slices: int | None) -> None:
         if done == slices or not await store.read(search.is_behind):
             return
         await store.write(search.index_slice)
+
+
+async def shrink(store: Store, *, slices: int = 50) -> int:
+    """Give back what deletions have left free in the file, if it is much; how many pages."""
+    given = 0
+    for _ in range(slices):
+        if not await store.read(space.is_wasteful):
+            break
+        given += await store.write(space.give_back)
+    return given
 
 
 async def erase(store: Store, conversation: ConversationId) -> None:

@@ -10,7 +10,7 @@ from clew.cli.doctoring.findings import fail, ok, size, warn
 from clew.cli.reading import when
 from clew.clock import SystemClock
 from clew.errors import ClewError, StoreDamaged, StoreError
-from clew.store import health
+from clew.store import health, space
 from clew.store.migrate import missing
 from clew.store.opening import file_of, open_store
 from clew.store.sqlite.integrity import quick_check
@@ -82,6 +82,7 @@ async def _inside(store: Store, file: Path | None) -> AsyncIterator[Finding]:
         async for finding in processes(store):
             yield finding
         yield await search(store)
+        yield await contents(store)
 
 
 async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
@@ -92,7 +93,7 @@ async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
         part = f"nothing wrong in what could be looked at within {THOROUGHNESS:.0f} seconds"
         yield ok("integrity", f"{part}; clew fsck looks at everything")
     else:
-        yield ok("integrity", "the file is whole")
+        yield ok("integrity", "the file is whole; clew fsck checks what is in it")
     # A network file system is refused when the store is opened.
     kind = filesystem_of(file)
     yield ok("file system", f"{kind or 'unknown'}, on this machine")
@@ -109,6 +110,20 @@ def sizes(file: Path) -> Finding:
     return warn(
         "size", detail, fix="end whatever has read the store for long (a backup, a debugger)"
     )
+
+
+async def contents(store: Store) -> Finding:
+    """What takes how much room."""
+    found = await store.read(space.room)
+    rest = found.whole - found.index - found.blobs - (found.free or 0)
+    parts = [
+        f"conversations {size(max(rest, 0))}",
+        f"search index {size(found.index)}",
+        f"{found.attachments} attachment{'s' * (found.attachments != 1)} {size(found.blobs)}",
+    ]
+    if found.free is not None:
+        parts.append(f"free {size(found.free)}")
+    return ok("room", ", ".join(parts))
 
 
 async def _server(store: Store) -> AsyncIterator[Finding]:

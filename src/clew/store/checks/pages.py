@@ -18,6 +18,9 @@ _SEEN: frozenset[str] = frozenset(
     | {"approval", "delivery", "delivery_chunk", "idempotency"}
 )
 
+#: One damaged page can break a thousand things.
+_TOLD = 20
+
 COPY_FIRST = (
     "stop everything that uses the store, copy its files to another disk, and restore a backup; "
     "nothing is repaired in a file whose pages are damaged"
@@ -33,7 +36,7 @@ def look(t: Tx, again: Found | None = None) -> list[Found]:
 
 def _told(damage: Damage) -> list[Found]:
     lines = [*damage.data, *(line for table, line in damage.rows if table not in _SEEN)]
-    return [found(line) for line in lines]
+    return [found(line) for line in lines[:_TOLD]]
 
 
 def found(detail: str) -> Found:

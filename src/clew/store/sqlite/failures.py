@@ -39,7 +39,10 @@ def translated(error: apsw.Error, connection: apsw.Connection | None = None) -> 
     if isinstance(error, apsw.ConstraintError):
         return ConstraintViolated(text, constraint=_constraint(text, connection))
     if isinstance(error, apsw.FullError) or _is_quota(error, connection):
-        return StoreFull(f"there is no space left for the store: {text}")
+        return StoreFull(
+            f"there is no space left for the store ({text}): nothing was stored; "
+            "make room on its disk"
+        )
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
         return StoreDamaged(f"the database file is damaged: {text}")
     if isinstance(error, _UNAVAILABLE):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, LiteralString
+from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import StoreDamaged, StoreUnavailable
 from clew.store.sqlite.handle import SqliteTx
@@ -15,15 +15,22 @@ if TYPE_CHECKING:
 
 #: Tells a few complaints at most.
 _CHECK: LiteralString = "PRAGMA quick_check(5)"
-_FULL_CHECK: LiteralString = "PRAGMA integrity_check(20)"
+_FULL_CHECK: LiteralString = "PRAGMA integrity_check(100000)"
 _REFERENCES: LiteralString = """
     SELECT DISTINCT "table", parent FROM pragma_foreign_key_check ORDER BY 1, 2
 """
 #: The tables of the search index, and of damaged ones that were put aside.
 _SEARCH = re.compile(r"\bsearch_(?:index|damaged)")
 _TREE = re.compile(r"^Tree (\d+)")
+#: Lost room, as damaged indexes that were put aside leave it: nothing stored is touched by it.
+_UNUSED = re.compile(r"^Page \d+: never used")
+_ROOTS: LiteralString = "SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0"
+_TABLES: LiteralString = """
+    SELECT name FROM sqlite_schema
+    WHERE type = 'table' AND name NOT LIKE 'search\\_%' ESCAPE '\\' OR name = 'search_state'
+"""
 #: What the rows say, not the pages.
-_ROWS = re.compile(r"^(?:CHECK constraint failed in|NULL value in) (\w+)")
+_CONSTRAINT = re.compile(r"^(?:CHECK constraint failed in|NULL value in) (\w+)")
 
 
 def quick_check(t: Tx, *, seconds: float) -> list[str] | None:
@@ -64,17 +71,42 @@ class Damage:
 def integrity(t: Tx) -> Damage:
     """All that SQLite finds wrong with the file: pages, indexes, constraints."""
     try:
-        lines = [line for row in t.all(_FULL_CHECK) for line in str(row[0]).splitlines()]
-        roots = dict(t.all("SELECT rootpage, tbl_name FROM sqlite_schema WHERE rootpage > 0"))  # pyright: ignore[reportArgumentType]
+        return _sorted(t, _lines(t, _FULL_CHECK))
     except StoreDamaged as error:
-        return Damage(data=(str(error),))
+        # The search index can be such that nothing more is told: it has to be left out then.
+        return _table_by_table(t, str(error))
+
+
+def _table_by_table(t: Tx, told: str) -> Damage:
+    data: list[str] = []
+    rows: list[tuple[str, str]] = []
+    try:
+        names = [row[0] for row in t.all(_TABLES)]
+    except StoreDamaged:
+        return Damage(data=(told,))
+    for name in names:
+        try:
+            damage = _sorted(t, _lines(t, cast("LiteralString", f"PRAGMA integrity_check({name})")))
+        except StoreDamaged as error:
+            damage = Damage(data=(f"table {name}: {error}",))
+        data += damage.data
+        rows += damage.rows
+    return Damage(data=tuple(data), search=() if data else (told,), rows=tuple(rows))
+
+
+def _lines(t: Tx, sql: LiteralString) -> list[str]:
+    return [line for row in t.all(sql) for line in str(row[0]).splitlines()]
+
+
+def _sorted(t: Tx, lines: list[str]) -> Damage:
+    roots = {row[0]: row[1] for row in t.all(_ROOTS)}
     data: list[str] = []
     search: list[str] = []
     rows: list[tuple[str, str]] = []
     for line in lines:
-        if line == "ok" or line.startswith("***"):
+        if line == "ok" or line.startswith("***") or _UNUSED.match(line):
             continue
-        if constraint := _ROWS.match(line):
+        if constraint := _CONSTRAINT.match(line):
             rows.append((constraint[1], line))
         elif _is_of_search(line, roots):
             search.append(line)

@@ -97,6 +97,9 @@ def open_writer(path: Path) -> apsw.Connection:
     try:
         connection = connect(path, reader=False)
         refuse_foreign(connection, path)
+        if rows_of(connection, "PRAGMA page_count") == [(0,)]:
+            # So that free pages can be given back in slices; only an empty file takes this.
+            rows_of(connection, "PRAGMA auto_vacuum = INCREMENTAL")
         _enter_wal(connection, path)
         sign(connection)
     except BaseException as error:

@@ -151,6 +151,8 @@ class SqliteIndex:
 
     def faults(self) -> list[str]:
         found: list[str] = []
+        # Damaged entries are none of the index's.
+        self._t.one(f"SELECT count(*) FROM ({_INDEXED})")
         try:
             for part in ("search_index", *_PARTS):
                 lines = [str(row[0]) for row in self._t.all(f"PRAGMA quick_check({part})")]
@@ -190,7 +192,10 @@ class SqliteIndex:
         return [row[0] for row in found]
 
     def discard(self, remains: LiteralString) -> None:
-        self._t.run(f"DROP TABLE {remains}")
+        try:
+            self._t.run(f"DROP TABLE {remains}")
+        except StoreError as error:
+            raise _damaged(error) from error
 
 
 def _row(tokens: set[str]) -> str:

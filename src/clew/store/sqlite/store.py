@@ -6,8 +6,10 @@ import asyncio
 import os
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
+import structlog
+
 from clew.clock import SystemClock
-from clew.errors import StoreFull, StoreUnavailable, StoreUnusable
+from clew.errors import StoreDamaged, StoreFull, StoreUnavailable, StoreUnusable
 from clew.store.contract import Store, Tx
 from clew.store.sqlite.changes import Changes
 from clew.store.sqlite.handle import Surroundings
@@ -28,7 +30,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
+_log = structlog.get_logger(__name__)
+
 _READERS = 4
+_RESCUE = (
+    "stop everything that uses it, copy its files to another disk and restore a backup; "
+    "clew fsck tells what is damaged"
+)
 #: With less room than this a write may fail at any moment.
 _ROOM = 1024 * 1024
 
@@ -80,6 +88,8 @@ class SqliteStore(Store):
         self._path = path
         self._file = path.stat().st_ino
         self._owners = owners
+        #: What is told to whoever wants to write, once a page turned out to be damaged.
+        self._damage: str | None = None
         surroundings = Surroundings(clock, owners)
         self._changes = Changes(on_listen=self._nudge)
         self._readers = Readers(path, surroundings, most=_READERS)
@@ -89,16 +99,28 @@ class SqliteStore(Store):
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
+        if self._damage is not None:
+            raise StoreDamaged(self._damage)
         waiting = Job(job, args, kwargs)
         self._writer.submit(waiting)
-        return await waiting.future
+        return await self._watched(waiting.future)
 
     async def read(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         waiting = Job(job, args, kwargs)
         self._readers.submit(waiting)
-        return await waiting.future
+        return await self._watched(waiting.future)
+
+    async def _watched(self, outcome: asyncio.Future[T]) -> T:
+        """From the first damaged page on nothing is written: it could make things worse."""
+        try:
+            return await outcome
+        except StoreDamaged as error:
+            if self._damage is None:
+                self._damage = f"{error}; nothing more is written to it: {_RESCUE}"
+                _log.error("store_damaged", file=str(self._path), error=self._damage)
+            raise
 
     def changes(self) -> AsyncIterator[frozenset[str] | None]:
         return self._changes.listen()

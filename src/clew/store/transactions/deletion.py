@@ -210,6 +210,13 @@ def delete_orphan_blobs(t: Tx, *, rows: int = 50) -> bool:
     )
 
 
-def forget_events(t: Tx) -> int:
-    """Forget the platform events of conversations that were deleted long ago; how many."""
-    return t.run("DELETE FROM dedupe WHERE expires_at <= $1", t.now)
+def forget_events(t: Tx, *, rows: int = 500) -> int:
+    """Forget the events of conversations that were deleted long ago, ``rows`` at most; how many."""
+    return t.run(
+        """
+        DELETE FROM dedupe
+        WHERE key IN (SELECT key FROM dedupe WHERE expires_at <= $1 LIMIT $2)
+        """,
+        t.now,
+        rows,
+    )

@@ -83,6 +83,13 @@ def answer_key(t: Tx, key: bytes, *, status: int, answer: str) -> None:
     )
 
 
-def forget_keys(t: Tx) -> int:
-    """Forget the keys whose time is over; how many."""
-    return t.run("DELETE FROM idempotency WHERE expires_at <= $1", t.now)
+def forget_keys(t: Tx, *, rows: int = 500) -> int:
+    """Forget at most ``rows`` of the keys whose time is over; how many."""
+    return t.run(
+        """
+        DELETE FROM idempotency
+        WHERE key IN (SELECT key FROM idempotency WHERE expires_at <= $1 LIMIT $2)
+        """,
+        t.now,
+        rows,
+    )

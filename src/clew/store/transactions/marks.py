@@ -61,6 +61,14 @@ def untold_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
     return [rows.inbox_item(row) for row in found]
 
 
-def forget_marks(t: Tx) -> int:
-    """Forget marks that nothing asks for any more; how many."""
-    return t.run("DELETE FROM hook_mark WHERE told_at < $1", t.now - 2 * _KEPT)
+def forget_marks(t: Tx, *, rows: int = 500) -> int:
+    """Forget at most ``rows`` of the marks that nothing asks for any more; how many."""
+    return t.run(
+        """
+        DELETE FROM hook_mark WHERE (subject, hook, plugin) IN (
+            SELECT subject, hook, plugin FROM hook_mark WHERE told_at < $1 LIMIT $2
+        )
+        """,
+        t.now - 2 * _KEPT,
+        rows,
+    )

@@ -1,0 +1,94 @@
+"""A store without room: nothing more is accepted, what is there can be read, and it comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, LiteralString, cast
+
+import pytest
+
+from clew.cli import entry
+from clew.testing import FakeProvider, Text
+from tests.integration.api_server import always, running, settings_for, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    from clew.store.contract import Tx
+    from tests.integration.api_server import Server
+
+#: Does not fit into the pages that are left.
+LONG = "x" * 300_000
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(always(Text("short"))) as fake:
+        yield fake
+
+
+@pytest.fixture
+async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Server]:
+    async with running(settings_for(tmp_path, provider=provider)) as found:
+        yield found
+
+
+def limit(t: Tx, spare: int | None = None) -> None:
+    """Leave only so many pages to grow by; without a number, as many as one likes."""
+    row = t.one("PRAGMA page_count")
+    assert row is not None
+    most = 2**31 if spare is None else row[0] + spare
+    t.all(cast("LiteralString", f"PRAGMA max_page_count = {most}"))
+
+
+async def test_a_message_for_which_there_is_no_room_is_refused_with_507_and_the_rest_goes_on(
+    server: Server,
+) -> None:
+    assert (await server.say("hello")).status_code == 200
+    await server.store.write(limit, 3)
+    refused = await server.say(LONG, Idempotency_Key="k")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (507, "store_full")
+    assert "make room" in refused.json()["error"]["message"]
+    assert refused.headers["x-should-retry"] == "false"
+    listed = await server.http.get("/api/conversations/talk/entries")
+    assert [each["text"] for each in listed.json()["items"]] == ["hello", "short"]
+    await server.store.write(limit)
+    again = await server.say(LONG, Idempotency_Key="k")
+    assert again.status_code == 200
+    listed = await server.http.get("/api/conversations/talk/entries")
+    assert [len(each["text"]) for each in listed.json()["items"]] == [5, 5, len(LONG), 5]
+
+
+async def test_an_answer_for_which_there_is_no_room_is_made_again_when_there_is(
+    server: Server, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is not asked again and again for what cannot be stored."""
+    monkeypatch.setattr("clew.engine.actors._PAUSE", 0.2)
+    assert (await server.say("hello")).status_code == 200
+    provider.script = always(Text(LONG))
+    await server.store.write(limit, 8)
+    accepted = await server.http.post("/api/conversations/talk/messages", json={"text": "long"})
+    assert accepted.status_code == 202
+    asked = len(provider.requests)
+
+    async def has_failed() -> bool:
+        return len(provider.requests) > asked + 1
+
+    await until(has_failed)
+    assert len(provider.requests) <= asked + 3
+    await server.store.write(limit)
+
+    async def is_answered() -> bool:
+        listed = await server.http.get("/api/conversations/talk/entries")
+        return len(listed.json()["items"]) == 4
+
+    await until(is_answered)
+
+
+def test_the_doctor_says_that_there_is_no_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert entry.run(["--home", str(tmp_path), "sessions", "list"]) == 0
+    monkeypatch.setattr("clew.store.sqlite.store._ROOM", 1 << 70)
+    assert entry.run(["--home", str(tmp_path), "doctor", "--offline"]) == 1
+    assert "no space left" in capsys.readouterr().out

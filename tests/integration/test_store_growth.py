@@ -1,0 +1,158 @@
+"""The files of a store stay as small as what is in them; who idles writes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from clew.core.reset import ResetPolicy
+from clew.engine.maintenance import maintain
+from clew.store import search, space, upkeep
+from clew.store.opening import open_store
+from clew.store.sqlite import batch, opening
+from clew.store.transactions.deletion import mark_deleted
+from tests.contract.search_log import Log
+from tests.planting.story import Story
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from clew.store.contract import Store, Tx
+
+NEVER = ResetPolicy()
+FILE = "sqlite:///clew.db"
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with await open_store(FILE, home=tmp_path) as opened:
+        yield opened
+
+
+async def filled(store: Store, megabytes: int) -> Log:
+    log = await Log.open(store)
+    for _ in range(megabytes * 4):
+        await log.say("x" * 256 * 1024)
+    return log
+
+
+async def test_what_a_deletion_frees_is_given_back_in_slices(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await filled(store, megabytes=3)
+    kept = await Log.open(store)
+    await kept.say("kept")
+    await store.write(mark_deleted, log.id)
+    await upkeep.erase(store, log.id)
+    large = (await store.read(space.room)).free
+    assert large is not None
+    assert large > 3_000_000
+    assert not await store.read(space.is_wasteful), "so little is kept for what is written next"
+    monkeypatch.setattr(space, "_KEPT", 100)
+    given = [await store.write(space.give_back) for _ in range(2)]
+    assert given == [200, 200]
+    await maintain(store, NEVER)
+    found = await store.read(space.room)
+    assert found.free is not None
+    assert found.free <= 300 * 4096
+    assert found.whole < 2_000_000
+    await store.aclose()
+    assert (tmp_path / "clew.db").stat().st_size == found.whole
+
+
+async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path) -> None:
+    await store.write(Story(name="one").tell)
+    for _ in range(2):
+        await upkeep.catch_up(store)
+        await maintain(store, NEVER)
+    log = tmp_path / "clew.db-wal"
+    before = log.stat()
+    for _ in range(20):
+        await upkeep.catch_up(store)
+        await maintain(store, NEVER)
+    after = log.stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+
+
+async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
+    store_url: str, tmp_path: Path
+) -> None:
+    def add(t: Tx) -> None:
+        for n in range(1_100):
+            key = n.to_bytes(4, "big")
+            t.run(
+                "INSERT INTO idempotency (key, body, created_at, expires_at) VALUES ($1, $1, 1, 1)",
+                key,
+            )
+            t.run(
+                """
+                INSERT INTO dedupe (key, inbox_id, conversation_id, expires_at)
+                VALUES ($1, 'x', 'x', 1)
+                """,
+                key,
+            )
+            t.run(
+                "INSERT INTO hook_mark (plugin, hook, subject, told_at) VALUES ('p', 'h', $1, 1)",
+                f"{n}",
+            )
+        t.run("INSERT INTO lock (name, holder, expires_at) VALUES ('compression:x', 'x', 1)")
+        t.run(
+            """
+            INSERT INTO owner (id, host, pid, role, version, started_at)
+            VALUES ('own_lost', 'h', 1, 'serve', '0', 1)
+            """
+        )
+
+    def left(t: Tx) -> list[int]:
+        tables = ("idempotency", "dedupe", "hook_mark")
+        counts = [cast("tuple[int]", t.one(f"SELECT count(*) FROM {table}"))[0] for table in tables]
+        counts += [len(t.all("SELECT 1 FROM lock WHERE name LIKE 'compression%'"))]
+        return [*counts, len(t.all("SELECT 1 FROM owner WHERE ended_at IS NULL"))]
+
+    async with await open_store(store_url, home=tmp_path) as store:
+        await store.write(add)
+        assert await store.read(left) == [1_100, 1_100, 1_100, 1, 1]
+        await maintain(store, NEVER)
+        assert await store.read(left) == [0, 0, 0, 0, 0]
+
+
+async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    """B061: no lock, no second copy; the next one goes on where it was."""
+    async with await open_store(FILE, home=tmp_path) as store:
+        log = await filled(store, megabytes=1)
+        await log.say(*(f"word {n}" for n in range(3_000)))
+        await upkeep.catch_up(store)
+        size = (await store.read(space.room)).whole
+        await store.write(search.condemn)
+    for _ in range(5):
+        async with await open_store(FILE, home=tmp_path) as store:
+            await upkeep.catch_up(store, slices=1)
+    async with await open_store(FILE, home=tmp_path) as store:
+        await upkeep.catch_up(store)
+        assert (await store.read(space.room)).whole < 1.5 * size
+        assert await store.read(search.remains) == []
+        found = Log(store, log.lease, log.session, log.scope)
+        assert len((await found.page("word")).items) == 20
+
+
+def test_whoever_waits_for_the_lock_waits_longer_than_anybody_holds_it() -> None:
+    """B059"""
+    assert opening.PATIENCE >= 100 * batch.LONGEST
+
+
+async def test_the_room_that_things_take_is_told_on_both_databases(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with await open_store(store_url, home=tmp_path) as store:
+        await store.write(Story(name="one").tell)
+        await upkeep.catch_up(store)
+        found = await store.read(space.room)
+        assert found.attachments == 1
+        assert found.blobs == len("the file of one")
+        assert 0 < found.index < found.whole
+        assert (found.free is None) == (not store_url.startswith("sqlite"))
+        assert await upkeep.shrink(store) == 0
