@@ -52,7 +52,8 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
     assert not await store.read(space.is_wasteful), "so little is kept for what is written next"
     monkeypatch.setattr(space, "_KEPT", 100)
     given = [await store.write(space.give_back) for _ in range(2)]
-    assert given == [200, 200]
+    # A page of the file's own map may go with them.
+    assert all(200 <= pages <= 202 for pages in given)
     await maintain(store, NEVER)
     found = await store.read(space.room)
     assert found.free is not None
