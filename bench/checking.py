@@ -26,7 +26,7 @@ _FAULTS: dict[LiteralString, LiteralString] = {
     "head-row": "DELETE FROM head WHERE conversation_id LIKE 'cnv_12%'",
     "lease-row": "DELETE FROM lease WHERE conversation_id LIKE 'cnv_13%'",
     "turn-inputs": "UPDATE inbox SET outcome = 'merged' WHERE turn_id LIKE 'trn~_1~_1%' ESCAPE '~'",
-    "call-step": "UPDATE turn SET steps = 0 WHERE id LIKE 'trn~_1~_2%' ESCAPE '~' AND steps = 2",
+    "call-step": "UPDATE turn SET steps = 0 WHERE id LIKE 'trn~_1~_2%' ESCAPE '~' AND steps >= 1",
 }
 
 
