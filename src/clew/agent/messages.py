@@ -142,6 +142,13 @@ def _part_text(part: object) -> str:
             return ""
 
 
+def shown(message: ModelMessage) -> str:
+    """Its text, and the tool calls that it asks for, one in a line."""
+    calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
+    lines = [f"{call.tool_name}({call.args_as_json_str()})" for call in calls]
+    return "\n".join([*filter(None, [text_of(message)]), *lines])
+
+
 def call_ids(message: ModelMessage) -> tuple[str, ...]:
     """The tool calls that it asks for."""
     return tuple(part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart))

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import httpx2
 
-from clew.agent.messages import ModelRequest
+from clew.agent.failures import classify
+from clew.agent.loop import Answer
+from clew.agent.messages import ModelRequest, ModelResponse
 from clew.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from clew.agent.loop import Loop
-    from clew.agent.messages import ModelMessage, ModelResponse
+    from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.agent.ports import Asked, Execute, LoopContext, ToolRequest, ToolResult
     from clew.core.events import DeltaKind
@@ -45,6 +47,31 @@ async def body_of(loop: Loop, context: LoopContext, model: Model, *, stream: boo
     if not heard:
         raise Refused("the context leads to no request")
     return heard[0]
+
+
+async def answered_again(
+    loop: Loop, context: LoopContext, model: Model, *, stream: bool
+) -> ModelResponse:
+    """
+    What a model answers to the request that a context leads to; no tool that it asks for is run.
+
+    :raises Refused: if the context leads to no request, or the model did not answer
+    """
+    log = _Log(context)
+    try:
+        result = await loop.run(log, _Journal(), model, stream=stream)
+    except _Enough:
+        pass
+    except Exception as error:
+        # An answer that makes no sense to the library is an answer.
+        if log.response is None:
+            raise Refused(f"the model did not answer: {classify(error).told}") from error
+    else:
+        if isinstance(result, Answer):
+            log.response = next((m for m in result.unstored if isinstance(m, ModelResponse)), None)
+    if log.response is None:
+        raise Refused("the context leads to no request")
+    return log.response
 
 
 @asynccontextmanager
@@ -83,6 +110,8 @@ class _Log:
 
     def __init__(self, context: LoopContext) -> None:
         self._context = context
+        #: What the model answered, where that asks for tools or is to be corrected.
+        self.response: ModelResponse | None = None
 
     async def context(self) -> LoopContext:
         return self._context
@@ -91,6 +120,7 @@ class _Log:
         pass
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> NoReturn:
+        self.response = response
         raise _Enough
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> NoReturn:

@@ -27,7 +27,8 @@ NAME: Final = click.argument("name", metavar="NAME|ID")
 
 
 @asynccontextmanager
-async def _engine(settings: Settings) -> AsyncGenerator[Engine]:
+async def opened_engine(settings: Settings) -> AsyncGenerator[Engine]:
+    """An engine that works on nothing but what it is given here."""
     # Only these commands need an engine, whose library takes a second.
     from clew.runtime import open_product  # noqa: PLC0415
 
@@ -35,7 +36,8 @@ async def _engine(settings: Settings) -> AsyncGenerator[Engine]:
         yield product.engine
 
 
-def _run(settings: Settings, job: Coroutine[Any, Any, None]) -> None:
+def run_job(settings: Settings, job: Coroutine[Any, Any, None]) -> None:
+    """Run a job that needs an engine, to its end."""
     from clew.cli.logs import logs_to_file  # noqa: PLC0415  (as above)
 
     with logs_to_file(settings):
@@ -64,13 +66,13 @@ def branch(
     settings = program.settings()
 
     async def job() -> None:
-        async with _engine(settings) as engine:
+        async with opened_engine(settings) as engine:
             route = None if new_name is None else _route(engine, new_name)
             source = await find(engine, name)
             copy = await engine.lifecycle.branch(source, at=at, title=title, route=route)
             await _shown(engine, copy, as_json=as_json)
 
-    _run(settings, job())
+    run_job(settings, job())
 
 
 def _route(engine: Engine, name: str) -> Route:
@@ -102,12 +104,12 @@ def rewind(program: Globals, name: str, seq: int, as_json: bool) -> None:
     settings = program.settings()
 
     async def job() -> None:
-        async with _engine(settings) as engine:
+        async with opened_engine(settings) as engine:
             conversation = await find(engine, name)
             await _done(engine, await engine.lifecycle.rewind(conversation, to=seq))
             await _shown(engine, conversation, as_json=as_json)
 
-    _run(settings, job())
+    run_job(settings, job())
 
 
 async def _done(engine: Engine, filed: Accepted) -> str:
@@ -149,7 +151,7 @@ def compact(
     settings = program.settings()
 
     async def job() -> None:
-        async with _engine(settings) as engine:
+        async with opened_engine(settings) as engine:
             conversation = await find(engine, name)
             if undo:
                 await _done(engine, await engine.lifecycle.restore(conversation))
@@ -159,7 +161,7 @@ def compact(
             else:
                 await _compacted(engine, conversation, focus, as_json=as_json)
 
-    _run(settings, job())
+    run_job(settings, job())
 
 
 async def _previewed(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:

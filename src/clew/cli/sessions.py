@@ -14,6 +14,7 @@ from clew.cli.common import Globals, example, json_option, pass_globals, print_j
 from clew.cli.exporting import export
 from clew.cli.importing import import_
 from clew.cli.reading import Reader, find, names, open_records, shape_of
+from clew.cli.replaying import replay
 from clew.cli.terminal import one_line, outputs
 from clew.cli.verifying import verify
 from clew.errors import NotFound, UsageError
@@ -261,5 +262,5 @@ def _confirm(view: ConversationView) -> None:
     click.confirm(question, abort=True, err=True)
 
 
-for _command in (branch, rewind, compact, export, import_, verify):
+for _command in (branch, rewind, compact, export, import_, verify, replay):
     sessions.add_command(_command)

@@ -32,6 +32,7 @@ from clew.engine.orders import Orders
 from clew.engine.owner import Owner
 from clew.engine.people import People
 from clew.engine.records import Records
+from clew.engine.replays import Replays
 from clew.engine.requests import request_of
 from clew.engine.slash import answer
 from clew.store.transactions import (
@@ -85,6 +86,7 @@ class Engine(Records):
         self.orders = Orders(means, self._owner.kick)
         self.clients = Clients(means, self._owner.id, self._owner.kick)
         self.lifecycle = Lifecycle(means, self._owner.id, self._owner.kick)
+        self.replays = Replays(means)
         self.titles = means.titles
         self.models = means.choice
         self.hearing = Hearing(means, self._owner.id, self._owner.kick)

@@ -74,7 +74,7 @@ async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:
     asked = messages.asked_in(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
     context = _context(before)
-    model = await _model(means, entry.conversation_id, name)
+    model = await model_of(means, entry.conversation_id, name)
     return Sent(
         turn=turn,
         step=asking.step,
@@ -95,7 +95,7 @@ def _context(found: Context) -> LoopContext:
     )
 
 
-async def _model(means: Means, conversation: ConversationId, name: str | None) -> Model:
+async def model_of(means: Means, conversation: ConversationId, name: str | None) -> Model:
     """The model of this name: one in use, or one that is made for it."""
     in_use: list[Models] = [means.models]
     if (chosen := await means.choice.models(conversation)) is not None:

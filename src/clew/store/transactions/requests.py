@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core.base import extended
+from clew.core.ids import TurnId
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, materialised
 from clew.store.transactions.sessions import get_base, get_session
@@ -13,7 +14,7 @@ from clew.store.transactions.stops import get_turn
 
 if TYPE_CHECKING:
     from clew.core.entry import Entry
-    from clew.core.ids import TurnId
+    from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
 
@@ -52,6 +53,16 @@ def askings(t: Tx, turn: TurnId) -> list[Asking]:
         made.append(Asking(step=step, entry=entry))
         step += int(entry.role is not None)
     return made
+
+
+def turn_number(t: Tx, conversation: ConversationId, number: int) -> TurnId | None:
+    """The turn of this number, from 1, in the order in which they began."""
+    row = t.one(
+        "SELECT id FROM turn WHERE conversation_id = $1 ORDER BY first_seq LIMIT 1 OFFSET $2",
+        conversation,
+        number - 1,
+    )
+    return None if row is None else TurnId(row[0])
 
 
 def context_before(t: Tx, entry: Entry) -> Context:
