@@ -45,9 +45,11 @@ async def explain(
     ids = Counter(_response_id(request) for request in left)
     unique = {response for response, count in ids.items() if response and count == 1}
     counts = Counter(_label(request) for request in left)
-    for shelf in shelves:
-        if left:
-            left = await _unexplained(left, shelf, unique)
+    # Most come of what was said since the last look; all else would have to be made again, too.
+    for newly in (True, False):
+        for shelf in shelves:
+            if left:
+                left = await _unexplained(left, shelf, unique, newly=newly)
     counts.subtract(Counter(_label(request) for request in left))
     return +counts, left
 
@@ -57,17 +59,21 @@ def _label(request: Captured) -> str:
     return kind or f"{request.format}{' streamed' if request.stream else ''}"
 
 
-async def _unexplained(requests: list[Captured], shelf: Shelf, unique: set[str]) -> list[Captured]:
+async def _unexplained(
+    requests: list[Captured], shelf: Shelf, unique: set[str], *, newly: bool
+) -> list[Captured]:
     with shelf.reading() as t:
+        conversations = _touched(t, shelf) if newly else _conversations(t)
         asides = [request for request in requests if kind_of(request)]
-        left = [request for request in requests if not kind_of(request)]
-        for conversations in (_touched(t, shelf), _conversations(t)):
-            if left:
-                talks = [Talk(t, conversation) for conversation in conversations]
-                left = [one for one in left if not await _follows(one, talks, shelf, unique)]
+        talks = [Talk(t, conversation) for conversation in conversations]
+        left = [
+            request
+            for request in requests
+            if not kind_of(request) and not await _follows(request, talks, shelf, unique)
+        ]
         if asides:
-            left += await unexplained_asides(asides, t, shelf, _conversations(t))
-        return [] if left and _deleted_some(t) else left
+            left += await unexplained_asides(asides, t, shelf, conversations)
+        return [] if left and not newly and _deleted_some(t) else left
 
 
 def _touched(t: Tx, shelf: Shelf) -> list[ConversationId]:
