@@ -14,10 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.contracts_table import CONTRACTS, contract_of
 from tests.mutations.catalogue import ALL, Mutation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 ROOT = Path(__file__).parents[2]
 _PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider")
@@ -81,6 +82,24 @@ def chosen(names: Sequence[str]) -> list[Mutation]:
     return [known[name] for name in names] if names else list(ALL)
 
 
+def by_contract(noticed: Iterable[Mutation]) -> dict[str, list[str]]:
+    """For each contract of the session lifecycle the mutations that made its test fail."""
+    found: dict[str, list[str]] = {contract.id: [] for contract in CONTRACTS}
+    for mutation in noticed:
+        if (proved := contract_of(mutation.test.rpartition("::")[2])) is not None:
+            found[proved].append(mutation.name)
+    return found
+
+
+def report_contracts(noticed: Sequence[Mutation]) -> bool:
+    """Print which mutations made each contract fail; whether there is one for each."""
+    found = by_contract(noticed)
+    print("\n| contract | what is promised | fails without |\n|---|---|---|")
+    for contract in CONTRACTS:
+        print(f"| {contract.id} | {contract.what} | {', '.join(found[contract.id]) or 'NONE'} |")
+    return all(found.values())
+
+
 def report(folder: Path, mutations: Sequence[Mutation]) -> Iterator[bool]:
     """Print the table, a line as soon as it is known; whether each was noticed."""
     print("| mutation | what is taken out | test | result |\n|---|---|---|---|")
@@ -103,7 +122,10 @@ def main(names: Sequence[str]) -> int:
             return 1
         noticed = list(report(folder, mutations))
     print(f"\n{sum(noticed)} of {len(noticed)} noticed")
-    return 0 if all(noticed) else 1
+    failed = [mutation for mutation, was in zip(mutations, noticed, strict=True) if was]
+    # Some of them by name say nothing of the rest.
+    covered = bool(names) or report_contracts(failed)
+    return 0 if all(noticed) and covered else 1
 
 
 if __name__ == "__main__":

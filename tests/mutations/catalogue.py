@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.backups import BACKUPS
+from tests.mutations.boundaries import BOUNDARIES
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
@@ -268,6 +269,7 @@ ALL = (
         test="tests/contract/test_opening.py::test_a_store_of_another_version_is_left_alone",
     ),
     *LIFECYCLE,
+    *BOUNDARIES,
     *FAILURES,
     *EXPORTS,
     *BACKUPS,

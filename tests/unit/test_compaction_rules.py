@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
 
+from clew.agent.compactor import sized
 from clew.core.compaction import (
     COOLDOWN,
     MOST_DEATHS,
@@ -54,6 +56,12 @@ def test_what_a_person_said_last_is_found_and_no_tool_counts() -> None:
     said = Sized(tokens=1, from_user=True)
     assert last_user([said, said, Sized(tokens=1)]) == 1
     assert last_user([Sized(tokens=1)]) is None
+
+
+def test_what_a_tool_shows_beside_its_result_was_said_by_nobody() -> None:
+    shown = UserPromptPart("a picture")
+    assert sized(ModelRequest(parts=[shown])).from_user
+    assert not sized(ModelRequest(parts=[ToolReturnPart("look", "seen", "c1"), shown])).from_user
 
 
 def test_an_attempt_counts_before_it_is_made_so_that_one_that_kills_is_not_made_for_ever() -> None:
