@@ -168,7 +168,7 @@ ALL = (
         name="dedupe-key",
         mechanism="an event is claimed once",
         file=f"{_TRANSACTIONS}/inbox.py",
-        old="    return None if claimed else _known_event(t, item)\n",
+        old="    return None if claimed else known_event(t, item)\n",
         new="    return None\n",
         test=f"{_OVERLAP}an_event_that_arrives_twice_at_once_is_accepted_once[postgres]",
     ),
