@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from clew.core.ids import OwnerId
+from clew.core.delivery import DeliveryState
+from clew.core.ids import DeliveryId, OwnerId
 from clew.errors import StoreDamaged, StoreInUse, StoreUnusable, UsageError
 from clew.store import migrate
 from clew.store.backup import files
@@ -24,7 +25,7 @@ from clew.store.copying.moving import move
 from clew.store.copying.tables import counts
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import rows_of
-from clew.store.transactions import owners, work
+from clew.store.transactions import deliveries, owners, work
 from tests.acceptance.program import until
 from tests.contract import acting, invariants
 from tests.integration import stores
@@ -107,6 +108,19 @@ def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
     begun = stores.write(target, tmp_path, acting.begin, OwnerId("own_next"))
     assert (acting.the_turn(begun).id, begun.resumed) == ("trn_2", True)
     assert acting.the_turn(begun).resumes == 0, "a restore is no crash of the turn's doing"
+
+
+def test_a_message_that_had_no_parts_yet_may_have_arrived_as_well(
+    target: str, backup: Path, tmp_path: Path
+) -> None:
+    stores.write(OTHER, tmp_path, lambda t: t.run("DELETE FROM delivery_chunk"))
+    take(OTHER, home=tmp_path, file=backup, tell=stores.silent)
+    restored(target, tmp_path, backup)
+    for name in ("pending", "sending"):
+        parts = stores.write(
+            target, tmp_path, deliveries.set_chunks, DeliveryId(f"dlv_{name}"), ["one", "two"]
+        )
+        assert [part.state for part in parts] == [DeliveryState.UNKNOWN] * 2
 
 
 def test_the_owner_of_then_cannot_write_any_more(target: str, backup: Path, tmp_path: Path) -> None:

@@ -51,9 +51,11 @@ def _doubt_deliveries(t: Tx) -> int:
         )
         """
     )
+    # Without an attempt: parts that are yet to be made of it are in doubt as well.
     return t.run(
         """
-        UPDATE delivery SET state = 'unknown', owner = NULL, updated_at = $1
+        UPDATE delivery
+        SET state = 'unknown', owner = NULL, claim = NULL, attempts = 0, updated_at = $1
         WHERE state IN ('pending', 'sending')
         """,
         t.now,
@@ -61,7 +63,7 @@ def _doubt_deliveries(t: Tx) -> int:
 
 
 #: What fills itself again, or says who was there: a store with rows in no other table is empty.
-_PASSING = ("client", "hook_mark", "lock", "owner", "setting")
+_PASSING = ("client", "hold", "hook_mark", "lock", "owner", "setting")
 
 
 def is_empty(counts: dict[str, int]) -> bool:

@@ -223,16 +223,25 @@ def _move_open_chunks(t: Tx, delivery: DeliveryId, state: DeliveryState) -> None
 
 
 def set_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chunk]:
-    """Fix the parts of a delivery before the first is sent; once fixed they stay as they are."""
+    """
+    Fix the parts of a delivery before the first is sent; once fixed they stay as they are.
+
+    Those of one that is unknown without having been tried may have arrived: a backup was restored,
+    and what was sent after it is not known.
+    """
+    row = t.one("SELECT state, attempts FROM delivery WHERE id = $1", delivery)
+    doubted = row == (DeliveryState.UNKNOWN.value, 0)
+    state = DeliveryState.UNKNOWN if doubted else DeliveryState.PENDING
     for position, body in enumerate(bodies):
         t.run(
             """
             INSERT INTO delivery_chunk (delivery_id, position, body, state)
-            VALUES ($1, $2, $3, 'pending') ON CONFLICT (delivery_id, position) DO NOTHING
+            VALUES ($1, $2, $3, $4) ON CONFLICT (delivery_id, position) DO NOTHING
             """,
             delivery,
             position,
             body,
+            state.value,
         )
     return get_chunks(t, delivery)
 
