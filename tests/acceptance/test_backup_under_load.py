@@ -22,6 +22,7 @@ from tests.openers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.databases import Databases
@@ -31,27 +32,26 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 LASTINGS = 2
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def two(request: pytest.FixtureRequest, clew: Clew, tmp_path: Path) -> Iterator[tuple[Clew, Clew]]:
+    """A program, and another one with a home and a store of its own on the same database."""
+    if request.param == "sqlite":
+        yield clew, elsewhere(clew, None, tmp_path / "clean")
+        return
+    databases: Databases = request.getfixturevalue("postgres_databases")
+    with databases.migrated() as one, databases.migrated() as other:
+        yield elsewhere(clew, one, clew.home), elsewhere(clew, other, tmp_path / "clean")
+
+
 def elsewhere(clew: Clew, url: str | None, home: Path) -> Clew:
     """A home of its own, with its own store on the same database."""
     return Clew(home, {**clew.env, **({"CLEW_STORE__URL": url} if url else {})})
 
 
-@pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
-)
 def test_a_store_is_opened_by_others_backed_up_and_restored_under_load(
-    database: str, request: pytest.FixtureRequest, clew: Clew, tmp_path: Path
+    two: tuple[Clew, Clew], tmp_path: Path
 ) -> None:
-    if database == "sqlite":
-        _go_through(clew, elsewhere(clew, None, tmp_path / "clean"), tmp_path / "backup")
-        return
-    databases: Databases = request.getfixturevalue("postgres_databases")
-    with databases.migrated() as one, databases.migrated() as other:
-        clean = elsewhere(clew, other, tmp_path / "clean")
-        _go_through(elsewhere(clew, one, clew.home), clean, tmp_path / "backup")
-
-
-def _go_through(clew: Clew, clean: Clew, backup: Path) -> None:
+    (clew, clean), backup = two, tmp_path / "backup"
     texts = [f"{LASTING} {number}" for number in range(LASTINGS)]
     script = per_user_text({text: [Hang()] for text in texts}, default=echo)
     with FakeProvider(script) as provider:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, LiteralString, cast
 
 import psycopg
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA: LiteralString = "clew_incoming"
 _BUILDING = b"SELECT pg_try_advisory_lock($1)"
+_BUILT = b"SELECT pg_advisory_unlock_all()"
 _MAY_CREATE: LiteralString = "SELECT has_database_privilege(current_database(), 'CREATE')"
 # Statements that move the tables of a schema, with all that belongs to them, and the functions of
 # their triggers.
@@ -54,7 +56,7 @@ class PostgresIncoming(Incoming):
             self._place.write(_make_schema)
             self._built = PostgresDirect(url, schema=SCHEMA)
         except BaseException:
-            self._lock.close()
+            _unlock(self._lock)
             raise
 
     @property
@@ -78,7 +80,7 @@ class PostgresIncoming(Incoming):
     def close(self) -> None:
         self._built.close()
         self._place.close()
-        self._lock.close()
+        _unlock(self._lock)
 
 
 def _locked(url: str) -> psycopg.Connection[tuple[object, ...]]:
@@ -93,6 +95,13 @@ def _locked(url: str) -> psycopg.Connection[tuple[object, ...]]:
         connection.close()
         raise StoreInUse(f"another process is filling {address.name}: wait for its end")
     return connection
+
+
+def _unlock(connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    # The server notices a closed connection a little later: who tries again at once must not wait.
+    with suppress(psycopg.Error):
+        connection.execute(_BUILT)
+    connection.close()
 
 
 def _make_schema(t: Tx) -> None:
