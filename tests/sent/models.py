@@ -14,8 +14,10 @@ _PREFIX = {"chat": "openai-chat", "responses": "openai", "messages": "anthropic"
 
 
 @cache
-def model_of(form: str, name: str) -> Model:
-    """One that is never reached."""
+def model_of(form: str, name: str, *, strict: bool = False) -> Model:
+    """One that is never reached; for ``strict`` tools OpenAI's own, else another's."""
+    if strict:
+        return build_model(ModelSpec(name=f"{_PREFIX[form]}:{name}", api_key="x"))
     return model_at(form, name, "http://127.0.0.1:9")
 
 

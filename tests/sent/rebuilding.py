@@ -24,7 +24,7 @@ from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.agent.messages import ModelMessage
     from clew.core.entry import Entry
@@ -118,13 +118,19 @@ def _response_id(request: Captured) -> str | None:
     return f"{prefix[str(request.format)]}{request.number:06}"
 
 
+def _is_strict(body: Mapping[str, Any]) -> bool:
+    """Whether tools are strict, which is no matter of the store but of whose server is asked."""
+    tools: list[dict[str, Any]] = body.get("tools", [])
+    return any(tool.get("function", tool).get("strict") for tool in tools)
+
+
 @dataclass(kw_only=True)
 class Place:
     """A place in the log, and the context there."""
 
     session: Session
     messages: Sequence[ContextMessage]
-    _bodies: dict[tuple[str, str, bool], Any] = field(default_factory=dict[Any, Any])
+    _bodies: dict[tuple[str, str, bool, bool], Any] = field(default_factory=dict[Any, Any])
 
     @property
     def asks(self) -> bool:
@@ -144,18 +150,19 @@ class Place:
         """The request that would be made here, in the format and for the model of another."""
         assert request.json is not None
         assert request.format is not None
-        key = (request.format, str(request.json.get("model")), request.stream)
+        key = (request.format, str(request.json["model"]), request.stream, _is_strict(request.json))
         if key not in self._bodies:
             self._bodies[key] = await self._made(shelf, *key)
         return self._bodies[key]
 
-    async def _made(self, shelf: Shelf, form: str, name: str, stream: bool) -> Any:
+    async def _made(self, shelf: Shelf, form: str, name: str, stream: bool, strict: bool) -> Any:
         found = LoopContext(
             messages=self.loaded,
             instructions=self.session.instructions,
             steps=0,
         )
-        body = await body_of(shelf.loop, found, model_of(form, name), stream=stream)
+        model = model_of(form, name, strict=strict)
+        body = await body_of(shelf.loop, found, model, stream=stream)
         assert body is not None
         return json.loads(body)
 
