@@ -1,13 +1,15 @@
-"""A desk: an engine with a scripted model, a gateway, and a fake Telegram to talk to them."""
+"""Desks: an engine with a scripted model, a gateway, and a fake platform to talk to them."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
 
 from clew.config import load
 from clew.gateway.gateway import Gateway
@@ -15,12 +17,12 @@ from clew.testing.telegram import FakeTelegram
 from tests.line.world import open_world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from pydantic_ai.messages import ModelMessage
-
+    from clew.gateway.channel import Factory
     from clew.gateway.timer import Timer
+    from clew.testing.channels import MemoryPlatform
     from clew.testing.telegram import Faults
     from tests.line.world import World
 
@@ -50,16 +52,21 @@ def echo(messages: Sequence[ModelMessage]) -> ModelResponse:
     return ModelResponse(parts=[TextPart(f"You said: {' | '.join(said)}")])
 
 
-@dataclass(frozen=True, kw_only=True)
-class Desk:
+class Plain:
+    """What every desk is asked."""
+
     world: World
-    telegram: FakeTelegram
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.telegram.texts(chat)
+        """What the agent wrote in a chat, as it is shown now."""
+        raise NotImplementedError
+
+    def waiting(self) -> int:
+        """Events that were not acknowledged."""
+        raise NotImplementedError
 
     async def answered(self, count: int = 1, chat: int = 42) -> list[str]:
-        """What the bot has written in a chat, once there is so much and it is no preview."""
+        """What the agent has written in a chat, once there is so much and it is no preview."""
 
         def there() -> bool:
             texts = self.texts(chat)
@@ -70,19 +77,70 @@ class Desk:
 
     async def quiet(self) -> None:
         """Wait until all that was told is stored, answered and delivered."""
-        await until(lambda: self.telegram.waiting == 0)
-        await self.world.engine.idle()
+        await until(lambda: self.waiting() == 0)
 
-        async def delivered() -> bool:
+        async def still() -> bool:
+            await self.world.engine.idle()
             return not await self.world.engine.deliveries.undelivered()
 
-        await self.world.until(delivered)
+        await self.world.until(still)
 
 
-def channel_settings(telegram: FakeTelegram, **more: object) -> dict[str, object]:
-    """The settings of the channel, by ``section.key``."""
-    own = {"token": telegram.token, "base_url": telegram.base_url, "allow": "42", **more}
-    return {f"channels.telegram.{name}": value for name, value in own.items()}
+@dataclass(frozen=True, kw_only=True)
+class Desk(Plain):
+    """On Telegram."""
+
+    world: World
+    telegram: FakeTelegram
+
+    def texts(self, chat: int = 42) -> list[str]:
+        return self.telegram.texts(chat)
+
+    def waiting(self) -> int:
+        return self.telegram.waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryDesk(Plain):
+    """On a platform in memory."""
+
+    world: World
+    platform: MemoryPlatform
+
+    def texts(self, chat: int = 42) -> list[str]:
+        return self.platform.texts(str(chat))
+
+    def waiting(self) -> int:
+        return len(self.platform.waiting)
+
+
+_MODEL = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
+
+Script = Callable[[Sequence[ModelMessage]], ModelResponse]
+
+
+def table(name: str, settings: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a channel, by ``section.key``."""
+    return {f"channels.{name}.{key}": value for key, value in settings.items()}
+
+
+@asynccontextmanager
+async def serving(
+    url: str,
+    home: Path,
+    flags: Mapping[str, object],
+    *,
+    script: Script | None,
+    timer: Timer | None = None,
+    factories: Mapping[str, Factory] | None = None,
+) -> AsyncGenerator[World]:
+    """A gateway that serves."""
+    loaded = load(home=home, flags={**_MODEL, **flags}, environ={})
+    async with open_world(url, home) as world:
+        if script is not None:
+            world.model.script = script
+        async with Gateway(world.engine, loaded, timer=timer, factories=factories):
+            yield world
 
 
 @asynccontextmanager
@@ -91,29 +149,47 @@ async def open_desk(
     home: Path,
     telegram: FakeTelegram,
     *,
-    script: Callable[[Sequence[ModelMessage]], ModelResponse] | None = echo,
-    timer: Timer | None = None,
-    **settings: object,
+    script: Script | None = echo,
+    settings: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[Desk]:
-    """A gateway that serves; what the channel's table holds beside the token is in ``settings``."""
-    flags = {
-        "model.name": "openai-chat:none",
-        "model.base_url": "http://127.0.0.1:9/v1",
-        **channel_settings(telegram, **settings),
-    }
-    loaded = load(home=home, flags=flags, environ={})
-    async with open_world(url, home) as world:
-        if script is not None:
-            world.model.script = script
-        async with Gateway(world.engine, loaded, timer=timer):
-            yield Desk(world=world, telegram=telegram)
+    """A gateway on a Telegram; by default the person 42 is let in."""
+    own = {"token": telegram.token, "base_url": telegram.base_url, "allow": "42", **settings}
+    async with serving(url, home, table("telegram", own), script=script) as world:
+        yield Desk(world=world, telegram=telegram)
 
 
 @asynccontextmanager
 async def telegram_desk(
-    url: str, home: Path, *, faults: Faults | None = None, **settings: object
+    url: str,
+    home: Path,
+    *,
+    faults: Faults | None = None,
+    script: Script | None = echo,
+    settings: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[Desk]:
     """As ``open_desk``, with a Telegram of its own."""
     with FakeTelegram(faults=faults) as telegram:
-        async with open_desk(url, home, telegram, **settings) as desk:  # pyright: ignore[reportArgumentType]
+        async with open_desk(url, home, telegram, script=script, settings=settings) as desk:
             yield desk
+
+
+@asynccontextmanager
+async def memory_desk(
+    url: str,
+    home: Path,
+    platform: MemoryPlatform,
+    *,
+    script: Script | None = echo,
+    timer: Timer | None = None,
+    settings: Mapping[str, object] = MappingProxyType({}),
+) -> AsyncGenerator[MemoryDesk]:
+    """A gateway on a platform in memory; by default everybody is let in."""
+    async with serving(
+        url,
+        home,
+        table("memory", {"allow": "*", **settings}),
+        script=script,
+        timer=timer,
+        factories={"memory": lambda _: platform.channel()},
+    ) as world:
+        yield MemoryDesk(world=world, platform=platform)

@@ -133,9 +133,7 @@ class Deliveries(DeadLetters):
         :raises NotFound: if it was deleted meanwhile
         :raises WrongMove: if it was given up meanwhile
         """
-        await self._store.write(
-            deliveries.move_delivery, delivery, state, owner=self._owner, error=error
-        )
+        await self._store.write(deliveries.leave, delivery, state, owner=self._owner, error=error)
 
     async def tell(
         self, conversation: ConversationId, route: RouteKey, message: Outgoing, *, id: DeliveryId

@@ -226,6 +226,8 @@ class _Lane:
         self.routes: dict[RouteKey, None] = {}
         #: Something new may be there; cleared before the look.
         self.more = True
+        #: Nothing is under way: it waits for the platform.
+        self.waits = False
 
 
 class Lanes:
@@ -243,7 +245,7 @@ class Lanes:
         self._deliveries, self._line, self._sender, self._timer = deliveries, line, sender, timer
         self._label = label
         self._lanes: dict[str, _Lane] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], _Lane] = {}
         self._draining = False
 
     async def run(self) -> None:
@@ -275,8 +277,8 @@ class Lanes:
         if lane is None:
             lane = self._lanes[route.chat] = _Lane()
             task = asyncio.create_task(self._live(route, lane), name=f"lane:{route.chat}")
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = lane
+            task.add_done_callback(self._tasks.pop)
         lane.routes[key] = None
         lane.more = True
 
@@ -284,13 +286,16 @@ class Lanes:
         """Deliver what is stored now."""
         for route in await self._deliveries.undelivered():
             self.kick(route)
-        if tasks := list(self._tasks):
+        if tasks := self._under_way():
             await asyncio.wait(tasks)
+
+    def _under_way(self) -> list[asyncio.Task[None]]:
+        return [task for task, lane in self._tasks.items() if not lane.waits]
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing more; what is on its way may arrive, but not for long."""
         self._draining = True
-        if tasks := list(self._tasks):
+        if tasks := self._under_way():
             await asyncio.wait(tasks, timeout=seconds)
         for task in (tasks := list(self._tasks)):
             task.cancel()
@@ -302,27 +307,35 @@ class Lanes:
         try:
             while lane.more and not self._draining:
                 lane.more = False
-                if pause:
-                    await self._timer.sleep(pause * random.uniform(0.5, 1.0))
+                await self._wait(route, lane, pause)
                 pause = await self._next(route, lane, pause)
         finally:
             # In one step of the event loop: a kick comes before or finds no lane.
             del self._lanes[route.chat]
 
+    async def _wait(self, route: Route, lane: _Lane, pause: float) -> None:
+        """Wait for the platform: after a failure, and for as long as it asks."""
+        lane.waits = True
+        if pause:
+            await self._timer.sleep(pause * random.uniform(0.5, 1.0))
+        await self._line.gate.until_open(route)
+        lane.waits = False
+
     async def _next(self, route: Route, lane: _Lane, pause: float) -> float:
         """Deliver the next thing, if there is one; seconds to wait before the one after."""
         delivery: DeliveryId | None = None
         try:
-            await self._line.gate.until_open(route)
             if self._draining or (claimed := await self._claimed(lane)) is None:
                 return 0.0
             lane.more = True
             delivery = claimed.delivery.id
             left = await self._sender.send(claimed.delivery, claimed.chunks)
-        except (GivenUp, NotFound, WrongMove) as error:
-            # Also where it was deleted or dropped while it was on its way.
-            log.info("delivery_gone", delivery=delivery, error=str(error))
+        except GivenUp:
             left = Left.AGAIN
+        except (NotFound, WrongMove) as error:
+            # Deleted or dropped while it was on its way.
+            log.info("delivery_gone", delivery=delivery, error=str(error))
+            left = Left.PAUSE
         except ClewError as error:
             log.warning("delivery_not_tried", delivery=delivery, error=str(error))
             left = Left.PAUSE

@@ -152,7 +152,9 @@ class _Growing:
             if not self._previews.may_show(self._route.key, turn, told=self._told):
                 return
             text = self._text
-            chunks = self._line.channel.render(Outgoing(text=text + MORE, reply_to=self.reply_to))
+            chunks = self._line.channel.render(
+                Outgoing(text=text.rstrip() + MORE, reply_to=self.reply_to)
+            )
             if not chunks or not self._line.gate.try_enter(self._route):
                 return
             try:

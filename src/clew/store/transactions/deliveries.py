@@ -380,6 +380,22 @@ def close_if_done(t: Tx, delivery: DeliveryId, *, owner: OwnerId) -> DeliverySta
     return _close(t, delivery, owner)
 
 
+def leave(
+    t: Tx, delivery: DeliveryId, state: DeliveryState, *, owner: OwnerId, error: str | None
+) -> Delivery:
+    """
+    Whoever sends it goes no further; one that was given up meanwhile stays so.
+
+    :raises NotFound: if there is no such delivery
+    :raises WrongMove: if it is not on its way any more
+    """
+    t.one("SELECT owner FROM delivery WHERE id = $1 @LOCK", delivery)
+    found = get_delivery(t, delivery)
+    if found.state in (DeliveryState.FAILED, DeliveryState.DELIVERED):
+        raise WrongMove("delivery", old=found.state.value, new=state.value)
+    return move_delivery(t, delivery, state, owner=owner, error=error)
+
+
 def rechunk(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
     """Put another form of the same text in the place of a part that was refused."""
     t.run(

@@ -16,10 +16,11 @@ from clew.gateway.channel import Capabilities, Channel
 from clew.gateway.text.markdown import read, read_plain
 from clew.gateway.text.pieces import Frame, Piece, Run, plain
 from clew.gateway.text.splitting import Cost, split
+from clew.gateway.timer import SystemTimer, Timer
 from clew.testing.channels.contract import Shown
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -49,10 +50,17 @@ class MemoryPlatform:
     calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     waiting: list[Event] = field(default_factory=list[Event])
     messages: list[_Message] = field(default_factory=list[_Message])
-    #: Seconds for which each chat takes no calls, told to whoever calls.
+    #: What waits are measured with.
+    timer: Timer = field(default_factory=SystemTimer)
+    #: Until when each chat takes no calls, and who called all the same.
     throttled: dict[str, float] = field(default_factory=dict[str, float])
+    intrusions: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    #: Asked before each call (what, chat): seconds for which the chat takes none from now on.
+    throttles: Callable[[str, str], float | None] = lambda _what, _chat: None
     #: What the next call raises, before or after its effect.
     fails: list[tuple[ChannelError, bool]] = field(default_factory=list[tuple[ChannelError, bool]])
+    #: Seconds that a message is on its way.
+    slow: float = 0.0
     refused: set[str] = field(default_factory=set[str])
     answers: dict[str, str] = field(default_factory=dict[str, str])
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -121,7 +129,7 @@ class MemoryPlatform:
         self.fails.append((OutcomeUnknown("cut"), after))
 
     def throttle(self, seconds: int) -> None:
-        self.throttled[self.person] = float(seconds)
+        self.throttled[self.person] = self.timer.monotonic() + seconds
 
     def refuse(self) -> None:
         self.refused.add(self.person)
@@ -130,8 +138,7 @@ class MemoryPlatform:
 
     def check(self, what: str, chat: str) -> ChannelError | None:
         """Refuse a call, or fail after it: then with what is returned."""
-        if wait := self.throttled.get(chat):
-            raise Throttled(wait)
+        self.check_throttle(what, chat)
         if chat in self.refused:
             raise NotDelivered("the person has shut the agent out")
         error, after = self.fails.pop(0) if self.fails else (None, False)
@@ -139,6 +146,16 @@ class MemoryPlatform:
             raise error
         self.calls.append((what, chat))
         return error
+
+    def check_throttle(self, what: str, chat: str) -> None:
+        """Refuse a call to a chat that takes none."""
+        now = self.timer.monotonic()
+        if (left := self.throttled.get(chat, now) - now) > 0:
+            self.intrusions.append((what, chat))
+            raise Throttled(left)
+        if (wait := self.throttles(what, chat)) is not None:
+            self.throttled[chat] = now + wait
+            raise Throttled(wait)
 
     def put(self, chat: str, body: dict[str, object], key: str) -> str:
         if self.capabilities.idempotent and key in self._keys:
@@ -226,7 +243,7 @@ class MemoryChannel(Channel):
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
         late = self._platform.check("send", route.chat)
-        await asyncio.sleep(0)
+        await asyncio.sleep(self._platform.slow)
         message = self._platform.put(route.chat, json.loads(chunk), key)
         if late is not None:
             raise late
@@ -242,7 +259,7 @@ class MemoryChannel(Channel):
         return self._platform.by_key(key)
 
     async def typing(self, route: Route) -> None:
-        self._platform.check("typing", route.chat)
+        self._platform.check_throttle("typing", route.chat)
 
     async def answer(self, pressed: Pressed, text: str) -> None:
         self._platform.answers[pressed.event] = text
