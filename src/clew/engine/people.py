@@ -37,7 +37,7 @@ class People:
         return await self._store.read(pairings.people)
 
     async def standing(self, account: Account, user: str) -> Standing | None:
-        return await self._store.read(pairings.standing, account, user)
+        return await self._store.read(pairings.standing_now, account, user)
 
     async def code_for(
         self, account: Account, user: str, *, name: str, route: RouteKey

@@ -52,6 +52,17 @@ def code_hash(code: str) -> bytes:
     return hashlib.sha256(f"pairing:{typed}".encode()).digest()
 
 
+def standing_now(t: Tx, account: Account, user: str) -> Standing | None:
+    """What is stored about a person, for those who only look."""
+    row = t.one(
+        "SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3",
+        account.channel,
+        account.account,
+        user,
+    )
+    return None if row is None else Standing(row[0])
+
+
 def standing(t: Tx, account: Account, user: str) -> Standing | None:
     """What is stored about a person, kept from changing until the commit."""
     row = t.one(
