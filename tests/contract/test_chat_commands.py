@@ -135,6 +135,18 @@ async def test_retry_asks_the_last_message_again_in_its_place(house: House) -> N
     assert item.count("two") == 2
 
 
+async def test_what_was_asked_again_once_does_not_come_back_when_it_is_asked_again_twice(
+    house: House,
+) -> None:
+    await house.say("one", to=CHAT)
+    await house.say("two", to=CHAT)
+    for _ in range(2):
+        reply = await _do(house, "/retry")
+        assert reply.accepted is not None
+        await house.end(reply.accepted)
+    assert shape(house.provider.sent[-1]) == ["one", "You said: one", "two"]
+
+
 async def test_branch_goes_on_in_a_copy_and_leaves_the_original(house: House) -> None:
     old = (await house.say("hello", to=CHAT)).conversation
     reply = await _do(house, "/branch Another way")
