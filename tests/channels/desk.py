@@ -81,6 +81,9 @@ class Plain:
 
         async def still() -> bool:
             await self.world.engine.idle()
+            gauges = (await self.world.engine.measures.take()).gauges
+            if gauges.waiting or gauges.unfinished:
+                return False
             return not await self.world.engine.deliveries.undelivered()
 
         await self.world.until(still)
@@ -151,10 +154,12 @@ async def open_desk(
     *,
     script: Script | None = echo,
     settings: Mapping[str, object] = MappingProxyType({}),
+    flags: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[Desk]:
     """A gateway on a Telegram; by default the person 42 is let in."""
     own = {"token": telegram.token, "base_url": telegram.base_url, "allow": "42", **settings}
-    async with serving(url, home, table("telegram", own), script=script) as world:
+    flags = {**table("telegram", own), **flags}
+    async with serving(url, home, flags, script=script) as world:
         yield Desk(world=world, telegram=telegram)
 
 

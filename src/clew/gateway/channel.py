@@ -155,8 +155,8 @@ class Channel(abc.ABC):
         """Show for some seconds that an answer is being made."""
         raise NotImplementedError
 
-    async def answer(self, pressed: Pressed, text: str) -> None:
-        """Tell whoever pressed a button what came of it, and take the buttons away."""
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+        """Tell whoever pressed a button what came of it; once ``closed``, take the buttons away."""
         raise NotImplementedError
 
     async def fetch(self, file: File, *, most: int) -> bytes:

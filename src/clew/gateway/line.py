@@ -66,9 +66,10 @@ class Line:
         if self.channel.capabilities.typing and self.gate.try_enter(route):
             await self._left_out(route, self.channel.typing(route))
 
-    async def answer(self, pressed: Pressed, text: str) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         if not self.gate.held_for(pressed.route.chat):
-            await self._left_out(pressed.route, self.channel.answer(pressed, text))
+            call = self.channel.answer(pressed, text, closed=closed)
+            await self._left_out(pressed.route, call)
 
     async def fetch(self, route: Route, file: File, *, most: int) -> bytes:
         await self.gate.enter(route)

@@ -277,7 +277,7 @@ class Router:
             trusted=True,
         )
         done = await self._engine.hearing.press(pressed, who=who)
-        self._spawn(self._line.answer(pressed, done.text))
+        self._spawn(self._line.answer(pressed, done.text, closed=done.closed))
 
     # Files
 

@@ -260,6 +260,8 @@ class Press:
     text: str
     #: Where something may go on now.
     conversation: ConversationId | None = None
+    #: Nobody has anything to press there any more.
+    closed: bool = False
 
 
 def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
@@ -267,7 +269,7 @@ def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
     if judge(t, who, route) is not Verdict.TALK:
         return Press(text="You may not answer that.")
     if (found := pressed(data)) is None:
-        return Press(text="There is nothing behind that button any more.")
+        return Press(text="There is nothing behind that button any more.", closed=True)
     approval, yes = found
     try:
         question = approvals.get_approval(t, approval)
@@ -277,10 +279,12 @@ def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
         by = f"{who.account.channel}:{who.user}"
         answered = approvals.answer(t, approval, state, answered_by=by)
     except (NotFound, WrongMove):
-        return Press(text="Too late: that question was answered, or its time is over.")
+        text = "Too late: that question was answered, or its time is over."
+        return Press(text=text, closed=True)
     return Press(
         text=f"{'Allowed' if yes else 'Refused'}: {answered.tool}",
         conversation=answered.conversation_id,
+        closed=True,
     )
 
 

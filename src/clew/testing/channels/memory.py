@@ -261,5 +261,5 @@ class MemoryChannel(Channel):
     async def typing(self, route: Route) -> None:
         self._platform.check_throttle("typing", route.chat)
 
-    async def answer(self, pressed: Pressed, text: str) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         self._platform.answers[pressed.event] = text

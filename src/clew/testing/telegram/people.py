@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from typing import Any
@@ -19,6 +20,8 @@ class People:
         self._world = World()
         self._lock = threading.RLock()
         self._queries = itertools.count(1)
+        #: While set, every text with entities is refused, as if they could not be parsed.
+        self.refuse_entities = False
 
     def tell(self) -> None:
         """Whoever polls is to look again."""
@@ -198,10 +201,8 @@ def _person(user: int, name: str) -> Json:
 def _entities(text: str) -> list[Json]:
     """The entities that Telegram finds by itself: commands and mentions."""
     found: list[Json] = []
-    place = 0
-    for word in text.split(" "):
-        kind = {"/": "bot_command", "@": "mention"}.get(word[:1])
-        if kind is not None:
-            found.append({"type": kind, "offset": place, "length": len(word)})
-        place += len(word.encode("utf-16-le")) // 2 + 1
+    for match in re.finditer(r"(?<!\S)[@/]\w+(@\w+)?", text):
+        place = len(text[: match.start()].encode("utf-16-le")) // 2
+        kind = "bot_command" if match[0].startswith("/") else "mention"
+        found.append({"type": kind, "offset": place, "length": len(match[0])})
     return found

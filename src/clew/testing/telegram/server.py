@@ -197,6 +197,8 @@ class FakeTelegram(People):
             }
         if method not in METHODS:
             raise Refusal(404, "Not Found: method not found")
+        if self.refuse_entities and given.get("entities"):
+            raise Refusal(400, "Bad Request: can't parse entities: they are not liked today")
         if "chat_id" in given:
             if throttled:
                 self._world.throttle(int(given["chat_id"]), self.faults.wait())

@@ -68,6 +68,15 @@ class TelegramChannel(Channel):
         self._me = codec.Me(id=int(bot), username="", label=config.label)
 
     async def __aenter__(self) -> Self:
+        try:
+            await self._connect()
+        except BaseException:
+            # Whoever could not enter does not leave: nobody else would close the connections.
+            await self._api.shutdown()
+            raise
+        return self
+
+    async def _connect(self) -> None:
         with translated():
             await self._api.initialize()
         bot = self._api.bot
@@ -79,7 +88,6 @@ class TelegramChannel(Channel):
                 {"command": name, "description": says} for name, says in self._config.commands
             ]
             await self._api.call("setMyCommands", {"commands": listed})
-        return self
 
     async def __aexit__(
         self,
@@ -135,13 +143,13 @@ class TelegramChannel(Channel):
     async def typing(self, route: Route) -> None:
         await self._api.call("sendChatAction", codec.address(route) | {"action": "typing"})
 
-    async def answer(self, pressed: Pressed, text: str) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         query = pressed.event.removeprefix("press:")
-        target = {"chat_id": int(pressed.route.chat), "message_id": int(pressed.message)}
-        for method, parameters in (
-            ("answerCallbackQuery", {"callback_query_id": query, "text": text[:200]}),
-            ("editMessageReplyMarkup", target),
-        ):
+        calls = [("answerCallbackQuery", {"callback_query_id": query, "text": text[:200]})]
+        if closed:
+            target = {"chat_id": pressed.route.chat, "message_id": pressed.message}
+            calls.append(("editMessageReplyMarkup", target))
+        for method, parameters in calls:
             try:
                 await self._api.call(method, parameters)
             except ChannelError as error:
