@@ -164,6 +164,9 @@ async def test_b117_the_matrix_of_people_and_places(desk: MemoryDesk) -> None:
         for place in PLACES:
             act(desk.platform, who, place)
     await until(lambda: len(desk.platform.answers) == len(PEOPLE))
+    for who in PEOPLE:
+        asked = await desk.world.engine.resolve(group(f"g-{who}-button").key)
+        await desk.world.engine.stop(asked)
     await desk.quiet()
     # A code is sent beside everything else, and need not arrive.
     await until(lambda: result(desk.platform, "removed", "edit") == CODE)

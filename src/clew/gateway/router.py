@@ -221,6 +221,19 @@ class Router:
         self, heard: Heard, command: Accepted, route: Route, who: Who, filed: asyncio.Event
     ) -> None:
         try:
+            text, accepted = await self._replied(heard, command, route, who, filed)
+            await self._ended(command, text)
+        finally:
+            # A command that is answered at once is answered before the next one is taken.
+            filed.set()
+        if accepted is not None:
+            self._progress.follow(route, accepted, message=heard.message)
+
+    async def _replied(
+        self, heard: Heard, command: Accepted, route: Route, who: Who, filed: asyncio.Event
+    ) -> tuple[str, Accepted | None]:
+        """What a command came to, and the message that it handed in again."""
+        try:
             reply = await self._engine.command(
                 heard.text,
                 target=route,
@@ -228,18 +241,13 @@ class Router:
                 operator=await self._is_operator(who),
                 on_filed=filed.set,
             )
-            text, accepted = reply.text, reply.accepted
         except StoreError as error:
             log.warning("command_failed", command=command.inbox_id, error=str(error))
-            text, accepted = "That failed: the store could not be used. Try again.", None
+            return "That failed: the store could not be used. Try again.", None
         except Exception:
             log.exception("command_failed", command=command.inbox_id)
-            text, accepted = "That failed with an internal error, which the log describes.", None
-        finally:
-            filed.set()
-        await self._ended(command, text)
-        if accepted is not None:
-            self._progress.follow(route, accepted, message=heard.message)
+            return "That failed with an internal error, which the log describes.", None
+        return reply.text, reply.accepted
 
     async def _ended(self, command: Accepted, text: str) -> None:
         while True:

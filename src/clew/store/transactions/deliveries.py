@@ -290,21 +290,6 @@ def move_chunk(
     return get_chunks(t, delivery)[position]
 
 
-def routes_with_deliveries(t: Tx) -> list[tuple[RouteKey, int]]:
-    """Routes with something unsent, each with the time (ms) when its first one is due."""
-    found = t.all(
-        """
-        SELECT d.route, d.due_at FROM delivery d
-        WHERE d.state NOT IN ('delivered', 'failed') AND NOT EXISTS (
-            SELECT 1 FROM delivery b
-            WHERE b.route = d.route AND b.n < d.n AND b.state NOT IN ('delivered', 'failed')
-        )
-        ORDER BY d.n
-        """
-    )
-    return [(row[0], row[1]) for row in found]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Claimed:
     """A delivery that is ours to send, with its parts if they are fixed."""
@@ -325,7 +310,7 @@ def claim_first(t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str
         row = t.one(
             """
             SELECT n FROM delivery
-            WHERE route = $1 AND state IN ('pending', 'sending', 'unknown') ORDER BY n LIMIT 1
+            WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1
             """,
             route,
         )
@@ -389,7 +374,8 @@ def leave(
     :raises NotFound: if there is no such delivery
     :raises WrongMove: if it is not on its way any more
     """
-    t.one("SELECT owner FROM delivery WHERE id = $1 @LOCK", delivery)
+    # Locked, so that nobody drops it between the look and the move.
+    t.one("SELECT state FROM delivery WHERE id = $1 @LOCK", delivery)
     found = get_delivery(t, delivery)
     if found.state in (DeliveryState.FAILED, DeliveryState.DELIVERED):
         raise WrongMove("delivery", old=found.state.value, new=state.value)
@@ -413,7 +399,7 @@ def undelivered(t: Tx) -> list[RouteKey]:
     """Routes with something that is to be sent, in the order of what comes first."""
     found = t.all(
         """
-        SELECT route FROM delivery WHERE state IN ('pending', 'sending', 'unknown')
+        SELECT route FROM delivery WHERE state NOT IN ('delivered', 'failed')
         GROUP BY route ORDER BY min(n)
         """
     )

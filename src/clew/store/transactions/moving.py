@@ -40,7 +40,7 @@ def _move(t: Tx, route: Route, to: Route) -> None:
     t.run(
         """
         UPDATE delivery SET route = $2
-        WHERE route = $1 AND state IN ('pending', 'sending', 'unknown')
+        WHERE route = $1 AND state NOT IN ('delivered', 'failed')
         """,
         route.key,
         to.key,
