@@ -43,9 +43,10 @@ def port() -> str:
 class Shell:
     """bash, with job control, one command at a time."""
 
-    def __init__(self, environ: dict[str, str]) -> None:
+    def __init__(self, environ: dict[str, str], folder: Path) -> None:
         self._bash = subprocess.Popen(
             ["bash", "--norc"],
+            cwd=folder,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environ,
@@ -76,9 +77,9 @@ class Shell:
 
 
 @pytest.fixture
-def shell(clew: Clew, port: str) -> Generator[Shell]:
+def shell(clew: Clew, port: str, tmp_path: Path) -> Generator[Shell]:
     path = os.pathsep.join([str(Path(CLEW).parent), os.environ["PATH"]])
-    shell = Shell({**clew.environ, "PATH": path, "CLEW_API__PORT": port})
+    shell = Shell({**clew.environ, "PATH": path, "CLEW_API__PORT": port}, tmp_path)
     yield shell
     shell.close()
 
