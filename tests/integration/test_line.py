@@ -188,13 +188,19 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
     for text in ("a: look read; send", "b: look; read look", "c:"):
         conversation = (await world.end(await world.say(text))).conversation
     log = await world.log(conversation)
-    for to in range(len(log) + 1):
+    kept: list[int] = []
+    for to in range(len(log)):
         await world.end(await world.engine.rewind(conversation, to=to))
         found = await world.store.inner.read(context.head_context, conversation)
         boundary = max(
             seq for seq in range(to + 1) if not strict.complaints(strict.log_bits(log[:seq]))
         )
-        assert [message.seq for message in found.messages] == list(range(1, boundary + 1))
+        kept = [message.seq for message in found.messages]
+        assert kept == list(range(1, boundary + 1))
+    # Where the last rewind stands: what it took out does not come back.
+    await world.end(await world.engine.rewind(conversation, to=len(log)))
+    found = await world.store.inner.read(context.head_context, conversation)
+    assert [message.seq for message in found.messages] == kept
     assert len(await world.log(conversation)) == len(log)
     with pytest.raises(UsageError, match=f"there is no entry {len(log) + 1}"):
         await world.engine.rewind(conversation, to=len(log) + 1)
