@@ -50,15 +50,15 @@ def last_reset(policy: ResetPolicy, now: datetime) -> datetime:
     """
     The last moment up to ``now`` at which the daily reset was due.
 
-    A local time that a clock change leaves out counts when the clock jumps over it; one that comes
-    twice counts the first time.
+    A local time that a clock change leaves out counts by the clock as it was before (02:30 is at
+    03:30 then); one that comes twice counts the first time.
     """
     assert policy.daily_at is not None
     zone = policy.timezone or UTC
     local = now.astimezone(zone)
     for days in (0, 1):
         day = (local - timedelta(days=days)).date()
-        # Through UTC: local times that do not exist become the moment of the jump.
+        # Through UTC: only there do times of a day with a clock change compare.
         due = datetime.combine(day, policy.daily_at, tzinfo=zone).astimezone(UTC)
         if due <= now:
             return due

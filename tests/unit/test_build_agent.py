@@ -1,0 +1,55 @@
+"""What settings name as an agent or as tools, and what is said where it is none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.agent.build import build_agent
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = """
+from pydantic_ai import Agent
+
+agent = Agent(name="mine")
+number = 7
+tools = [len]
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    name = f"mine_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_an_agent_of_ones_own_is_taken_as_it_is(module: str) -> None:
+    assert build_agent(instructions="", object_path=f"{module}:agent").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("{}", "must be MODULE:NAME"),
+        ("{}:number", "is no Pydantic AI agent"),
+        ("{}:missing", "is no Pydantic AI agent"),
+        ("{}_gone:agent", "agent.object: .* cannot be imported"),
+    ],
+)
+def test_what_is_no_agent_is_named(module: str, path: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=words):
+        build_agent(instructions="", object_path=path.format(module))
+
+
+def test_what_offers_no_tools_is_named(module: str) -> None:
+    assert build_agent(instructions="", object_path=None, tool_modules=[module])
+    with pytest.raises(SettingsError, match="has no list named tools"):
+        build_agent(instructions="", object_path=None, tool_modules=["json"])
+    with pytest.raises(SettingsError, match=r"tools\.modules: .* cannot be imported"):
+        build_agent(instructions="", object_path=None, tool_modules=[f"{module}_gone"])
