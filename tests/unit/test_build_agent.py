@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,7 +26,7 @@ tools = [len]
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     name = f"mine_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(MODULE, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     return name
 
 
