@@ -14,11 +14,12 @@ import structlog
 
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
-from clew.agent.compactor import HarnessCompactor
+from clew.agent.compactor import HarnessCompactor, context_window
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.clock import SystemClock
 from clew.config import ensure_home
+from clew.core.compaction import over_budget, tokens_of
 from clew.core.ids import Ids, session_id
 from clew.core.reset import ResetPolicy
 from clew.engine.compaction import Compactions, Policy
@@ -29,6 +30,7 @@ from clew.engine.model_choice import ModelChoice
 from clew.engine.titles import Titles
 from clew.engine.turns import Means
 from clew.engine.warm import Warm
+from clew.errors import SettingsError
 from clew.hooks.manager import Plugins, load_plugins
 from clew.store.opening import open_store
 
@@ -101,13 +103,16 @@ def log_plainly() -> None:
 def make_means(settings: Settings, store: Store) -> Means:
     """What turns are carried out with, by the settings."""
     let_import_from(settings.home / "plugins")
+    instructions = read_instructions(settings)
+    models = make_models(settings)
+    refuse_no_room(settings, instructions, window=context_window(models[0]))
     agent = build_agent(
-        instructions=read_instructions(settings),
+        instructions=instructions,
         object_path=settings.agent.object,
         tool_modules=settings.tools.modules,
     )
     ids = Ids(lambda: time.time_ns() // 1_000_000)
-    models = make_models(settings)
+    summariser = make_summariser(settings)
     return Means(
         store=store,
         hub=Hub(),
@@ -119,7 +124,8 @@ def make_means(settings: Settings, store: Store) -> Means:
             ids,
             SystemClock(),
             compactor=HarnessCompactor(),
-            model=make_summariser(settings) or models[0],
+            model=summariser or models[0],
+            apart=summariser is not None,
             policy=Policy(
                 enabled=settings.compaction.enabled,
                 threshold=settings.compaction.threshold,
@@ -138,6 +144,20 @@ def make_means(settings: Settings, store: Store) -> Means:
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
     )
+
+
+def refuse_no_room(settings: Settings, instructions: str, *, window: int | None) -> None:
+    """:raises SettingsError: if the instructions fill what a request may take"""
+    window = settings.model.context_window or window
+    tokens = tokens_of(len(instructions.encode()))
+    if window is None or settings.agent.object is not None:
+        return
+    if over_budget(tokens, window=window, threshold=settings.compaction.threshold):
+        raise SettingsError(
+            f"the model's context window has {window:,} tokens and the instructions alone take "
+            f"about {tokens:,}: shorten them, choose a model with a larger window, or correct "
+            "model.context_window"
+        )
 
 
 def let_import_from(folder: Path) -> None:

@@ -135,7 +135,7 @@ class Bench:
         provider = self.providers[run.form]
         before = len(provider.requests)
         ended = await self.house.say("go on", to=conversation)
-        self.house.means.compactions.policy = _NEVER
+        self.house.means.compactions.plans.policy = _NEVER
         provider.script = always(Text("gone on"))
         asked = provider.settled()[before:]
         await self._note(conversation, run)
@@ -168,7 +168,7 @@ class Bench:
     ) -> None:
         if run.way != "by hand":
             return
-        self.house.means.compactions.policy = _keeping(said, run)
+        self.house.means.compactions.plans.policy = _keeping(said, run)
         head = await self.house.head(conversation)
         await self.house.engine.compact(head.id)
 
@@ -183,7 +183,7 @@ class Bench:
             policy = _keeping(go_on, run, threshold=0.99 * tokens / _WINDOW)
         if run.way == "overflow":
             policy = Policy(window=_WINDOW, keep_recent=policy.keep_recent)
-        self.house.means.compactions.policy = policy
+        self.house.means.compactions.plans.policy = policy
         overflowing = iter([Fail("context_overflow")] if run.way == "overflow" else [])
 
         def script(_: Request) -> Reply:

@@ -102,7 +102,7 @@ async def test_a_stop_in_a_compaction_leaves_no_rotation_and_is_no_failure_of_it
         before = (await house.head(TALK.key)).id
         first = await house.engine.submit("go on", target=TALK)
         await held.asked.wait()
-        house.means.compactions.policy = Policy(window=None)
+        house.means.compactions.plans.policy = Policy(window=None)
         second = await house.engine.submit(
             "rather this", target=TALK, double_text=DoubleText.INTERRUPT
         )

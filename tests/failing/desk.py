@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
     from pathlib import Path
 
+    from clew.agent.compactor import Compactor
     from clew.agent.loop import Result
     from clew.agent.models import Model
     from clew.agent.ports import Journal, TurnLog
+    from clew.clock import Clock
     from clew.core.entry import Entry
     from clew.core.events import Event, InputEnded
     from clew.core.inbox import Accepted
@@ -171,13 +173,26 @@ class Desk:
         assert isinstance(loop, HastyLoop)
         loop.hasty, loop.hasty_silence = runs, timedelta(seconds=silence)
 
+    async def submit(self, name: str, text: str) -> Accepted:
+        """Hand a message in and do not wait."""
+        accepted = await self.engine.submit(text, target=local_route(name))
+        self.ids[name] = accepted.conversation_id
+        return accepted
+
+    async def end(self, accepted: Accepted) -> InputEnded:
+        """What became of an input."""
+        return await self._end(accepted)
+
+    async def until(self, true: Callable[[], object]) -> None:
+        while not true():  # noqa: ASYNC110
+            await asyncio.sleep(_PAUSE)
+
     async def say(self, name: str, text: str, *, stream: bool = False) -> Told:
         """Send a message and wait for its end; ``stream`` if a client is to follow."""
         before = [len(provider.requests) for provider in self.providers]
         target = local_route(name)
         if not stream:
-            accepted = await self.engine.submit(text, target=target)
-            self.ids[name] = accepted.conversation_id
+            accepted = await self.submit(name, text)
             return await self._told(accepted, await self._end(accepted), [], before)
         events: list[Event] = []
         async with asyncio.TaskGroup() as tasks:
@@ -237,7 +252,7 @@ class HastyLoop(Loop):
 
 
 @asynccontextmanager
-async def open_desk(
+async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
     home: Path,
     *formats: Format,
     patience: Patience = HASTE,
@@ -246,16 +261,26 @@ async def open_desk(
     monotonic: Callable[[], float] = time.monotonic,
     model_name: str = "fake-model",
     max_steps: int = 50,
+    clock: Clock | None = None,
+    compactor: Compactor | None = None,
+    apart: bool = False,
 ) -> AsyncGenerator[Desk]:
-    """One provider and one model per format; a store in ``home``."""
+    """
+    One provider and one model per format; a store in ``home``.
+
+    The first model writes summaries too; with ``apart`` the last one does, and nothing else.
+    """
     async with AsyncExitStack() as stack:
         providers = [stack.enter_context(FakeProvider()) for _ in formats]
         models = [
             model_for(form, provider, model_name)
             for form, provider in zip(formats, providers, strict=True)
         ]
+        for model in models:
+            # After the engine, whose turns may still be asking.
+            stack.push_async_callback(close, model)
         store = await stack.enter_async_context(
-            await open_store(f"sqlite:///{home}/clew.db", home=home)
+            await open_store(f"sqlite:///{home}/clew.db", home=home, clock=clock)
         )
         settings = load(home=home, flags={"model.name": "offline"}, environ={})
         means = runtime.make_means(settings, store)
@@ -263,20 +288,19 @@ async def open_desk(
         means = replace(
             means,
             loop=HastyLoop(agent or Agent(), max_steps=max_steps),
-            models=Models(models, patience, monotonic),
+            models=Models(models[:-1] if apart else models, patience, monotonic),
             compactions=Compactions(
                 store,
                 means.ids,
-                SystemClock(),
-                compactor=HarnessCompactor(),
-                model=models[0],
+                clock or SystemClock(),
+                compactor=compactor or HarnessCompactor(),
+                model=models[-1 if apart else 0],
+                apart=apart,
                 policy=policy or compactions.policy,
             ),
         )
         engine = await stack.enter_async_context(Engine(means, role="test", version="0"))
         yield Desk(engine=engine, means=means, store=store, providers=providers)
-        for model in models:
-            await close(model)
 
 
 async def close(model: Model) -> None:

@@ -51,7 +51,7 @@ class Compacting:
 
     def _set(self, policy: Policy) -> None:
         assert self._compactions is not None
-        self._compactions.policy = policy
+        self._compactions.plans.policy = policy
 
     async def clear(
         self, messages: Sequence[ModelMessage], *, keep_from: int

@@ -211,8 +211,8 @@ BOUNDARIES = (
     Mutation(
         name="attempt-counted",
         mechanism="a compaction is counted before the summariser is asked",
-        file=f"{_ENGINE}/compaction.py",
-        old="        await self._remember(session.id, rules.begun(before))\n",
+        file=f"{_ENGINE}/plans.py",
+        old="        await self._store.write(compactions.remember_compaction, session.id, state)\n",
         new="",
         test=f"{_COMPACTIONS}a_summary_is_counted_before_it_is_asked_for_and_forgotten_once_it_is"
         "_there[sqlite]",
@@ -220,7 +220,7 @@ BOUNDARIES = (
     Mutation(
         name="deaths-end",
         mechanism="a compaction in which processes die is put off",
-        file=f"{_ENGINE}/compaction.py",
+        file=f"{_ENGINE}/plans.py",
         old="        if rules.deadly(before):\n",
         new="        if False:\n",
         test=f"{_COMPACTIONS}a_compaction_in_which_the_process_died_again_and_again_is_put_off"
@@ -256,9 +256,9 @@ BOUNDARIES = (
     Mutation(
         name="window-asked",
         mechanism="a context is made to fit the model that is asked",
-        file=f"{_ENGINE}/compaction.py",
-        old="        window = self.window(asked or self._model) or ASSUMED_WINDOW\n        # What",
-        new="        window = self.window(self._model) or ASSUMED_WINDOW\n        # What",
+        file=f"{_ENGINE}/plans.py",
+        old="        window = self._window(asked or self._model) or ASSUMED_WINDOW\n",
+        new="        window = self._window(self._model) or ASSUMED_WINDOW\n",
         test=f"{_COMPACTIONS}a_context_is_made_to_fit_the_model_that_is_asked_and_not_the"
         "_summariser[sqlite]",
     ),

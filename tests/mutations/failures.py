@@ -89,8 +89,8 @@ FAILURES = (
     Mutation(
         name="unknown-window",
         mechanism="what overflowed is larger than the window, whatever was assumed of that",
-        file="src/clew/engine/compaction.py",
-        old="            window = min(window, max(before, rules.MUCH))\n",
+        file="src/clew/engine/plans.py",
+        old="            window = min(window, max(most, rules.MUCH))\n",
         new="            pass\n",
         test=f"{_TROUBLE}an_overflow_compacts_once_and_repeats_the_step[chat]",
     ),

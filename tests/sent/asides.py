@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,8 @@ from clew.agent.probe import probe
 from clew.agent.rebuilding import listening
 from clew.agent.titler import ask_for_title
 from clew.core.base import extended
-from clew.store.transactions import context, sessions, titles
+from clew.core.compaction import State
+from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
 from clew.testing import Fail, FakeProvider, Text
 from clew.testing.provider.parsing import parse_messages
@@ -46,8 +48,9 @@ def kind_of(request: Captured) -> str | None:
         for message in parse_messages(request.format, request.json)
         if message.role == "user"
     ]
-    last = said[-1] if said else ""
-    return next((kind for start, kind in _BEGINNINGS.items() if last.startswith(start)), None)
+    # An answer that was no good is asked for again below the first request.
+    first = said[0] if said else ""
+    return next((kind for start, kind in _BEGINNINGS.items() if first.startswith(start)), None)
 
 
 async def unexplained_asides(
@@ -107,11 +110,18 @@ async def _summaries(
     What a summary in several parts goes on with is the answer that the provider gave.
     """
     made: set[int] = set()
+    tried: Counter[int] = Counter()
 
     def again(request: Request) -> Reply:
         same = [each for each in requests if each.json == request.raw]
         made.update(each.number for each in same)
-        return Text(same[0].text or "") if same else Fail("authentication")
+        if not same:
+            return Fail("authentication")
+        # Asked the same, a provider answers now this, now that: each is gone on with in turn.
+        answer = same[tried[same[0].number] % len(same)]
+        tried[same[0].number] += 1
+        # What was too long for it is asked again in smaller parts.
+        return Fail("context_overflow") if answer.status == 400 else Text(answer.text or "")
 
     with FakeProvider(again, strict=False) as provider:
         for form, name in {(str(r.format), str((r.json or {}).get("model"))) for r in requests}:
@@ -119,6 +129,15 @@ async def _summaries(
                 model = model_at(form, name, provider.url)
                 await _compact_everything(t, shelf, conversations, model, requests, made)
     return made
+
+
+class _Forgetful(Reader):
+    """Every compaction is the first: what failed later does not keep it from being tried."""
+
+    async def read(self, job: Any, *args: Any, **kwargs: Any) -> Any:
+        if job is compactions.compaction_state:
+            return State()
+        return await super().read(job, *args, **kwargs)
 
 
 async def _compact_everything(
@@ -129,14 +148,14 @@ async def _compact_everything(
     requests: Sequence[Captured],
     made: set[int],
 ) -> None:
-    compactions: Any = copy.copy(shelf.compactions)
-    compactions._model, compactions._store = model, Reader(t)
+    plans: Any = copy.copy(shelf.compactions.plans)
+    plans._model, plans._store = model, _Forgetful(t)
     bodies = "".join(request.body.decode() for request in requests)
     told = [each for each in conversations if _speaks_of(t, each, bodies)]
     for found, focus in _cases(t, told):
         for overflowed in (False, True):
             if len(made) < len(requests):
-                await _unanswered(compactions.plan(found, focus=focus, overflowed=overflowed))
+                await _unanswered(plans.plan(found, focus=focus, overflowed=overflowed))
 
 
 def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Context, str | None]]:

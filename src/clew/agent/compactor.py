@@ -19,12 +19,15 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelResponse,
     ToolCallPart,
+    ToolReturnPart,
     UserPromptPart,
 )
 from pydantic_ai.usage import RunUsage
 
+from clew.agent.failures import FailureKind, classify
 from clew.agent.messages import answered_ids, call_ids, text_of
 from clew.core.compaction import Sized, tokens_of
+from clew.core.text import middle_out
 
 __all__ = [
     "HEADINGS",
@@ -36,6 +39,7 @@ __all__ = [
     "context_window",
     "original_seq",
     "reported_tokens",
+    "shortened",
     "sized",
     "summary_message",
     "summary_of",
@@ -44,7 +48,7 @@ __all__ = [
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart
 
     from clew.agent.models import Model
 
@@ -57,8 +61,10 @@ HEADINGS = (
     "## Tried and failed",
     "## Open questions",
 )
-#: How long one summary may take.
+#: A default for how long one summary may take.
 DEADLINE = timedelta(seconds=90)
+#: Tokens in one request for a summary: a model that cannot read so few is given up.
+LEAST = 1_000
 #: Characters of one tool result that the summariser reads.
 _RESULT = 8_000
 #: What an image counts, whatever its bytes.
@@ -120,7 +126,7 @@ class Compactor(Protocol):
         """
         A summary that can stand in for the messages; ``window`` is the model's, in tokens.
 
-        Whatever goes wrong with the model is raised; within ``DEADLINE`` per request.
+        Whatever goes wrong with the model is raised; within its deadline per request.
         """
         ...
 
@@ -128,6 +134,9 @@ class Compactor(Protocol):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HarnessCompactor:
     """The default."""
+
+    #: How long one summary may take.
+    deadline: timedelta = DEADLINE
 
     async def clear(
         self, messages: Sequence[ModelMessage], *, keep_from: int
@@ -152,10 +161,19 @@ class HarnessCompactor:
         focus: str | None,
         usage: RunUsage,
     ) -> str:
-        summary = ""
-        for chunk in chunks(messages, most=window // 2):
+        summary, rest, most = "", list(messages), window // 2
+        while rest:
+            chunk = chunks(rest, most=most)[0]
             before = [summary_message(summary)] if summary else []
-            summary = await self._one([*before, *chunk], model, focus=focus, usage=usage)
+            try:
+                summary = await self._one([*before, *chunk], model, focus=focus, usage=usage)
+            except Exception as error:
+                # Its window is smaller than was thought.
+                most //= 4
+                if classify(error).kind is not FailureKind.OVERFLOW or most < LEAST:
+                    raise
+            else:
+                rest = rest[len(chunk) :]
         return summary
 
     async def _one(
@@ -180,7 +198,7 @@ class HarnessCompactor:
         )
         # The newest message is always kept, so one is added that need not be.
         asked = [*messages, ModelRequest.user_text_prompt("…")]
-        async with asyncio.timeout(DEADLINE.total_seconds()):
+        async with asyncio.timeout(self.deadline.total_seconds()):
             result = await compact_now(strategy, asked, model=model, focus=focus, usage=usage)
         return next(
             (
@@ -223,8 +241,25 @@ def calls_of(message: ModelMessage) -> tuple[str, ...]:
     return tuple(f"{call.tool_name} {call.args_as_json_str()}" for call in calls)
 
 
+def shortened(message: ModelMessage, most: int) -> ModelMessage:
+    """The message with each of its results as at most so many characters; itself if they are."""
+    if not isinstance(message, ModelRequest):
+        return message
+    parts = [_shortened(part, most) for part in message.parts]
+    if all(new is old for new, old in zip(parts, message.parts, strict=True)):
+        return message
+    return replace(message, parts=parts)
+
+
+def _shortened(part: ModelRequestPart, most: int) -> ModelRequestPart:
+    if not isinstance(part, ToolReturnPart):
+        return part
+    text = part.model_response_str()
+    return part if len(text) <= most else replace(part, content=middle_out(text, most))
+
+
 def cleared(message: ModelMessage, seq: int) -> ModelMessage:
-    """A message whose results were cleared, marked with the entry that has them."""
+    """A message whose results were cleared or shortened, marked with the entry that has them."""
     return replace(message, metadata={**(message.metadata or {}), _SEQ: seq})
 
 

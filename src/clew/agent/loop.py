@@ -34,6 +34,7 @@ from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.messages import call_ids, text_of
 from clew.agent.models import name_of
+from clew.agent.pairing import paired
 from clew.agent.ports import Asked
 from clew.agent.rounds import MOST, goes_round
 from clew.agent.threads import Threads
@@ -147,7 +148,7 @@ class Loop:
                 stack.enter_context(self.agent.override(instructions=context.instructions))
             run = await stack.enter_async_context(
                 self.agent.iter(
-                    message_history=list(context.messages),
+                    message_history=paired(context.messages),
                     model=model,
                     usage_limits=_LIMITS,
                     capabilities=[Journaling(journal, self.longest_call, context.retries), beside],
@@ -253,7 +254,7 @@ class _Steps:
 
     def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:
         """Go on with a compacted context; what is to be sent is its last request."""
-        history = list(messages)
+        history = paired(messages)
         pending: list[Any] = []
         while history and isinstance(history[-1], ModelRequest):
             pending = [*history.pop().parts, *pending]

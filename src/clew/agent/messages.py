@@ -38,10 +38,13 @@ _ELSEWHERE = {"instructions", "run_id", "conversation_id"}
 _ASKED = "clew_asked"
 
 
-def user_draft(entry_id: EntryId, text: str, *, said_at: datetime) -> Draft:
-    """What a person wrote, as an entry."""
-    part = UserPromptPart(storable(text), timestamp=said_at)
-    return to_draft(entry_id, ModelRequest(parts=[part]))
+def user_draft(
+    entry_id: EntryId, text: str, *, said_at: datetime, note: str | None = None
+) -> Draft:
+    """What a person wrote, as an entry; the model reads a ``note`` of ours before it."""
+    said = UserPromptPart(storable(text), timestamp=said_at)
+    parts = [said] if note is None else [SystemPromptPart(note, timestamp=said_at), said]
+    return to_draft(entry_id, ModelRequest(parts=parts))
 
 
 def from_history(said: Said, *, at: datetime) -> ModelMessage:

@@ -22,7 +22,7 @@ from pydantic_core import PydanticSerializationError
 
 from clew.agent.ports import ToolResult
 from clew.core.journal import CallStatus
-from clew.core.text import storable
+from clew.core.text import middle_out, storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -146,8 +146,4 @@ def _part(call: ToolCallPart[Any], result: ToolResult) -> ToolReturnPart:
 
 
 def _bounded(value: str) -> str:
-    if len(value) <= LONGEST:
-        return storable(value)
-    half = LONGEST // 2
-    left_out = len(value) - 2 * half
-    return storable(f"{value[:half]}\n[… {left_out} characters left out …]\n{value[-half:]}")
+    return storable(middle_out(value, LONGEST))

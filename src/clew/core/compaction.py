@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 #: Bytes per token where nothing better is known.
 BYTES_PER_TOKEN = 3.0
@@ -25,6 +25,8 @@ MOST_STALLS = 2
 PROGRESS = 0.1
 #: Seconds after a failure before compaction is tried again by itself.
 COOLDOWN = 300.0
+#: Characters of one tool result: what stays is shortened step by step, and no further than this.
+MOST_OF_A_RESULT, LEAST_OF_A_RESULT = 60_000, 1_500
 #: Attempts in a row in which the process may die before the next one is put off.
 MOST_DEATHS = 2
 
@@ -93,9 +95,18 @@ def deadly(state: State) -> bool:
     return state.cooldown_until == 0 and state.failures >= MOST_DEATHS
 
 
-def after_failure(state: State, *, now: int) -> State:
-    """What is remembered once an attempt failed; the person is told the first time."""
-    return replace(state, cooldown_until=now + int(COOLDOWN * 1000), told=True)
+def after_failure(state: State, *, now: int, refused: bool = False) -> State:
+    """
+    What is remembered once an attempt failed; the person is told the first time.
+
+    A summary that was no good (``refused``) is no progress, and there will not be many more.
+    """
+    return replace(
+        state,
+        cooldown_until=now + int(COOLDOWN * 1000),
+        stalls=state.stalls + refused,
+        told=True,
+    )
 
 
 def cut(messages: Sequence[Sized], *, keep: int) -> int:
@@ -118,12 +129,14 @@ def cut(messages: Sequence[Sized], *, keep: int) -> int:
 def _boundaries(messages: Sequence[Sized]) -> set[int]:
     """Indexes before which no call is unanswered."""
     found: set[int] = set()
-    open_calls: set[str] = set()
+    open_calls: frozenset[str] = frozenset()
     for index, message in enumerate(messages):
+        if not open_calls & message.answers:
+            # What was not answered right away is not answered any more.
+            open_calls = frozenset()
         if not open_calls:
             found.add(index)
-        open_calls |= message.calls
-        open_calls -= message.answers
+        open_calls = (open_calls | message.calls) - message.answers
     return found
 
 
@@ -139,16 +152,26 @@ def kept(messages: Sequence[Sized], tail: int) -> list[int]:
     """
     The indexes that no summary takes the place of: the tail, and the newest request before it.
 
-    All of them if nothing else would go than a summary, which cannot be said in fewer words.
+    All of them if so little would go that it is no progress; an earlier summary does not count,
+    since it cannot be said in fewer words.
     """
     stays = list(range(tail, len(messages)))
     last = last_user(messages)
     if last is not None and last < tail:
         stays.insert(0, last)
     goes = set(range(tail)).difference(stays)
-    if all(messages[index].is_summary for index in goes):
+    gain = sum(messages[index].tokens for index in goes if not messages[index].is_summary)
+    if gain <= PROGRESS * sum(message.tokens for message in messages):
         return list(range(len(messages)))
     return stays
+
+
+def caps() -> Iterator[int]:
+    """Characters to which the results that must stay are shortened, until all has room."""
+    cap = MOST_OF_A_RESULT
+    while cap > LEAST_OF_A_RESULT:
+        cap = max(cap // 2, LEAST_OF_A_RESULT)
+        yield cap
 
 
 def refusal(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:

@@ -22,3 +22,11 @@ def storable(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """At most ``limit`` characters, the last of them an ellipsis where something was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def middle_out(text: str, most: int) -> str:
+    """The beginning and the end, each half of ``most`` characters, and how much is left out."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"

@@ -15,28 +15,19 @@ from typing import TYPE_CHECKING, TypedDict
 import structlog
 
 from clew.agent import messages as codec
-from clew.agent.compactor import (
-    HEADINGS,
-    RunUsage,
-    cleared,
-    context_window,
-    original_seq,
-    sized,
-    summary_message,
-)
+from clew.agent.compactor import context_window, sized
+from clew.agent.failures import classify
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
-from clew.core.base import Literal, Range, joined
-from clew.core.context import NOTHING, Preview
+from clew.core.context import NOTHING
 from clew.core.ids import session_id
 from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoredLock
-from clew.engine.contexts import line_of
+from clew.engine.plans import Plan, Plans, Policy
 from clew.engine.uncancelled import uncancelled
-from clew.errors import LeaseLost, Refused, StoreError
-from clew.store.transactions import compactions, context, entries, sessions
-from clew.store.transactions.usage import Request, Used, micros, record_usage
+from clew.errors import ClewError, LeaseLost, Refused, StoreError
+from clew.store.transactions import compactions, context, sessions
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -45,35 +36,20 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.clock import Clock
-    from clew.core.base import Base, BaseItem
+    from clew.core.base import Base
+    from clew.core.context import Preview
     from clew.core.ids import ConversationId, Ids, OwnerId, SessionId, SessionIds
     from clew.core.lease import Lease
-    from clew.core.session import Session
     from clew.store.contract import Store
-    from clew.store.transactions.context import Context, ContextMessage
+    from clew.store.transactions.context import Context
+
+__all__ = ["Compacted", "Compactions", "Policy"]
 
 log = structlog.get_logger(__name__)
 
-#: A window for models that do not tell theirs, when a person asks for compaction.
-ASSUMED_WINDOW = 100_000
 _OVERTAKEN = "the conversation went on meanwhile"
-#: Clearing old results is enough if it brings the context under this share of the budget.
-_ENOUGH = 0.7
 #: Seconds between two looks whether another compaction is over, and how often is looked.
 _PAUSE, _LOOKS = 0.1, 6000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
-    """The settings of compaction."""
-
-    enabled: bool = True
-    #: Share of the context window at which a context is compacted.
-    threshold: float = 0.75
-    #: Share of the window that the newest messages keep.
-    keep_recent: float = 0.2
-    #: In tokens, where the provider does not say.
-    window: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,21 +85,6 @@ class Compacted:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
-    """What a compaction would make of a context."""
-
-    items: tuple[BaseItem, ...]
-    messages_after: int
-    tokens_before: int
-    tokens_after: int
-    summary: str
-
-
-class Refusal(Refused):
-    """The summary that came is no good; nothing was changed."""
-
-
 class Compactions:
     """Compacts conversations; holds nothing between calls."""
 
@@ -136,14 +97,20 @@ class Compactions:
         compactor: Compactor,
         model: Model,
         policy: Policy,
+        apart: bool = False,
         lock: CompressionLock | None = None,
         session_ids: SessionIds = session_id,
     ) -> None:
+        """``apart``: the model does nothing but summarise, and has a window of its own."""
         self._store, self._ids, self._clock = store, ids, clock
-        self._compactor, self._model = compactor, model
-        self.policy = policy
+        self.plans = Plans(store, ids, compactor=compactor, model=model, policy=policy, apart=apart)
         self._lock = lock or StoredLock(store)
         self._session_ids = session_ids
+
+    @property
+    def policy(self) -> Policy:
+        """When and how far contexts are compacted; the plans hold it."""
+        return self.plans.policy
 
     def window(self, model: Model) -> int | None:
         """The context window in tokens, where it is known."""
@@ -205,7 +172,7 @@ class Compactions:
                 return _unmoved(found, "it was compacted already")
             # Begun only where it is waited for: a stop may come first.
             planning = functools.partial(
-                self.plan,
+                self.plans.plan,
                 found,
                 focus=focus,
                 on_demand=on_demand,
@@ -242,9 +209,11 @@ class Compactions:
             raise
         except Exception as error:
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
-            note = f"it could not be summarised: {error}"
-            first = await self._failed(found.session.id)
-            return replace(_unmoved(found, note), failed=True, alarm=note if first else None)
+            note = _why(error)
+            state = await self._failed(found.session.id, error)
+            await self._remember(found.session.id, state)
+            alarm = None if before.told else note
+            return replace(_unmoved(found, note), failed=True, alarm=alarm)
         if plan is None:
             return _unmoved(found, NOTHING)
         try:
@@ -262,132 +231,7 @@ class Compactions:
 
         :raises NotFound: if there is no such conversation
         """
-        found = await self._store.read(context.head_context, conversation)
-        sizes = [sized(codec.load(message.message)) for message in found.messages]
-        window = self.window(self._model) or ASSUMED_WINDOW
-        tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
-        return Preview(
-            session=found.session.id,
-            lines=tuple(line_of(message) for message in found.messages),
-            kept=frozenset(rules.kept(sizes, tail)),
-        )
-
-    async def plan(
-        self,
-        found: Context,
-        *,
-        focus: str | None = None,
-        on_demand: bool = True,
-        overflowed: bool = False,
-        asked: Model | None = None,
-    ) -> Plan | None:
-        """
-        What compacting would make of a context, as ``compact``; ``None`` if nothing can go.
-
-        :raises Refusal: if the summary is no good
-        """
-        window = self.window(asked or self._model) or ASSUMED_WINDOW
-        # What the summariser reads has to fit its own window.
-        readable = self.window(self._model) or ASSUMED_WINDOW
-        loaded = [codec.load(message.message) for message in found.messages]
-        sizes = [sized(message) for message in loaded]
-        before = sum(size.tokens for size in sizes)
-        if overflowed:
-            # The true window is smaller than this, or there would have been room; and none is so
-            # small that a summary would help a short conversation.
-            window = min(window, max(before, rules.MUCH))
-            readable = min(window, readable)
-        tail = rules.cut(sizes, keep=int(window * self.policy.keep_recent))
-        kept = rules.kept(sizes, tail)
-        if len(kept) == len(sizes):
-            return None
-        if not on_demand:
-            smaller = await self._cleared(found.messages, loaded, tail)
-            after = sum(sized(message).tokens for message, _ in smaller)
-            if after < before and after <= window * self.policy.threshold * _ENOUGH:
-                return _plan([item for _, item in smaller], len(smaller), before, after, "")
-        return await self._summarised(found, loaded, sizes, tail, kept, focus, readable)
-
-    async def _cleared(
-        self, stored: Sequence[ContextMessage], loaded: list[ModelMessage], tail: int
-    ) -> list[tuple[ModelMessage, BaseItem]]:
-        smaller = await self._compactor.clear(loaded, keep_from=tail)
-        if len(smaller) != len(loaded):
-            return [(message, _item(entry)) for message, entry in zip(loaded, stored, strict=True)]
-        return [
-            (new, _item(entry) if new is old or entry.seq is None else _shortened(new, entry.seq))
-            for new, old, entry in zip(smaller, loaded, stored, strict=True)
-        ]
-
-    async def _summarised(
-        self,
-        found: Context,
-        loaded: list[ModelMessage],
-        sizes: list[rules.Sized],
-        tail: int,
-        kept: Sequence[int],
-        focus: str | None,
-        window: int,
-    ) -> Plan:
-        old = [await self._whole(found, message) for message in loaded[:tail]]
-        summary = await self._counted(found.session, old, focus, window)
-        replaced = sum(sized(message).tokens for message in old)
-        if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
-            raise Refusal(why)
-        message = summary_message(summary)
-        items = [Literal(format=codec.FORMAT, message=codec.dump(message))]
-        after = sized(message).tokens + sum(sizes[index].tokens for index in kept)
-        return _plan(
-            [*items, *(_item(found.messages[index]) for index in kept)],
-            len(kept) + 1,
-            sum(size.tokens for size in sizes),
-            after,
-            summary,
-        )
-
-    async def _counted(
-        self, session: Session, old: Sequence[ModelMessage], focus: str | None, window: int
-    ) -> str:
-        """
-        A summary; that it was tried is stored before, and what it cost after.
-
-        :raises Refusal: if the attempts before died with their process
-        """
-        before = await self._store.read(compactions.compaction_state, session.id)
-        if rules.deadly(before):
-            raise Refusal(f"the process died {before.failures} times while it was made")
-        await self._remember(session.id, rules.begun(before))
-        usage = RunUsage()
-        try:
-            return await self._compactor.summarise(
-                old, self._model, window=window, focus=focus, usage=usage
-            )
-        finally:
-            await self._count(session.conversation_id, usage)
-
-    async def _count(self, conversation: ConversationId, usage: RunUsage) -> None:
-        if not usage.has_values():
-            return
-        used = Used(
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cache_read_tokens,
-            output_tokens=usage.output_tokens,
-            cost_micros=micros(usage.cost),
-        )
-        request = Request(
-            id=self._ids.usage(), used=used, model=self._model.model_name, purpose="summary"
-        )
-        await self._store.write(record_usage, conversation, request)
-
-    async def _whole(self, found: Context, message: ModelMessage) -> ModelMessage:
-        """A message as it was said, also where its results were cleared from the context."""
-        seq = original_seq(message)
-        if seq is None:
-            return message
-        stored = await self._store.read(
-            entries.entries_between, found.session.conversation_id, first=seq, last=seq
-        )
-        return codec.load(stored[0].message) if stored else message
+        return self.plans.preview(await self._store.read(context.head_context, conversation))
 
     async def _rotate(
         self,
@@ -403,9 +247,7 @@ class Compactions:
             expected=Head(session=found.session.id, last_seq=found.last_seq),
             base=plan.items,
             reason=reasons.COMPRESSION,
-            state=rules.after_success(
-                before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
-            ),
+            state=await self._after(found, plan, before),
             session_ids=self._session_ids,
         )
         if lease is not None:
@@ -424,13 +266,23 @@ class Compactions:
             tokens_before=plan.tokens_before,
             tokens_after=plan.tokens_after,
             note=plan.summary,
+            alarm=None if plan.failure is None or before.told else _why(plan.failure),
         )
 
-    async def _failed(self, session: SessionId) -> bool:
-        """Remember it; whether the person was not told before."""
-        before = await self._store.read(compactions.compaction_state, session)
-        await self._remember(session, rules.after_failure(before, now=to_millis(self._clock.now())))
-        return not before.told
+    async def _after(self, found: Context, plan: Plan, before: rules.State) -> rules.State:
+        """What the successor is to remember."""
+        if plan.failure is None:
+            return rules.after_success(
+                before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
+            )
+        state = await self._failed(found.session.id, plan.failure)
+        return replace(state, fired=(*state.fired[-9:], found.last_seq))
+
+    async def _failed(self, session: SessionId, error: Exception) -> rules.State:
+        """What is to be remembered of a failure."""
+        state = await self._store.read(compactions.compaction_state, session)
+        now, refused = to_millis(self._clock.now()), isinstance(error, Refused)
+        return rules.after_failure(state, now=now, refused=refused)
 
     async def _remember(self, session: SessionId, state: rules.State) -> None:
         await self._store.write(compactions.remember_compaction, session, state)
@@ -463,24 +315,9 @@ class _Rotation(TypedDict):
     session_ids: SessionIds
 
 
-def _plan(items: Sequence[BaseItem], messages: int, before: int, after: int, summary: str) -> Plan:
-    return Plan(
-        items=joined(items),
-        messages_after=messages,
-        tokens_before=before,
-        tokens_after=after,
-        summary=summary,
-    )
-
-
-def _item(message: ContextMessage) -> BaseItem:
-    if message.seq is None:
-        return Literal(format=message.format, message=message.message)
-    return Range(first=message.seq, last=message.seq)
-
-
-def _shortened(message: ModelMessage, seq: int) -> Literal:
-    return Literal(format=codec.FORMAT, message=codec.dump(cleared(message, seq)))
+def _why(error: Exception) -> str:
+    said = str(error) if isinstance(error, ClewError) else classify(error).told
+    return f"it could not be summarised: {said}"
 
 
 def _unmoved(found: Context, note: str) -> Compacted:

@@ -239,6 +239,11 @@ class Engine(Records):
             self._owner.kick(old)
         return new
 
+    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
+        """As ``Records.delete``; what this process had in memory of it goes too."""
+        await super().delete(conversation, viewer=viewer)
+        self._means.warm.drop(conversation)
+
     async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
         """As ``lifecycle.rewind``."""
         return await self.lifecycle.rewind(conversation, to=to)

@@ -12,6 +12,7 @@ from clew.core.chat import with_files
 from clew.core.delivery import DeliveryKind, Said
 from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
+from clew.core.expired import left_for
 from clew.core.ids import EntryId, SessionId
 from clew.engine.uncancelled import uncancelled
 from clew.engine.warm import context_tokens
@@ -49,7 +50,9 @@ def compose(item: InboxItem) -> Draft:
     """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
     entry_id = entry_of(item.id)
     text = with_files(item.text, item.payload)
-    return messages.user_draft(entry_id, text, said_at=item.received_at)
+    left = left_for(item.payload)
+    note = None if left is None else left.to_model
+    return messages.user_draft(entry_id, text, said_at=item.received_at, note=note)
 
 
 async def _never(_: int) -> bool:

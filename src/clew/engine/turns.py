@@ -16,6 +16,7 @@ from clew.core.compaction import MUCH
 from clew.core.delivery import DeliveryKind
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
+from clew.core.expired import left_for
 from clew.core.ids import session_id
 from clew.core.journal import CallStatus
 from clew.core.reset import ResetPolicy
@@ -26,7 +27,7 @@ from clew.engine.journal import Journal, batch_results
 from clew.engine.leases import renewing
 from clew.engine.turn_log import NOTICE, TurnLog
 from clew.errors import ClewError, LeaseLost, TakenBack
-from clew.store.transactions import entries, leases, rewinds, stops, turns
+from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,9 +156,16 @@ class TurnWork:
                 limit=100,
             )
             self._log.tell(fresh)
+            await self._tell_what_was_left()
         self._means.hub.publish(
             self._turn.conversation_id, TurnBegun(turn=self._turn, session=session)
         )
+
+    async def _tell_what_was_left(self) -> None:
+        if self._turn.first_seq == 1:
+            payload = await self._means.store.read(inbox.payload_of, self._turn.id)
+            if (left := left_for(payload)) is not None:
+                await self._log.store_notice(left.to_person)
 
     async def _stop_asked(self) -> Stop:
         while True:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
 from clew.core import session as reasons
+from clew.core.expired import Left, with_left
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset import ResetPolicy, expired, used_before
 from clew.core.route import Route
@@ -35,14 +37,18 @@ def accept_in_time(
     """
     Store an input; where its route leads to a conversation that is over, in a new one.
 
-    As ``accept`` otherwise. The conversation that is left is ended in its own line.
+    As ``accept`` otherwise. The conversation that is left is ended in its own line, and the input
+    says which one that is.
 
     :raises NotFound: if the conversation given by id does not exist
     """
     if isinstance(target, Route) and not is_known(t, item):
         current = route_target(t, target.key)
         reason = None if current is None else over(t, current, policy)
-        if reason is not None:
+        if current is not None and reason is not None:
+            item = replace(
+                item, payload=with_left(item.payload, Left(conversation=current, reason=reason))
+            )
             start_afresh(
                 t,
                 target,
