@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -238,7 +239,16 @@ def _words(kind: str, name: str, text: str) -> tuple[str, str, str]:
 
 
 def _same(known: tuple[str, str, str], sent: tuple[str, str, str]) -> bool:
-    return sent in (known, (*known[:2], CLEARED))
+    if sent in (known, (*known[:2], CLEARED)):
+        return True
+    # What must stay and has no room is shortened in its middle.
+    begin, mark, end = re.split(r"(\n\[… \d+ characters left out …\]\n|$)", sent[2], maxsplit=1)
+    return (
+        bool(mark)
+        and sent[:2] == known[:2]
+        and known[2].startswith(begin)
+        and known[2].endswith(end)
+    )
 
 
 @asynccontextmanager

@@ -305,12 +305,16 @@ async def _drop_all(desk: MemoryDesk) -> None:
 
 
 async def _waiting(desk: MemoryDesk) -> list[DeliveryId]:
+    """What waits, by one look: a moment later it may be tried."""
+    found: list[DeliveryId] = []
+
     async def there() -> bool:
-        return bool(await desk.world.engine.deliveries.list([DeliveryState.PENDING]))
+        states = [DeliveryState.PENDING]
+        found[:] = [one.id for one, _ in await desk.world.engine.deliveries.list(states)]
+        return bool(found)
 
     await desk.world.until(there)
-    found = await desk.world.engine.deliveries.list([DeliveryState.PENDING])
-    return [letter.id for letter, _ in found]
+    return found
 
 
 async def test_a_fault_of_the_channel_buries_one_delivery_and_not_the_chat(
