@@ -183,9 +183,14 @@ def test_an_import_that_is_stopped_says_how_to_go_on(
         await asyncio.sleep(0)
         return taken
 
-    with monkeypatch.context() as patch:
-        patch.setattr(imports.Imports, "take", pressed)
-        code, _, err = clew("sessions", "import", export, home="other")
+    # Whatever the program that runs the tests does with it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setattr(imports.Imports, "take", pressed)
+            code, _, err = clew("sessions", "import", export, home="other")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert code == 130
     told = "stopped: 0 of 2 conversations are in; the same command goes on from here"
     assert err.strip() == told

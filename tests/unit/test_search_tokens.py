@@ -8,7 +8,7 @@ import string
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clew.core.search import LONGEST, MOST, fold, parse, tokens, units
@@ -57,6 +57,7 @@ def test_whatever_stands_between_two_borders_of_a_text_finds_it(
         assert found(f'"{part}"', text) or '"' in part
 
 
+@example("»\r0\x7f0", "")  # a control character beyond ASCII's first
 @given(TEXTS, TEXTS)
 def test_the_index_proposes_every_text_that_is_found(query: str, text: str) -> None:
     try:

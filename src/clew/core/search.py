@@ -46,7 +46,7 @@ _BORDER = "\x1f"
 #: Punctuation that says nothing about what is looked for where it stands around a word.
 _EDGES = frozenset(" .,;:!?\"'()[]{}<>…。、「」『』《》¿¡")
 
-_ASCII_UNITS = re.compile(r"[a-z0-9]+|[\x00-\x20]+|[!-~]")
+_ASCII_UNITS = re.compile(r"[a-z0-9]+|[\x00-\x20\x7f]+|[!-~]")
 # On the classes of characters, not on the characters; \u0100 and up are scripts.
 _UNITS = re.compile(
     r"n[nm]*(?:([\u0100-\uffff])(?:\1|[nm])*)?|([\u0100-\uffff])(?:\2|[nm])*|[ds]m*|m+| +"
@@ -98,7 +98,7 @@ def fold(text: str) -> str:
 def units(folded: str) -> list[str]:
     """The units of a folded text, in order; white space as one space."""
     if folded.isascii():
-        return [unit if unit[0] > " " else " " for unit in _ASCII_UNITS.findall(folded)]
+        return [unit if " " < unit[0] <= "~" else " " for unit in _ASCII_UNITS.findall(folded)]
     classes = folded.translate(_classes)
     spans = (run.span() for run in _UNITS.finditer(classes))
     return [folded[start:end] if classes[start] != _SPACE else " " for start, end in spans]

@@ -90,6 +90,11 @@ class Thread:
         self.context, self.open = context, True
         self.sessions.append(Stretch(id=session, base=context, opened_seq=len(self.log)))
 
+    def rewound(self, session: SessionId, context: Messages) -> None:
+        """What was taken out of the context at this seq does not come back."""
+        self.opened(session, context)
+        self.after[-1] = context
+
     def messages(self, *, first: int, last: int) -> Messages:
         """The messages of ``first..last``."""
         found = self.log[first - 1 : last]

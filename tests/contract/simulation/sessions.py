@@ -40,7 +40,7 @@ def rotate(sim: Sim, run: Run, base: Base, reason: str, messages: Messages) -> N
         reason=reason, session_ids=sim.session_ids,
     )  # fmt: skip
     if session is not None:
-        thread.opened(session.id, messages)
+        (thread.rewound if reason == reasons.REWIND else thread.opened)(session.id, messages)
         run.session = session.id
         closed = sim.desk.do(sessions.get_session, thread.sessions[-2].id)
         assert not closed.open

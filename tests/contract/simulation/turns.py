@@ -421,7 +421,7 @@ def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
     assert done.outcome is Outcome.CANCELLED
     thread.said(drafts)
     head = sim.desk.do(turns.get_head, thread.id)
-    thread.opened(head.id, thread.after[before.first_seq - 1])
+    thread.rewound(head.id, thread.after[before.first_seq - 1])
     thread.turn = thread.lease = None
     sim.drop(run)
 

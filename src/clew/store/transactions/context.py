@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.base import Base, Range, extended
+from clew.core.base import Base, Range, extended, joined
 from clew.core.entry import EntryKind
+from clew.core.session import REWIND
 from clew.errors import NotFound
 from clew.store.transactions.sessions import get_base, get_head, get_session
 
@@ -143,8 +144,10 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     The whole context as it was right after entry ``seq``, as a base; ``seq`` 0 is the beginning.
 
     Read from the session in which that entry was appended, so that a point before a compaction
-    gives the messages themselves and not their summary.
+    gives the messages themselves and not their summary. What a rewind took out there stays out.
     """
+    if (rewound := _rewound_at(t, conversation, seq)) is not None:
+        return joined(get_base(t, rewound))
     row = t.one(
         """
         SELECT id, opened_seq FROM session
@@ -158,6 +161,27 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     if row is None:
         return _first_base(t, conversation)
     return extended(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
+
+
+def _rewound_at(t: Tx, conversation: ConversationId, seq: int) -> SessionId | None:
+    """The last session that a rewind opened with no entry between ``seq`` and itself."""
+    rows = t.all(
+        """
+        SELECT predecessor, id, opened_by FROM session
+        WHERE conversation_id = $1 AND opened_seq = $2 AND predecessor IS NOT NULL
+        """,
+        conversation,
+        seq,
+    )
+    # Sessions at one seq follow each other; their times may be equal.
+    after = {before: (session, reason) for before, session, reason in rows}
+    ids = {session for _, session, _ in rows}
+    found, at = None, next((before for before in after if before not in ids), None)
+    while at in after:
+        at, reason = after[at]
+        if reason == REWIND:
+            found = at
+    return found
 
 
 def _first_base(t: Tx, conversation: ConversationId) -> Base:

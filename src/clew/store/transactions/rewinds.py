@@ -11,14 +11,13 @@ from clew.core.turn import Outcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.context import base_at
-from clew.store.transactions.sessions import get_base, get_head, rotate
+from clew.store.transactions.sessions import get_head, rotate
 from clew.store.transactions.stops import get_turn
 from clew.store.transactions.turns import finish
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.base import Base
     from clew.core.entry import Draft
     from clew.core.ids import ConversationId, SessionId, SessionIds
     from clew.core.lease import Lease
@@ -72,17 +71,10 @@ def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: Session
         lease,
         operation=operation,
         expected=Head(session=head.id, last_seq=last_seq),
-        base=_base(t, head, boundary_before(t, lease.conversation_id, to)),
+        base=base_at(t, lease.conversation_id, boundary_before(t, lease.conversation_id, to)),
         reason=reasons.REWIND,
         session_ids=session_ids,
     )
-
-
-def _base(t: Tx, head: Session, to: int) -> Base:
-    """The context right after entry ``to``; what a rewind took out of it does not come back."""
-    if head.opened_by == reasons.REWIND and to == head.opened_seq:
-        return get_base(t, head.id)
-    return base_at(t, head.conversation_id, to)
 
 
 def roll_back(
