@@ -103,8 +103,9 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
         process.send_signal(signal.SIGKILL)
         process.wait()
         try:
-            # The child lets go when it first runs, which may be after its parent's death.
-            while await alive(store, "own_1"):  # noqa: ASYNC110  (another process, no event)
+            # The child lets go when it first runs, which may be after its parent's death, and
+            # between two looks.
+            while await store.read(lambda t: t.alive("own_1")):  # noqa: ASYNC110  (nothing tells)
                 await asyncio.sleep(0.01)
             os.kill(forked, 0)
         finally:
