@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, checking, plugins, rotation, searching, turns
+from bench import appends, checking, lasting, plugins, rotation, searching, turns
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -23,7 +23,9 @@ BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "appends": appends.measure,
     "fsck": checking.measure,
     "fsck-postgres": checking.measure_postgres,
+    "long-log": lasting.measure_log,
     "plugins": plugins.measure,
+    "resume": lasting.measure_resume,
     "rotation": rotation.measure,
     "search": searching.measure,
     "search-postgres": searching.measure_postgres,
