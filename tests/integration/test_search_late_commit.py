@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.store.opening import open_store
-from clew.store.search import begin_anew, condemn
+from clew.store.search import begin_anew, condemn, is_behind
 from clew.store.transactions import entries
 from clew.store.upkeep import catch_up
 from tests.contract.search_log import Log, draft
@@ -49,3 +49,19 @@ async def test_a_message_that_commits_late_is_indexed(
             items = (await fast.page("word")).items
             assert [hit.conversation_id for hit in items] == [fast.id, slow.id]
             await catch_up(store)
+
+
+async def test_what_waits_for_the_index_without_a_message_holds_nothing_up(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    async with await open_store(postgres_url, home=tmp_path) as store:
+        log = await Log.open(store)
+        await log.say("a word")
+        await store.write(_await_what_is_not_there)
+        await catch_up(store)
+        assert not await store.read(is_behind)
+        assert len((await log.page("word")).items) == 1
+
+
+def _await_what_is_not_there(t: Tx) -> None:
+    t.run("INSERT INTO search_todo (n) SELECT -n FROM generate_series(1, 600) n")

@@ -131,7 +131,10 @@ class PostgresIndex:
                 self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
                 return rows
             self._t.run("UPDATE search_state SET indexed = target")
-        return self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+        rows = self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+        if not rows:
+            self._drop_orphans()  # or what looks after the index would meet them for ever
+        return rows
 
     def _messages(self, which: LiteralString, limit: int) -> list[Row]:
         rows = within_budget(
@@ -184,13 +187,16 @@ class PostgresIndex:
 
     def clear(self) -> None:
         self._t.run("TRUNCATE search_index")
-        self._t.run(
-            "DELETE FROM search_todo d WHERE NOT EXISTS (SELECT FROM entry e WHERE e.n = d.n)"
-        )
+        self._drop_orphans()
         self._t.run(
             """
             UPDATE search_state SET indexed = 0, target = (SELECT COALESCE(max(n), 0) FROM entry)
             """
+        )
+
+    def _drop_orphans(self) -> None:
+        self._t.run(
+            "DELETE FROM search_todo d WHERE NOT EXISTS (SELECT FROM entry e WHERE e.n = d.n)"
         )
 
     def remains(self) -> list[LiteralString]:
