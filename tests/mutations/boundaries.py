@@ -64,7 +64,7 @@ BOUNDARIES = (
         name="overflow-advice",
         mechanism="an overflow is recognised",
         file=f"{_ENGINE}/answers.py",
-        old="    if overflow or is_overflow(error):\n",
+        old="    if overflow or looks_like_overflow(error):\n",
         new="    if overflow:\n",
         test=f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compress",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clew.agent.failures import looks_like_overflow
 from clew.core.turn import Outcome
 
 CUT = (
@@ -34,7 +35,7 @@ def answer_text(
         return _no_answer(steps)
     error = error.rstrip(".")
     error += "" if error.endswith(("!", "?", "…")) else "."
-    if overflow or is_overflow(error):
+    if overflow or looks_like_overflow(error):
         return (
             f"The conversation ({messages} messages) is longer than the model's context window. "
             "Use /compress to shorten it, or /new to start afresh. "
@@ -50,21 +51,3 @@ def answer_text(
 def _no_answer(steps: int) -> str:
     worked = f" after {steps} model calls" if steps > 1 else ""
     return f"The model ended without an answer{worked}. Try again, or ask in other words."
-
-
-_OVERFLOW = (
-    "context length",
-    "context_length",
-    "context window",
-    "context size",
-    "maximum context",
-    "input token count",
-    "prompt is too long",
-    "input is too long",
-)
-
-
-def is_overflow(error: str) -> bool:
-    """Whether a provider's error says that the request was longer than the context window."""
-    lowered = error.lower()
-    return any(sign in lowered for sign in _OVERFLOW)
