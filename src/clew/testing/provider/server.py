@@ -1,24 +1,23 @@
-"""The fake provider: a real HTTP server with a thread and an event loop of its own."""
+"""The fake provider: a real HTTP server, and what was asked of it."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
-import threading
 import time
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from clew.testing.provider.answers import CREATED
 from clew.testing.provider.capture import Captured, as_json
-from clew.testing.provider.http import HttpRequest, Outbound, Watched, read_request
+from clew.testing.provider.http import Outbound
 from clew.testing.provider.intake import Intake
 from clew.testing.provider.scripts import echo
+from clew.testing.serving import FakeServer
 
 if TYPE_CHECKING:
+    import asyncio
     from pathlib import Path
     from types import TracebackType
 
+    from clew.testing.provider.http import HttpRequest, Watched
     from clew.testing.provider.request import Format, Script
 
 ROUTES: dict[str, Format] = {
@@ -28,7 +27,7 @@ ROUTES: dict[str, Format] = {
 }
 
 
-class FakeProvider:
+class FakeProvider(FakeServer):
     """
     Plays a model provider on loopback, as its script says.
 
@@ -53,10 +52,9 @@ class FakeProvider:
         models: tuple[str, ...] = ("fake-model",),
         strict: bool = True,
     ) -> None:
+        super().__init__(port=port)
         self._intake = Intake(script, log=log, strict=strict)
-        self._port = port
         self._models = models
-        self._connections: set[asyncio.Task[None]] = set()
 
     @property
     def script(self) -> Script:
@@ -67,16 +65,12 @@ class FakeProvider:
         self._intake.script = script
 
     @property
-    def url(self) -> str:
-        """The base without a version, as the Anthropic client wants it."""
-        return f"http://127.0.0.1:{self._port}"
-
-    @property
     def openai_url(self) -> str:
         return f"{self.url}/v1"
 
     @property
     def anthropic_url(self) -> str:
+        """The base without a version."""
         return self.url
 
     @property
@@ -100,64 +94,23 @@ class FakeProvider:
             time.sleep(0.001)
         return self.requests
 
-    def __enter__(self) -> Self:
-        self._socket = socket.create_server(("127.0.0.1", self._port), backlog=1024)
-        self._port = self._socket.getsockname()[1]
-        self._loop = asyncio.new_event_loop()
-        self._closing = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="fake-provider", daemon=True)
-        self._thread.start()
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
+        super().__exit__(kind, error, trace)
         if self._intake.script_error is not None and error is None:
             raise self._intake.script_error
 
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        async with asyncio.TaskGroup() as connections:
-
-            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                assert isinstance(reader, Watched)
-                if self._closing.is_set():
-                    writer.close()
-                    return
-                send_at_once(writer)
-                task = connections.create_task(self._connection(reader, writer))
-                self._connections.add(task)
-                task.add_done_callback(self._connections.discard)
-
-            server = await self._loop.create_server(
-                lambda: asyncio.StreamReaderProtocol(Watched(), connected), sock=self._socket
-            )
-            await self._closing.wait()
-            server.close()
-            for task in list(self._connections):
-                task.cancel()
-
-    async def _connection(self, reader: Watched, writer: asyncio.StreamWriter) -> None:
-        # Suppressed: the client went away, which must not end the server.
-        with closing(writer), suppress(OSError):
-            while (http := await read_request(reader)) is not None:
-                await self._respond(http, reader, writer)
-
     async def _respond(
         self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
-    ) -> None:
+    ) -> bool:
         format_ = ROUTES.get(http.path) if http.method == "POST" else None
         if format_ is not None:
             await self._intake.answer(http, format_, reader, writer)
-            return
+            return True
         out = Outbound(writer, "req_other")
         if http.path == "/v1/models":
             await out.send_json(200, model_list(http, self._models))
@@ -165,16 +118,7 @@ class FakeProvider:
             await out.send_json(200, [as_json(captured) for captured in self.requests])
         else:
             await out.send_json(404, {"error": {"message": f"no such path: {http.path}"}})
-
-
-def send_at_once(writer: asyncio.StreamWriter) -> None:
-    """
-    Do not hold small pieces back.
-
-    asyncio does it by itself only for sockets whose protocol is named, which accepted ones of
-    :func:`socket.create_server` are not: each streamed answer would wait 40 ms for the client.
-    """
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return True
 
 
 def model_list(http: HttpRequest, names: tuple[str, ...]) -> dict[str, object]:

@@ -1,17 +1,15 @@
-"""The server: a thread with an event loop, and what tests say and see of it."""
+"""The server, and what tests say and see of it."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import threading
 import time
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.provider.http import HttpRequest, Outbound, Watched, read_request
+from clew.testing.provider.http import Outbound
+from clew.testing.serving import FakeServer
 from clew.testing.telegram.faults import Fault, Faults
 from clew.testing.telegram.methods import METHODS, parsed
 from clew.testing.telegram.people import People
@@ -20,7 +18,8 @@ from clew.testing.telegram.world import Call, Json, Refusal
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
-    from types import TracebackType
+
+    from clew.testing.provider.http import HttpRequest, Watched
 
 #: Methods that faults spare: without them nothing would begin.
 _SPARED = ("getMe", "deleteWebhook", "setMyCommands")
@@ -30,7 +29,7 @@ _CONFLICT = (
 )
 
 
-class FakeTelegram(People):
+class FakeTelegram(People, FakeServer):
     """
     Plays Telegram for one bot, on loopback.
 
@@ -53,15 +52,14 @@ class FakeTelegram(People):
         log: Path | None = None,
         longest_poll: float = 25.0,
     ) -> None:
-        super().__init__(faults or Faults())
+        People.__init__(self, faults or Faults())
+        FakeServer.__init__(self)
         self.token, self.username = token, username
         self._log = log
         self._longest_poll = longest_poll
-        self._port = 0
         #: The poll that waits, and what ends it.
         self._poll: asyncio.Event | None = None
         self._news: asyncio.Event | None = None
-        self._connections: set[asyncio.Task[None]] = set()
         #: While set, polls are taken and never answered.
         self.black_hole = False
 
@@ -71,31 +69,7 @@ class FakeTelegram(People):
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/bot"
-
-    # The server
-
-    def __enter__(self) -> Self:
-        self._socket = socket.create_server(("127.0.0.1", self._port), backlog=1024)
-        self._port = self._socket.getsockname()[1]
-        self._loop = asyncio.new_event_loop()
-        self._closing = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name="fake-telegram", daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._loop.call_soon_threadsafe(self._closing.set)
-        self._thread.join()
-
-    def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+        return f"{self.url}/bot"
 
     def tell(self) -> None:
         def tell() -> None:
@@ -106,35 +80,11 @@ class FakeTelegram(People):
 
     async def _serve(self) -> None:
         self._news = asyncio.Event()
-        async with asyncio.TaskGroup() as connections:
-
-            def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                assert isinstance(reader, Watched)
-                writer.get_extra_info("socket").setsockopt(
-                    socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
-                )
-                task = connections.create_task(self._connection(reader, writer))
-                self._connections.add(task)
-                task.add_done_callback(self._connections.discard)
-
-            server = await self._loop.create_server(
-                lambda: asyncio.StreamReaderProtocol(Watched(), connected), sock=self._socket
-            )
-            await self._closing.wait()
-            server.close()
-            for task in list(self._connections):
-                task.cancel()
-
-    async def _connection(self, reader: Watched, writer: asyncio.StreamWriter) -> None:
-        with closing(writer), suppress(OSError):
-            while (http := await read_request(reader)) is not None:
-                if not await self._respond(http, reader, writer):
-                    return
+        await super()._serve()
 
     async def _respond(
         self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answer one request; ``False`` if the connection is cut instead."""
         out = Outbound(writer, "telegram")
         prefix = f"/bot{self.token}/"
         if http.path.startswith(f"/file/bot{self.token}/"):
