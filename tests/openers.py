@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -21,11 +22,24 @@ LASTING = "wait"
 
 
 class Talk:
-    """People who talk to a gateway, each in a conversation of their own, at a steady pace."""
+    """People who talk to a gateway, each in conversations of their own, at a steady pace."""
 
-    def __init__(self, url: str, *, people: int, pause: float = 0.0, name: str = "talk") -> None:
-        """``pause`` seconds lie between an answer and the next message."""
-        self._url, self._pause = url, pause
+    def __init__(
+        self,
+        url: str,
+        *,
+        people: int,
+        pause: float = 0.0,
+        name: str = "talk",
+        most: float = math.inf,
+    ) -> None:
+        """
+        ``pause`` seconds lie between an answer and the next message.
+
+        After ``most`` messages a new conversation begins, so that answers do not take longer and
+        longer.
+        """
+        self._url, self._pause, self._most = url, pause, most
         self._enough = threading.Event()
         self._lock = threading.Lock()
         #: Said and answered, by conversation, in order.
@@ -63,13 +77,21 @@ class Talk:
         return taken
 
     def _talk(self, name: str) -> None:
-        headers = {"X-Clew-Conversation": name}
-        with httpx2.Client(base_url=self._url, headers=headers, timeout=60) as client:
+        person = name
+        with httpx2.Client(base_url=self._url, timeout=60) as client:
             while not self._enough.wait(self._pause):
+                if len(self.answered[name]) >= self._most:
+                    name = self._begin(person)
                 text = f"{name} {len(self.answered[name])}"
                 began = time.monotonic()
-                answer = _answer(client, text)
+                answer = _answer(client, name, text)
                 self._note(name, text, answer, time.monotonic() - began)
+
+    def _begin(self, person: str) -> str:
+        with self._lock:
+            name = f"{person}-{len(self.answered)}"
+            self.answered[name] = []
+            return name
 
     def _note(self, name: str, text: str, answer: str, seconds: float) -> None:
         with self._lock:
@@ -79,10 +101,11 @@ class Talk:
                 self.wrong.append(f"{text!r} was answered {answer!r}")
 
 
-def _answer(client: httpx2.Client, text: str) -> str:
+def _answer(client: httpx2.Client, name: str, text: str) -> str:
     body = {"messages": [{"role": "user", "content": text}]}
+    headers = {"X-Clew-Conversation": name}
     try:
-        answer = client.post("/v1/chat/completions", json=body)
+        answer = client.post("/v1/chat/completions", json=body, headers=headers)
         return answer.json()["choices"][0]["message"]["content"]
     except (httpx2.HTTPError, ValueError, KeyError) as error:
         return f"{error!r}"

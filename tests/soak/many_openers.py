@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 CYCLES = int(os.environ.get("CLEW_SOAK_ROUNDS", "100"))
-PEOPLE, PAUSE = 4, 0.05
+PEOPLE, PAUSE, MOST = 4, 0.05, 40
 #: How much longer a turn may take, at the 95th percentile.
 RATIO = 1.5
 ROOT = Path(__file__).parents[2]
@@ -78,10 +78,11 @@ def _openers(clew: Clew, folder: Path) -> tuple[tuple[object, ...], bool]:
     busy: list[float] = []
     log = folder / "serve.log"
     with log.open("w") as errors, clew.serving(errors=errors) as (url, _):
-        with Talk(url, people=PEOPLE, pause=PAUSE) as talk:
+        with Talk(url, people=PEOPLE, pause=PAUSE, most=MOST) as talk:
             time.sleep(2)
             talk.take_times()
-            for _ in range(CYCLES):
+            for cycle in range(CYCLES):
+                print(f"cycle {cycle + 1} of {CYCLES}", file=sys.stderr, flush=True)
                 began = time.monotonic()
                 open_and_close(clew, folder / "backup")
                 busy += talk.take_times()
