@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import re
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from clew.api.problems import Declined, Problem, invalid
-from clew.core.text import storable
+from clew.wire.json_text import read_json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -55,10 +53,6 @@ def _too_large() -> Declined:
     return Declined(Problem(status=413, message=message, code="request_too_large"))
 
 
-# Escapes of NUL and of surrogates, paired or not: only they can make text that cannot be stored.
-_SUSPICIOUS = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-
-
 def parse(raw: bytes) -> object:
     """
     The JSON in a body, with what no database can hold replaced.
@@ -66,28 +60,9 @@ def parse(raw: bytes) -> object:
     :raises Declined: if it is no JSON
     """
     try:
-        found: object = json.loads(raw, parse_constant=_no_number)
-        return _storable(found) if _SUSPICIOUS.search(raw) else found
-    except RecursionError:
-        raise invalid("the body is nested too deeply", code="invalid_json") from None
+        return read_json(raw)
     except ValueError as error:
         raise invalid(f"the body is no JSON: {error}", code="invalid_json") from None
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number in JSON")
-
-
-def _storable(value: object) -> object:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
-        return [_storable(item) for item in items]
-    if isinstance(value, dict):
-        fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
-        return {storable(name): _storable(field) for name, field in fields.items()}
-    return value
 
 
 def checked(value: object, model: type[Model]) -> Model:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from clew.wire.records import Shape
+
 if TYPE_CHECKING:
     from pydantic.config import JsonDict
 
@@ -173,12 +175,6 @@ class CompactRequest(Body):
 # Answers
 
 
-class Shape(BaseModel):
-    """What a client gets."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-
 class ErrorShape(Shape):
     message: str
     type: str
@@ -243,80 +239,6 @@ class ModelList(Shape):
 
 class Health(Shape):
     status: Literal["ok"]
-
-
-class SessionShape(Shape):
-    id: str
-    predecessor: str | None
-    opened_at: str
-    opened_by: str
-    ended_at: str | None
-    end_reason: str | None
-    messages: int
-
-
-class OriginShape(Shape):
-    id: str
-    seq: int | None
-
-
-class ConversationShape(Shape):
-    id: str
-    title: str | None
-    head_session: str
-    scope: str
-    entries: int
-    created_at: str
-    updated_at: str
-    routes: list[str]
-    origin: OriginShape | None
-    sessions: list[SessionShape]
-
-
-class CompactedShape(Shape):
-    moved: bool
-    session: str
-    messages_before: int
-    messages_after: int
-    tokens_before: int
-    tokens_after: int
-    #: Why nothing was done, or the summary.
-    note: str
-
-
-class ConversationList(Shape):
-    items: list[ConversationShape]
-    next: str | None
-
-
-class EntryShape(Shape):
-    seq: int
-    kind: Literal["message", "attempt", "event"]
-    session: str
-    turn: str | None
-    role: Literal["user", "assistant", "tool"] | None
-    text: str
-    message: Any
-    created_at: str
-
-
-class EntryList(Shape):
-    items: list[EntryShape]
-    next: str | None
-
-
-class HitShape(Shape):
-    conversation: str
-    seq: int
-    role: Literal["user", "assistant", "tool"]
-    title: str | None
-    snippet: str
-    created_at: str
-
-
-class HitList(Shape):
-    items: list[HitShape]
-    next: str | None
 
 
 class AcceptedShape(Shape):

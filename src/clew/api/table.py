@@ -8,6 +8,7 @@ from clew.api import schemas
 from clew.api.endpoints import STREAM, Endpoint, Reply
 from clew.api.metrics import MEDIA as METRICS
 from clew.api.schemas import Nothing
+from clew.wire import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +86,7 @@ def _reading(conversations: Conversations, events: Events) -> Sequence[AnyEndpoi
             summary="Conversations, the last used first",
             query=schemas.ListQuery,
             body=Nothing,
-            replies={200: Reply(says="A page of them", shape=schemas.ConversationList)},
+            replies={200: Reply(says="A page of them", shape=records.ConversationList)},
             problems=(400,),
         ),
         Endpoint(
@@ -95,7 +96,7 @@ def _reading(conversations: Conversations, events: Events) -> Sequence[AnyEndpoi
             summary="Messages with these words, newest first",
             query=schemas.SearchQuery,
             body=Nothing,
-            replies={200: Reply(says="A page of hits", shape=schemas.HitList)},
+            replies={200: Reply(says="A page of hits", shape=records.HitList)},
             problems=(400,),
         ),
         Endpoint(
@@ -105,7 +106,7 @@ def _reading(conversations: Conversations, events: Events) -> Sequence[AnyEndpoi
             summary="One conversation",
             query=Nothing,
             body=Nothing,
-            replies={200: Reply(says="The conversation", shape=schemas.ConversationShape)},
+            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
             problems=(404,),
         ),
         Endpoint(
@@ -115,7 +116,7 @@ def _reading(conversations: Conversations, events: Events) -> Sequence[AnyEndpoi
             summary="Entries of its log, in order",
             query=schemas.EntriesQuery,
             body=Nothing,
-            replies={200: Reply(says="A page of them", shape=schemas.EntryList)},
+            replies={200: Reply(says="A page of them", shape=records.EntryList)},
             problems=(400, 404),
         ),
         Endpoint(
@@ -152,7 +153,7 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
             summary="Give it a title, or take it away",
             query=Nothing,
             body=schemas.RenameRequest,
-            replies={200: Reply(says="The conversation", shape=schemas.ConversationShape)},
+            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
             problems=(404, 409),
         ),
         *_rotating(conversations),
@@ -163,7 +164,7 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
             summary="End its session; the next message opens it again",
             query=Nothing,
             body=Nothing,
-            replies={200: Reply(says="The conversation", shape=schemas.ConversationShape)},
+            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
             problems=(404, 409),
         ),
         Endpoint(
@@ -180,7 +181,7 @@ def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
 
 
 def _rotating(conversations: Conversations) -> Sequence[AnyEndpoint]:
-    shown = {200: Reply(says="The conversation", shape=schemas.ConversationShape)}
+    shown = {200: Reply(says="The conversation", shape=records.ConversationShape)}
     return (
         Endpoint(
             method="POST",
@@ -189,7 +190,7 @@ def _rotating(conversations: Conversations) -> Sequence[AnyEndpoint]:
             summary="Copy its context into a new conversation",
             query=Nothing,
             body=schemas.BranchRequest,
-            replies={200: Reply(says="The copy", shape=schemas.ConversationShape)},
+            replies={200: Reply(says="The copy", shape=records.ConversationShape)},
             problems=(404, 409),
         ),
         Endpoint(
@@ -209,7 +210,7 @@ def _rotating(conversations: Conversations) -> Sequence[AnyEndpoint]:
             summary="Replace what is old by a summary, or say what that would do",
             query=Nothing,
             body=schemas.CompactRequest,
-            replies={200: Reply(says="What came of it", shape=schemas.CompactedShape)},
+            replies={200: Reply(says="What came of it", shape=records.CompactedShape)},
             problems=(404, 409),
         ),
         Endpoint(
