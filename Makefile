@@ -26,7 +26,7 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat serve test check format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve test check format bench soak mutations contracts lock clean
 
 help: ## print this list
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
@@ -34,6 +34,9 @@ help: ## print this list
 
 chat: $(RUN) ## talk to the agent in this terminal
 	@exec $(BIN)/clew chat
+
+setup: $(RUN) ## choose a model, try it, and talk
+	@exec $(BIN)/clew setup
 
 serve: $(RUN) ## run the gateway: channels, API, scheduler
 	@exec $(BIN)/clew serve

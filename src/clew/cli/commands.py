@@ -16,6 +16,7 @@ VERSION: Final = "0.1.0"
 #: In the order of the list that ``clew --help`` prints.
 COMMANDS: Final = {
     "chat": Entry("clew.cli.chat", "chat", "Talk to the agent."),
+    "setup": Entry("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
     "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
     "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),

@@ -1,0 +1,135 @@
+"""One request to the model that was chosen: that it answers, or what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.agent.failures import FailureKind
+from clew.agent.models import ModelSpec, build_model, models_closed
+from clew.agent.probe import probe
+from clew.cli.setting_up.offers import is_near, models_of, shown
+from clew.core.text import HIDDEN
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from clew.agent.failures import Failure
+
+#: Seconds that a model may take for a word; one of one's own may have to be loaded first.
+PATIENCE: Final = 120.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """A model as it is asked: its full name, its place, its key."""
+
+    name: str
+    base_url: str | None
+    #: The key itself: only to ask with, never to tell.
+    key: str | None
+    #: Where the key is kept, for people; "" without one.
+    key_told: str
+
+    @property
+    def place(self) -> str:
+        return self.base_url or f"the provider of {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    """Why a model cannot be used, and what to do about it."""
+
+    kind: FailureKind
+    told: str
+
+
+async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None:
+    """Ask the model for a word; what is the matter, ``None`` if it answers."""
+    spec = ModelSpec(
+        name=choice.name, base_url=choice.base_url, api_key=choice.key, timeout=patience
+    )
+    async with models_closed():
+        try:
+            model = build_model(spec)
+        except SettingsError as error:
+            return Trouble(kind=FailureKind.REFUSED, told=str(error))
+        failure = await probe(model, patience=patience)
+    if failure is None:
+        return None
+    told = await _told(choice, failure)
+    # A provider may tell the key that it refuses.
+    return Trouble(kind=failure.kind, told=told.replace(choice.key, HIDDEN) if choice.key else told)
+
+
+async def _told(choice: Choice, failure: Failure) -> str:
+    match failure.kind:
+        case FailureKind.AUTH:
+            return _key_refused(choice, failure)
+        case FailureKind.NO_MODEL:
+            return await _no_such_model(choice, failure)
+        case FailureKind.CONNECTION:
+            return _not_reached(choice, failure)
+        case FailureKind.TIMEOUT:
+            return (
+                f"{choice.place} did not answer in time ({failure.text}): a model that is being "
+                "loaded takes a while, so try again; or choose a smaller one with --model"
+            )
+        case FailureKind.QUOTA | FailureKind.RATE_LIMIT:
+            return (
+                f"{choice.place} takes no requests from this account now ({failure.told}): look "
+                "at its credit and limits there, or choose another provider"
+            )
+        case FailureKind.OVERLOADED | FailureKind.SERVER:
+            return (
+                f"{choice.place} is in trouble itself ({failure.told}): try again in a minute, or "
+                "write the settings without asking it, with --no-test"
+            )
+        case _:
+            return (
+                f"{choice.name} did not answer as a model does ({failure.told}): check "
+                "--base-url, which mostly ends in /v1, and --model"
+            )
+
+
+def _key_refused(choice: Choice, failure: Failure) -> str:
+    if not choice.key:
+        return (
+            f"{choice.place} wants a key ({failure.text}): put it into an environment variable "
+            "and name that with --key-env NAME, or a file with --key-file PATH"
+        )
+    return (
+        f"{choice.place} does not take the key in {choice.key_told} ({failure.text}): put the "
+        "right key there, or name another place with --key-env NAME or --key-file PATH"
+    )
+
+
+async def _no_such_model(choice: Choice, failure: Failure) -> str:
+    prefix, _, name = choice.name.partition(":")
+    offered = await models_of(prefix, choice.base_url, choice.key)
+    if not offered:
+        return (
+            f"there is no model {name!r} at {choice.place} ({failure.text}): check --model, and "
+            "--base-url, which mostly ends in /v1"
+        )
+    return (
+        f"there is no model {name!r} at {choice.place}: choose one with --model; it has "
+        f"{shown(offered)}"
+    )
+
+
+def _not_reached(choice: Choice, failure: Failure) -> str:
+    if choice.base_url and is_near(choice.base_url):
+        return (
+            f"nothing answers at {choice.base_url} ({failure.text}): start the server, or name "
+            "another place with --base-url"
+        )
+    return (
+        f"{choice.place} cannot be reached ({failure.text}): check the network, the proxy and "
+        "the address, or use a server on this machine (Ollama, LM Studio, llama.cpp)"
+    )
+
+
+def ask_once(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None:
+    """As ``tried``, where no event loop runs."""
+    return asyncio.run(tried(choice, patience=patience))

@@ -1,0 +1,44 @@
+"""``clew setup`` as a person meets it: questions on a terminal, and a chat in the end."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.testing import Fail, FakeProvider, Text
+from clew.testing.provider import sequence
+from tests.acceptance.program import CTRL_D, Clew, Terminal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals")
+
+
+def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
+    refused = Fail("authentication")
+    with (
+        FakeProvider(sequence([refused, Text("ok"), Text("here I am")])) as provider,
+        Terminal(
+            Clew(tmp_path), "setup", "--base-url", provider.openai_url, "--model", "fake-model"
+        ) as terminal,
+    ):
+        terminal.see("wants a key")
+        terminal.see("Number")
+        terminal.type("1\n")
+        terminal.see("not shown")
+        terminal.type("sk-typed\n")
+        terminal.see("fake-model answers")
+        terminal.see("> ")
+        terminal.type("hello\n")
+        terminal.see("here I am")
+        terminal.see("> ")
+        terminal.press(CTRL_D)
+        assert terminal.ended() == 0
+        assert "sk-typed" not in terminal.screen
+    assert (tmp_path / "keys" / "model").read_text() == "sk-typed\n"
+    assert stat.S_IMODE((tmp_path / "keys" / "model").stat().st_mode) == 0o600
+    assert "sk-typed" not in (tmp_path / "config.toml").read_text()
