@@ -20,6 +20,7 @@ from clew.api.conversations import Conversations
 from clew.api.endpoints import routes
 from clew.api.events import Events
 from clew.api.guard import Guard
+from clew.api.hooks import Hooks
 from clew.api.metrics import Counting, Metrics, Served
 from clew.api.openapi import describe
 from clew.api.pace import PACE, Pace
@@ -90,6 +91,7 @@ def _endpoints(
         chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now, pace=pace),
         conversations=conversations,
         events=Events(engine=engine, conversations=conversations, leaving=leaving.soon, pace=pace),
+        hooks=Hooks(doors=engine.doors, pace=pace),
         metrics=Metrics(engine=engine, served=served),
         system=System(engine=engine, models=models, description=description),
     )

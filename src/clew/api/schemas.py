@@ -247,5 +247,9 @@ class AcceptedShape(Shape):
     position: int
 
 
+class Taken(Shape):
+    accepted: bool
+
+
 class Deleted(Shape):
     deleted: str

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clew.api.conversations import Conversations
     from clew.api.endpoints import AnyEndpoint
     from clew.api.events import Events
+    from clew.api.hooks import Hooks
     from clew.api.metrics import Metrics
     from clew.api.system import System
 
@@ -31,7 +32,13 @@ _CONVERSATION = "/api/conversations/{id}"
 
 
 def table(
-    *, chat: Chat, conversations: Conversations, events: Events, metrics: Metrics, system: System
+    *,
+    chat: Chat,
+    conversations: Conversations,
+    events: Events,
+    hooks: Hooks,
+    metrics: Metrics,
+    system: System,
 ) -> Sequence[AnyEndpoint]:
     """Every endpoint."""
     return (
@@ -39,6 +46,17 @@ def table(
         *_reading(conversations, events),
         *_writing(conversations),
         *_operating(metrics, system),
+        Endpoint(
+            method="POST",
+            path="/hooks/{name}",
+            handler=hooks.hand_in,
+            summary="Hand an event to a channel; its signature says from whom it is",
+            query=Nothing,
+            body=Nothing,
+            replies={202: Reply(says="It is stored", shape=schemas.Taken)},
+            problems=(400, 401, 404, 408, 413),
+            open=True,
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from clew.core.turn import Stop
 from clew.engine.checks import checked_text
 from clew.engine.clients import Clients
 from clew.engine.deliveries import Deliveries
+from clew.engine.doors import Doors
 from clew.engine.follow import follow, follow_input, input_end
 from clew.engine.hearing import Hearing
 from clew.engine.lifecycle import Lifecycle
@@ -94,6 +95,7 @@ class Engine(Records):
         self.people = People(means.store, means.ids, means.session_ids)
         self.rights = Rights(means.store, self._owner.id)
         self.channels: dict[str, ChannelHealth] = {}
+        self.doors = Doors()
         self.measures = Measures(means.store, means.hub, self._owner.id)
 
     @property

@@ -10,8 +10,10 @@ holds the suite that every channel passes; a third party offers one by an entry 
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
+
+from clew.engine.doors import Doors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -182,6 +184,8 @@ class ChannelConfig:
     label: str | None = None
     #: Name and meaning of each chat command, for platforms that list them.
     commands: Sequence[tuple[str, str]] = ()
+    #: Where a channel opens a door under its name, that other programs hand something in by.
+    doors: Doors = field(default_factory=Doors)
 
 
 class Factory(Protocol):

@@ -10,6 +10,7 @@ import structlog
 
 from clew.core.double_text import rule_for
 from clew.core.people import Policy
+from clew.engine.doors import Doors
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
 from clew.gateway.channel import Channel, ChannelConfig, Factory
@@ -47,7 +48,13 @@ class Gateway:
     ) -> None:
         timer = timer or SystemTimer()
         setups = [
-            make_setup(name, channel, settings.session.double_text, factories or {})
+            make_setup(
+                name,
+                channel,
+                settings.session.double_text,
+                factories or {},
+                doors=engine.doors,
+            )
             for name, channel in settings.channels.items()
             if channel.enabled
         ]
@@ -72,7 +79,12 @@ class Gateway:
 
 
 def make_setup(
-    name: str, channel: ChannelSettings, double_text: str, factories: Mapping[str, Factory]
+    name: str,
+    channel: ChannelSettings,
+    double_text: str,
+    factories: Mapping[str, Factory],
+    *,
+    doors: Doors | None = None,
 ) -> Setup:
     """What the settings say about one channel."""
     kind = channel.kind or name
@@ -84,6 +96,7 @@ def make_setup(
         options=channel.options,
         label=label,
         commands=tuple((one.name, one.help) for one in COMMANDS),
+        doors=doors or Doors(),
     )
 
     def make() -> Channel:

@@ -39,6 +39,8 @@ class HttpRequest:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    #: What stands behind the question mark.
+    query: str = ""
 
 
 async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
@@ -53,7 +55,10 @@ async def read_request(reader: asyncio.StreamReader) -> HttpRequest | None:
         body = await reader.readexactly(size)
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError, ValueError):
         return None
-    return HttpRequest(method=method, path=urlsplit(target).path, headers=headers, body=body)
+    where = urlsplit(target)
+    return HttpRequest(
+        method=method, path=where.path, headers=headers, body=body, query=where.query
+    )
 
 
 class Outbound:

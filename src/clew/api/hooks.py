@@ -1,0 +1,42 @@
+"""Hooks: what other programs hand in, passed on to whoever opened the door."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.responses import JSONResponse, Response
+
+from clew.api.body import read_body
+from clew.api.problems import INVALID, SERVER, Problem
+from clew.engine.doors import Knock
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from clew.api.pace import Pace
+    from clew.api.schemas import Nothing
+    from clew.engine.doors import Doors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hooks:
+    """The paths under which doors can be reached."""
+
+    doors: Doors
+    pace: Pace
+
+    async def hand_in(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        """:raises Declined: if the body is too large or takes too long"""
+        raw = await read_body(request, patience=self.pace.body)
+        knock = Knock(headers=dict(request.headers), body=raw)
+        answer = await self.doors.knock(request.path_params["name"], knock)
+        if answer.status < 300:
+            return JSONResponse({"accepted": True}, answer.status)
+        return Problem(
+            status=answer.status,
+            message=answer.message,
+            code=answer.code,
+            type=SERVER if answer.status >= 500 else INVALID,
+            again=answer.again,
+        ).response()

@@ -1,0 +1,106 @@
+"""What fakes of chat platforms share: calls that fail as they are told to, sockets, a log."""
+
+from __future__ import annotations
+
+import abc
+import json
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from clew.testing.provider.http import HttpRequest, Outbound, Watched
+from clew.testing.serving import FakeServer
+from clew.testing.telegram.faults import Fault, Faults
+from clew.testing.websocket import WebSocket
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+    from pathlib import Path
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a call."""
+
+    body: object = None
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    media: str = "application/json"
+
+
+BROKEN = Reply(b"<html>Bad Gateway</html>", 502, media="text/html")
+
+
+class FakePlatform(FakeServer):
+    """
+    A platform on loopback.
+
+    Tests call its methods from any thread; the state is guarded by ``_lock``. Calls that would
+    change something on the platform fail as ``faults`` says. With ``log`` each of them is written
+    there as a line of JSON, for whoever judges afterwards.
+    """
+
+    def __init__(self, *, faults: Faults | None = None, log: Path | None = None) -> None:
+        super().__init__()
+        self.faults = faults or Faults()
+        self._log = log
+        self._lock = threading.RLock()
+        self._counter = 0
+
+    def fail_next(self, *, lost: bool) -> None:
+        """The next call's connection is cut: before its effect, or (``lost``) after it."""
+        with self._lock:
+            self.faults.coming.append(Fault.LOST if lost else Fault.CUT)
+
+    @abc.abstractmethod
+    def _is_spared(self, http: HttpRequest) -> bool:
+        """Whether no fault befalls a call."""
+
+    @abc.abstractmethod
+    def _carry_out(self, http: HttpRequest, *, throttled: bool) -> Reply:
+        """Answer a call; the lock is held. ``throttled``: refuse it for now, if it is to a chat."""
+
+    async def _opened(self, http: HttpRequest, there: WebSocket) -> None:
+        """Somebody has opened a socket; it is closed when this returns."""
+        return
+
+    async def _respond(
+        self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
+    ) -> bool:
+        if http.headers.get("upgrade", "").lower() == "websocket":
+            await self._opened(http, await WebSocket.accepted(http, reader, writer))
+            return False
+        reply = self._replied(http)
+        if reply is None:
+            return False
+        out = Outbound(writer, "fake")
+        if isinstance(reply.body, bytes):
+            await out.send(reply.status, reply.body, reply.media, reply.headers)
+        else:
+            await out.send_json(reply.status, reply.body, reply.headers)
+        return True
+
+    def _replied(self, http: HttpRequest) -> Reply | None:
+        """The answer; ``None`` where the connection breaks instead."""
+        with self._lock:
+            fault = Fault.NONE if self._is_spared(http) else self.faults.next()
+            if fault is Fault.CUT:
+                return None
+            if fault is Fault.BROKEN:
+                return BROKEN
+            reply = self._carry_out(http, throttled=fault is Fault.THROTTLED)
+            return None if fault is Fault.LOST else reply
+
+    def _count(self) -> int:
+        with self._lock:
+            self._counter += 1
+            return self._counter
+
+    def _write(self, **line: object) -> None:
+        if self._log is not None:
+            with self._lock, self._log.open("a") as file:
+                file.write(json.dumps({"at": time.time(), **line}) + "\n")

@@ -1,0 +1,243 @@
+"""A webhook through the server of the API: signed in, stored before it is answered, signed out."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from clew.config.secret import Secret
+from clew.core.health import ChannelState
+from clew.errors import SettingsError
+from clew.gateway.channel import ChannelConfig
+from clew.gateway.channels.webhook.channel import open_channel
+from clew.gateway.channels.webhook.signing import SIGNATURE, TIMESTAMP, key_of, sign
+from clew.testing.telegram import Faults
+from clew.testing.webhook import FakeWebhook
+from tests.channels.desk import Plain, echo, serving, table, until
+from tests.integration.api_server import serving as serving_http
+from tests.integration.api_server import settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+    from pathlib import Path
+
+    from pydantic_ai.messages import ModelMessage
+
+    from tests.line.world import World
+
+
+def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
+    answer = echo(messages)
+    if (answer.text or "").endswith("pay"):
+        return ModelResponse(parts=[ToolCallPart("pay", {"what": "the bill"})])
+    return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookDesk(Plain):
+    world: World
+    fake: FakeWebhook
+    #: Where events are handed in.
+    url: str
+
+    def texts(self, chat: int = 42) -> list[str]:
+        return self.fake.texts(str(chat))
+
+    def waiting(self) -> int:
+        return self.fake.waiting
+
+    async def post(self, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        async with httpx2.AsyncClient() as client:
+            return await client.post(self.url, content=body, headers=headers)
+
+
+@asynccontextmanager
+async def open_desk(
+    url: str, home: Path, fake: FakeWebhook, **settings: object
+) -> AsyncGenerator[WebhookDesk]:
+    own = {"base_url": fake.answers_url, "secret": fake.secret, "allow": "42", **settings}
+    async with AsyncExitStack() as stack:
+        flags = table("webhook", own)
+        world = await stack.enter_async_context(serving(url, home, flags, script=pay_or_echo))
+        http = await stack.enter_async_context(serving_http(world.engine, settings_for(home)))
+        await until(lambda: world.engine.channels["webhook"].state is ChannelState.CONNECTED)
+        hook = f"{http}/hooks/webhook"
+        fake.hand_to(hook)
+        yield WebhookDesk(world=world, fake=fake, url=hook)
+        assert await world.check() == []
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncGenerator[WebhookDesk]:
+    with FakeWebhook() as fake:
+        async with open_desk(f"sqlite:///{tmp_path}/clew.db", tmp_path, fake) as found:
+            yield found
+
+
+async def test_what_is_handed_in_is_answered_in_its_chat_and_thread(desk: WebhookDesk) -> None:
+    desk.fake.say("hello", thread="7")
+    desk.fake.say("and here")
+    texts = await desk.answered(2)
+    assert sorted(texts) == ["You said: and here", "You said: hello"]
+    threads = {one.text: one.thread for one in desk.fake.sent}
+    assert threads == {"You said: hello": "7", "You said: and here": None}
+    await desk.quiet()
+
+
+async def test_an_edit_is_asked_again_and_a_button_lets_a_tool_run(desk: WebhookDesk) -> None:
+    message = desk.fake.say("hallo")
+    await desk.answered()
+    desk.fake.edit(message, "hello")
+    assert await desk.answered(2) == ["You said: hallo", "You said: hello"]
+    desk.fake.delete(message)
+    desk.fake.say("pay")
+    await until(lambda: any(one.data.get("buttons") for one in desk.fake.sent))
+    (asked,) = [one for one in desk.fake.sent if one.data.get("buttons")]
+    desk.fake.press(asked.data["buttons"][0]["label"])
+    await until(lambda: len(desk.fake.sent) >= 4)
+    await desk.quiet()
+
+
+async def test_the_same_delivery_counts_once_however_often_it_comes(desk: WebhookDesk) -> None:
+    body = json.dumps({"type": "message", "data": {"user": "42", "text": "once"}}).encode()
+    for _ in range(3):
+        # Signed anew at each attempt, as a sender does that got no answer.
+        answer = await desk.post(body, desk.fake.signed("evt_again", body))
+        assert (answer.status_code, answer.json()) == (202, {"accepted": True})
+    await desk.answered()
+    await desk.quiet()
+    assert desk.texts() == ["You said: once"]
+
+
+BODY = json.dumps({"type": "message", "data": {"user": "42", "text": "hello"}}).encode()
+DATA = {"user": "42", "text": "x"}
+
+
+async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> None:
+    good = dict(desk.fake.signed("evt_1", BODY))
+    old = sign(key_of(desk.fake.secret), id_="evt_2", at=int(time.time()) - 301, body=BODY)
+    other = sign(b"another secret, long", id_="evt_3", at=int(time.time()), body=BODY)
+    later = {**good, TIMESTAMP: str(int(good[TIMESTAMP]) + 1)}
+    bare = {name: value for name, value in good.items() if name != SIGNATURE}
+    refused = [
+        (BODY, bare, 400, "missing_header"),
+        (BODY, other, 401, "invalid_signature"),
+        (BODY + b" ", good, 401, "invalid_signature"),
+        (BODY, later, 401, "invalid_signature"),
+        (BODY, {**good, SIGNATURE: "v1,schlüssel"}, 401, "invalid_signature"),
+        (BODY, old, 400, "stale_timestamp"),
+    ]
+    for body, headers, status, code in refused:
+        raw = {name: value.encode("latin-1").decode("latin-1") for name, value in headers.items()}
+        encoded = {name.encode(): value.encode("latin-1") for name, value in raw.items()}
+        answer = await desk.post(body, encoded)  # pyright: ignore[reportArgumentType]
+        assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+        assert desk.fake.secret not in answer.text
+    # Of two signatures one is enough: the sender changes its secret.
+    both = {**good, SIGNATURE: f"{other[SIGNATURE]} {good[SIGNATURE]}"}
+    assert (await desk.post(BODY, both)).status_code == 202
+    await desk.answered()
+    await desk.quiet()
+
+
+async def test_what_cannot_be_read_is_refused_with_the_field(desk: WebhookDesk) -> None:
+    wrong: list[tuple[object, str]] = [
+        ([], "no JSON object"),
+        ({}, "data must"),
+        ({"data": {"text": "x"}}, "data.user"),
+        ({"data": {"user": 42}}, "data.text"),
+        ({"data": {**DATA, "kind": "room"}}, "data.kind"),
+        ({"data": {**DATA, "chat": ""}}, "data.chat"),
+        ({"data": {**DATA, "addressed": 1}}, "data.addressed"),
+        ({"data": {**DATA, "name": 1}}, "data.name"),
+        ({"type": "poke", "data": DATA}, "type must"),
+        ({"type": "message.edited", "data": DATA}, "data.message"),
+        ({"timestamp": "noon", "data": DATA}, "timestamp"),
+    ]
+    bodies = [(json.dumps(told).encode(), says) for told, says in wrong]
+    for body, says in [*bodies, (b"{", "no JSON"), (b"[" * 100_000, "no JSON")]:
+        answer = await desk.post(body, desk.fake.signed("evt_1", body))
+        assert answer.status_code == 400
+        assert says in answer.json()["error"]["message"]
+
+
+async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
+    tmp_path: Path, desk: WebhookDesk
+) -> None:
+    headers = desk.fake.signed("evt_1", BODY)
+    async with httpx2.AsyncClient() as client:
+        other = desk.url.replace("/webhook", "/other")
+        answer = await client.post(other, content=BODY, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
+        desk.world.engine.doors.add("other")
+        answer = await client.post(other, content=BODY, headers=headers)
+        assert answer.status_code == 503
+        assert answer.headers["Retry-After"]
+
+
+async def test_what_is_handed_in_while_nobody_stores_it_is_answered_once_after_a_restart(
+    store_url: str, tmp_path: Path
+) -> None:
+    with FakeWebhook() as fake:
+        fake.say("hello")
+        for _ in range(2):
+            async with open_desk(store_url, tmp_path, fake) as desk:
+                await desk.answered()
+                await desk.quiet()
+        assert fake.texts() == ["You said: hello"]
+
+
+async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_path: Path) -> None:
+    """Cut connections, lost answers, waits and repeated events: the id of a message says all."""
+    faults = Faults(cut=0.1, lost=0.1, throttled=0.05, broken=0.1, duplicated=0.2, seed=1)
+    with FakeWebhook(faults=faults) as fake:
+        for number in range(3):
+            for user in range(1, 6):
+                fake.say(f"message {number} of {user}", user=str(user))
+        async with open_desk(store_url, tmp_path, fake, allow="*", double_text="queue") as desk:
+            await desk.quiet()
+            assert await desk.world.engine.deliveries.list() == []
+        for user in range(1, 6):
+            wanted = [f"You said: message {number} of {user}" for number in range(3)]
+            assert fake.texts(str(user)) == wanted
+
+
+async def test_what_the_other_side_refuses_for_good_is_a_dead_letter(desk: WebhookDesk) -> None:
+    desk.fake.refuse("42")
+    desk.fake.say("hello")
+
+    async def dead() -> bool:
+        return len(await desk.world.engine.deliveries.list()) == 1
+
+    await desk.world.until(dead)
+    (letter,) = await desk.world.engine.deliveries.list()
+    assert "refused it: 410" in str(letter)
+
+
+OPTIONS = {"secret": Secret.of("s" * 16)}
+
+
+@pytest.mark.parametrize(
+    ("base_url", "options", "says"),
+    [
+        (None, OPTIONS, "base_url is missing"),
+        ("http://x", {}, "secret is missing"),
+        ("http://x", {"secret": Secret.of("short")}, "too short"),
+        ("http://x", {"secret": Secret.of("whsec_%")}, "no Base64"),
+        ("http://x", {**OPTIONS, "longest": "ten"}, "longest must be"),
+        ("http://x", {**OPTIONS, "color": "red"}, "no setting color"),
+    ],
+)
+def test_settings_that_cannot_be_used_say_which_and_why(
+    base_url: str | None, options: Mapping[str, object], says: str
+) -> None:
+    config = ChannelConfig(name="mine", token=None, base_url=base_url, options=options)
+    with pytest.raises(SettingsError, match=rf"channels\.mine.*{says}"):
+        open_channel(config)

@@ -1,0 +1,71 @@
+"""The contract suite of channels, on a webhook."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from clew.config.secret import Secret
+from clew.core.route import Route
+from clew.engine.doors import Doors, Knock
+from clew.gateway.channel import Channel, ChannelConfig
+from clew.gateway.channels.webhook.channel import open_channel
+from clew.testing.channels import ChannelContract, Platform, Shown
+from clew.testing.webhook import FakeWebhook
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Mapping, Sequence
+
+
+class Webhook:
+    """The person with the id 42, and a program that hands in what they say."""
+
+    route = Route(platform="webhook", kind="dm", chat="42")
+
+    def __init__(self, fake: FakeWebhook) -> None:
+        self._fake, self.doors = fake, Doors()
+
+    def channel(self) -> Channel:
+        return open_channel(
+            ChannelConfig(
+                name="webhook",
+                token=None,
+                base_url=self._fake.answers_url,
+                options=MappingProxyType({"secret": Secret.of(self._fake.secret)}),
+                doors=self.doors,
+            )
+        )
+
+    async def hand_in(self, headers: Mapping[str, str], body: bytes) -> int:
+        return (await self.doors.knock("webhook", Knock(headers=headers, body=body))).status
+
+    def say(self, text: str) -> None:
+        self._fake.say(text)
+
+    def shown(self) -> Sequence[Shown]:
+        return [Shown(message=one.id, text=one.text) for one in self._fake.sent]
+
+    def cut(self, *, after: bool) -> None:
+        self._fake.fail_next(lost=after)
+
+    def throttle(self, seconds: int) -> None:
+        self._fake.throttle("42", seconds)
+
+    def refuse(self) -> None:
+        self._fake.refuse("42")
+
+
+class TestWebhook(ChannelContract):
+    @asynccontextmanager
+    async def platform(self) -> AsyncGenerator[Platform]:
+        with FakeWebhook() as fake:
+            there = Webhook(fake)
+            handing = asyncio.create_task(fake.deliver(there.hand_in))
+            try:
+                yield there
+            finally:
+                handing.cancel()
+                with suppress(asyncio.CancelledError):
+                    await handing
