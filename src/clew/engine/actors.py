@@ -33,6 +33,8 @@ log = structlog.get_logger(__name__)
 #: How long an actor waits before it asks a store that failed again.
 _PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+#: Seconds for which new work is left to the process that it came to.
+_LEFT_TO_OTHERS = 0.15
 
 
 class _Actor:
@@ -73,6 +75,9 @@ class Actors:
         """There is, or may be, work: start an actor, or tell the one that is at it."""
         if self._draining:
             return
+        # Whoever looks now sets it again where it is still needed.
+        if timer := self._timers.pop(conversation, None):
+            timer.cancel()
         if actor := self._actors.get(conversation):
             actor.more = True
             actor.poked.set()
@@ -92,6 +97,21 @@ class Actors:
             return
         loop = asyncio.get_running_loop()
         self._timers[conversation] = loop.call_later(millis / 1000, self._on_time, conversation)
+
+    def offer(self, conversation: ConversationId) -> None:
+        """
+        Something changed, here or in another process.
+
+        Whoever is at it here is told at once. Else it is left to the process that an input came to:
+        its front shows the pieces of the answer, and the others need not look in vain. They look
+        soon after, in case that one died.
+        """
+        if conversation in self._actors:
+            self.kick(conversation)
+            return
+        timer = self._timers.get(conversation)
+        if timer is None or timer.when() > asyncio.get_running_loop().time() + _LEFT_TO_OTHERS:
+            self.kick_in(conversation, round(_LEFT_TO_OTHERS * 1000))
 
     def _on_time(self, conversation: ConversationId) -> None:
         self._timers.pop(conversation, None)
@@ -167,7 +187,9 @@ class Actors:
 
     async def _begin(self, conversation: ConversationId) -> Begun | None:
         # A look first: beginning takes the lease, which is a write even if there is nothing to do.
-        wait = await self._means.store.read(work.due_in, conversation)
+        wait = await self._means.store.read(
+            work.due_in, conversation, me=self._owner, duration=self._means.lease
+        )
         if wait is None:
             return None
         if wait > 0:

@@ -21,7 +21,7 @@ class Rights:
 
     async def take(self, name: str, *, duration: timedelta) -> str | None:
         """
-        Take or extend a right; ``None`` if we have it now, else who has.
+        Take or extend a right; ``None`` if we have it now, else who has, for people.
 
         It is free at once when the process that has it dies, and after ``duration`` if it hangs.
         """

@@ -119,7 +119,7 @@ class Owner:
                 conversation = ConversationId(topic)
                 self._hub.publish(conversation, CHANGED)
                 if self._mine(conversation):
-                    self._actors.kick(conversation)
+                    self._actors.offer(conversation)
 
     async def _beat(self) -> None:
         while True:
@@ -132,16 +132,19 @@ class Owner:
     async def _maintain(self) -> None:
         """Once a minute, one process at a time: end what is over, remove what was deleted."""
         while self._own is None:
-            if await self._store.write(
-                locks.try_lock, "maintenance", self.id, duration=2 * MAINTENANCE
-            ):
+            holder = await self._store.write(
+                locks.take_right, "maintenance", self.id, duration=2 * MAINTENANCE
+            )
+            if holder is None:
                 await self._means.facts.catch_up()
                 await maintain(self._store, self._means.reset)
             await asyncio.sleep(MAINTENANCE.total_seconds())
         await asyncio.Event().wait()
 
     async def _scan(self) -> None:
-        due = await self._store.read(work.due_work_in, me=self.id)
+        due = await self._store.read(
+            work.due_work_in, me=self.id, duration=self._means.lease
+        )
         for conversation, millis in due.items():
             if self._mine(conversation):
                 self._actors.kick_in(conversation, millis)

@@ -50,6 +50,8 @@ _GRACE = 5.0
 #: How long the right to an account lasts, and how often it is extended.
 RIGHT = timedelta(seconds=30)
 _EXTEND = 8.0
+#: Seconds between two looks of a process that stands by.
+_LOOK = 1.0
 #: Seconds for turns to end, and for their answers to arrive, when the gateway stops.
 TURNS = 3.0
 #: Seconds for a call that is under way when a channel stops.
@@ -147,9 +149,13 @@ class Supervised:
     async def _right_to(self, account: Account) -> AsyncGenerator[None]:
         """Wait for the sole right to an account, and keep it."""
         name = f"channel:{account.channel}:{account.account}"
+        told = ""
         while (holder := await self._engine.rights.take(name, duration=RIGHT)) is not None:
-            self._health(ChannelState.STANDBY, f"process {holder} runs it")
-            await self._pause(2.0)
+            self._health(ChannelState.STANDBY, f"it is run by {holder}")
+            if holder != told:
+                told = holder
+                log.info("channel_stands_by", channel=self._setup.name, holder=holder)
+            await self._pause(_LOOK)
             if self._stopping.is_set():
                 yield
                 return

@@ -15,6 +15,7 @@ from clew.store.migrate import missing
 from clew.store.opening import file_of, open_store
 from clew.store.sqlite.integrity import quick_check
 from clew.store.sqlite.opening import JOURNAL_LIMIT, filesystem_of, sqlite_version
+from clew.store.transactions.locks import rights
 from clew.store.transactions.owners import living_owners
 
 if TYPE_CHECKING:
@@ -177,6 +178,9 @@ async def processes(store: Store) -> AsyncIterator[Finding]:
         )
     else:
         yield ok("processes", told)
+    held = await store.read(rights)
+    if held:
+        yield ok("rights", "; ".join(f"{each.name} has {each.holder}" for each in held))
     left = await store.read(health.stranded)
     if left:
         count = sum(each.conversations for each in left)

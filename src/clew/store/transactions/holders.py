@@ -32,7 +32,7 @@ def refuse_if_used(t: Tx, dialect: Dialect, name: str) -> None:
     """:raises StoreInUse: while a process works on the store; names it"""
     living = living_owners(t)
     if living:
-        who = "; ".join(f"{each.role}, pid {each.pid} on {each.host}" for each in living)
+        who = "; ".join(each.place for each in living)
         raise StoreInUse(f"the store {name} is in use by {who}: stop it, and try again")
     if dialect == "postgres":
         _refuse_leases(t, name)

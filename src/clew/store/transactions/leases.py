@@ -43,7 +43,7 @@ def acquire(
     millis = duration // timedelta(milliseconds=1)
     holder, expires_at = row[0], row[1]
     ours = holder == owner
-    if holder is not None and not ours and not _over(t, holder, expires_at, millis):
+    if holder is not None and not ours and not is_over(t, holder, expires_at, duration):
         raise LeaseHeld(conversation, holder=holder)
     taken = t.one(
         """
@@ -71,10 +71,14 @@ def _locked(t: Tx, conversation: ConversationId) -> Row:
     return row
 
 
-def _over(t: Tx, holder: str, expires_at: int, millis: int) -> bool:
+def is_over(t: Tx, holder: str, expires_at: int, duration: timedelta | None) -> bool:
+    """Whether a lease that was not let go may be taken; ``duration`` is how long ours last."""
+    if expires_at <= t.now or not t.alive(holder):
+        return True
     # An expiry that no owner could have set comes from a clock that jumped back.
-    in_time = t.now < expires_at <= t.now + 2 * millis
-    return not in_time or not t.alive(holder)
+    return duration is not None and expires_at > t.now + 2 * (
+        duration // timedelta(milliseconds=1)
+    )
 
 
 def renew(t: Tx, lease: Lease, *, duration: timedelta = DURATION) -> Lease:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.ids import ConversationId
 from clew.errors import Refused
+from clew.store.transactions.owners import get_owner
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
@@ -39,13 +41,41 @@ def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
 
 
 def take_right(t: Tx, name: str, owner: OwnerId, *, duration: timedelta) -> str | None:
-    """As ``try_lock`` for a process, which loses it with its life; who has it else."""
+    """
+    As ``try_lock`` for a process, which loses it with its life.
+
+    ``None`` if ``owner`` has it now; else who has, for people.
+    """
     holding = lock_holder(t, name)
     if holding is not None and holding != owner and not t.alive(holding):
         unlock(t, name, holding)
     if try_lock(t, name, owner, duration=duration):
         return None
-    return lock_holder(t, name) or holding
+    return _place(t, lock_holder(t, name) or holding or "another process")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Right:
+    """What one process alone may do, and which does."""
+
+    name: str
+    #: The process, for people.
+    holder: str
+
+
+def rights(t: Tx) -> list[Right]:
+    """Which living process has which right now."""
+    found = t.all(
+        "SELECT name, holder FROM lock WHERE name NOT LIKE $1 AND expires_at > $2 ORDER BY name",
+        f"{_compression(ConversationId(''))}%",
+        t.now,
+    )
+    return [Right(name=row[0], holder=_place(t, row[1])) for row in found if t.alive(row[1])]
+
+
+def _place(t: Tx, holder: str) -> str:
+    owner = get_owner(t, holder)
+    return holder if owner is None else owner.place
 
 
 def lock_holder(t: Tx, name: str) -> str | None:

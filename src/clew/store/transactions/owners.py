@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.clock import from_millis
 from clew.core.ids import OwnerId
@@ -11,9 +11,10 @@ from clew.core.ids import OwnerId
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from clew.store.contract import Tx
+    from clew.store.contract import Row, Tx
 
 _FORGOTTEN_AFTER = 7 * 24 * 3600 * 1000
+_OWNER: Final = "SELECT id, host, pid, role, version, started_at FROM owner"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +26,11 @@ class OwnerRecord:
     role: str
     version: str
     started_at: datetime
+
+    @property
+    def place(self) -> str:
+        """Which process it is, for people."""
+        return f"{self.role}, pid {self.pid} on {self.host}"
 
 
 def enrol(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str) -> None:
@@ -76,21 +82,22 @@ def end_lost(t: Tx) -> int:
 
 def living_owners(t: Tx) -> list[OwnerRecord]:
     """The processes that have the store open now and prove that they live."""
-    found = t.all(
-        """
-        SELECT id, host, pid, role, version, started_at FROM owner
-        WHERE ended_at IS NULL ORDER BY started_at, id
-        """
+    found = t.all(f"{_OWNER} WHERE ended_at IS NULL ORDER BY started_at, id")
+    return [_record(row) for row in found if t.alive(row[0])]
+
+
+def get_owner(t: Tx, owner: str) -> OwnerRecord | None:
+    """A process by its id; ``None`` if it is not known any more."""
+    row = t.one(f"{_OWNER} WHERE id = $1", owner)
+    return None if row is None else _record(row)
+
+
+def _record(row: Row) -> OwnerRecord:
+    return OwnerRecord(
+        id=OwnerId(row[0]),
+        host=row[1],
+        pid=row[2],
+        role=row[3],
+        version=row[4],
+        started_at=from_millis(row[5]),
     )
-    return [
-        OwnerRecord(
-            id=OwnerId(row[0]),
-            host=row[1],
-            pid=row[2],
-            role=row[3],
-            version=row[4],
-            started_at=from_millis(row[5]),
-        )
-        for row in found
-        if t.alive(row[0])
-    ]

@@ -9,8 +9,11 @@ from clew.clock import to_millis
 from clew.core.double_text import steering
 from clew.core.turn import TurnState
 from clew.store.transactions.inbox import line
+from clew.store.transactions.leases import is_over
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from clew.core.ids import ConversationId, OwnerId
     from clew.store.contract import Tx
 
@@ -32,9 +35,13 @@ _UNFINISHED = """
 """
 
 
-def due_work(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
+def due_work(
+    t: Tx, *, me: OwnerId, duration: timedelta | None = None
+) -> dict[ConversationId, int]:
     """
     Conversations that ``me`` could begin on, each with the time (ms) when.
+
+    ``duration`` is that of our leases: one that has far longer to run has a wrong end.
 
     Left out is what another living owner holds, and turns that only wait for approvals: what stands
     in their line waits with them, unless it joins the turn.
@@ -45,10 +52,10 @@ def due_work(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
         unfinished.add(conversation)
         waits = state == TurnState.WAITING.value and stop is None and questions > 0
         due_at = _joins_at(t, conversation) if waits else 0
-        if due_at is not None and _free(t, owner, expires_at, me):
+        if due_at is not None and _free(t, owner, expires_at, me, duration):
             due[conversation] = due_at
     fronts = [row for row in t.all(_OPEN) if row[0] not in unfinished]
-    due |= {row[0]: row[1] for row in fronts if _free(t, row[2], row[3], me)}
+    due |= {row[0]: row[1] for row in fronts if _free(t, row[2], row[3], me, duration)}
     return due
 
 
@@ -58,32 +65,52 @@ def _joins_at(t: Tx, conversation: ConversationId) -> int | None:
     return min((to_millis(item.due_at) for item in joining), default=None)
 
 
-def is_due(t: Tx, conversation: ConversationId) -> int | None:
-    """When there is something to do in one conversation (ms); ``None`` if there is nothing."""
+def is_due(
+    t: Tx,
+    conversation: ConversationId,
+    *,
+    me: OwnerId | None = None,
+    duration: timedelta | None = None,
+) -> int | None:
+    """
+    When there is something to do in one conversation (ms); ``None`` if there is nothing.
+
+    With ``me`` also where another living owner holds it, who sees to it.
+    """
     row = t.one(f"{_UNFINISHED} AND t.conversation_id = $1", conversation)
     if row is not None:
         waits = row[1] == TurnState.WAITING.value and row[2] is None and row[5] > 0
-        return _joins_at(t, conversation) if waits else 0
+        due_at = _joins_at(t, conversation) if waits else 0
+        return due_at if me is None or _free(t, row[3], row[4], me, duration) else None
     front = t.one(f"{_OPEN} AND i.conversation_id = $1", conversation)
-    return None if front is None else front[1]
+    if front is None or (
+        me is not None and not _free(t, front[2], front[3], me, duration)
+    ):
+        return None
+    return front[1]
 
 
-def due_in(t: Tx, conversation: ConversationId) -> int | None:
+def due_in(
+    t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta
+) -> int | None:
     """
-    Milliseconds until there is something to do in one conversation; ``None`` if there is nothing.
+    Milliseconds until ``me`` has something to do in one conversation; ``None`` if it has nothing.
 
     By the clock that made the due time: that of a process may run before or after it.
     """
-    due_at = is_due(t, conversation)
+    due_at = is_due(t, conversation, me=me, duration=duration)
     return None if due_at is None else max(0, due_at - t.now)
 
 
-def due_work_in(t: Tx, *, me: OwnerId) -> dict[ConversationId, int]:
+def due_work_in(t: Tx, *, me: OwnerId, duration: timedelta) -> dict[ConversationId, int]:
     """As ``due_work``, in milliseconds from now."""
-    return {conversation: max(0, at - t.now) for conversation, at in due_work(t, me=me).items()}
+    due = due_work(t, me=me, duration=duration)
+    return {conversation: max(0, at - t.now) for conversation, at in due.items()}
 
 
-def _free(t: Tx, owner: str | None, expires_at: int | None, me: OwnerId) -> bool:
+def _free(
+    t: Tx, owner: str | None, expires_at: int | None, me: OwnerId, duration: timedelta | None
+) -> bool:
     if owner is None or owner == me:
         return True
-    return (expires_at or 0) <= t.now or not t.alive(owner)
+    return is_over(t, owner, expires_at or 0, duration)
