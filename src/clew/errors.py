@@ -102,6 +102,10 @@ class LeaseLost(Refused):
         self.conversation, self.owner, self.fence = conversation, owner, fence
 
 
+class LeaseLapsed(LeaseLost):
+    """It could not be renewed in time because the store was away; maybe nobody has taken it."""
+
+
 class LeaseHeld(Refused):
     """Another living owner holds the lease."""
 
@@ -219,7 +223,16 @@ class ConstraintViolated(StoreError):
 
 
 class StoreUnavailable(StoreError):
-    """The database cannot be reached or is shutting down; nothing was stored."""
+    """
+    The database cannot be reached or is shutting down.
+
+    Nothing was stored, unless it is ``uncertain``: the connection was lost in COMMIT, and the
+    database could not be asked since.
+    """
+
+    def __init__(self, message: str, *, uncertain: bool = False) -> None:
+        super().__init__(message)
+        self.uncertain = uncertain
 
 
 class SearchNotReady(StoreUnavailable):

@@ -90,9 +90,9 @@ def problem_of(error: ClewError) -> Problem:
         return error.problem
     for kind, status, code, type_ in _KINDS:
         if isinstance(error, kind):
-            return Problem(
-                status=status, message=str(error), code=code, type=type_, again=status == 503
-            )
+            # Sent again only where nothing was stored.
+            again = isinstance(error, errors.StoreUnavailable) and not error.uncertain
+            return Problem(status=status, message=str(error), code=code, type=type_, again=again)
     return INTERNAL
 
 

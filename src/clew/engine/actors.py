@@ -16,7 +16,14 @@ from clew.engine.hub import CHANGED
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
 from clew.engine.uncancelled import uncancelled
-from clew.errors import LeaseHeld, NotFound, StoreDamaged, StoreError, StoreFull
+from clew.errors import (
+    LeaseHeld,
+    NotFound,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 from clew.store.transactions import conversations, turns, work
 
 if TYPE_CHECKING:
@@ -177,7 +184,7 @@ class Actors:
         actor.more = True
         try:
             await self._do(begun, actor)
-        except (StoreFull, StoreDamaged) as error:
+        except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # The model would be asked again, and paid, for what cannot be stored.
             actor.tell(conversation, error)
             actor.failures += 1

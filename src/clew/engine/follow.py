@@ -18,6 +18,7 @@ from clew.core.events import (
 )
 from clew.core.turn import Outcome, TurnState
 from clew.engine.hub import Changed
+from clew.engine.lasting import patiently
 from clew.store.transactions import conversations, entries, inbox, stops
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from clew.store.contract import Store, Tx
 
 _SLICE = 200
+#: Seconds for which somebody who waits for an answer waits for the store, too.
+PATIENCE = 60.0
 
 
 async def follow(
@@ -179,16 +182,19 @@ async def follow_input(
 
     Who comes late is told the text so far first. Wherever the turn runs, and however often it is
     resumed, the end comes once. Who waits only for that (not ``live``) makes no model stream.
+
+    :raises StoreUnavailable: when the store was away for ``PATIENCE`` seconds
     """
     with hub.follow(conversation, live=live) as follower:
         if snapshot := hub.snapshot(conversation):
             follower.put(snapshot)
         turn: TurnId | None = None
         while True:
-            if ended := await store.read(input_end, inbox_id):
+            if ended := await patiently(lambda: store.read(input_end, inbox_id), longest=PATIENCE):
                 yield ended
                 return
-            turn = turn or await _turn_of(store, inbox_id)
+            if turn is None:
+                turn = await patiently(lambda: _turn_of(store, inbox_id), longest=PATIENCE)
             async for event in _until_changed(follower, turn):
                 yield event
 

@@ -14,7 +14,6 @@ from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, Resume, on_resume
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
-from clew.engine.uncancelled import uncancelled
 from clew.store.transactions import approvals, journal
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.engine.facts import Facts
     from clew.engine.hub import Hub
-    from clew.store.contract import Store, Tx
+    from clew.engine.lasting import Lasting
+    from clew.store.contract import Tx
 
 #: A question that nobody answers is answered "no" after this time.
 APPROVAL_EXPIRES = timedelta(hours=24)
@@ -40,7 +40,7 @@ class Journal:
 
     def __init__(
         self,
-        store: Store,
+        store: Lasting,
         hub: Hub,
         ids: Ids,
         facts: Facts,
@@ -196,15 +196,13 @@ class Journal:
         return settled
 
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
-        known = await uncancelled(
-            self._store.write(
-                journal.settle,
-                self._lease,
-                key,
-                result.status,
-                format=result.format,
-                result=result.result,
-            )
+        known = await self._store.write(
+            journal.settle,
+            self._lease,
+            key,
+            result.status,
+            format=result.format,
+            result=result.result,
         )
         stored = _stored(known)
         assert stored is not None
@@ -244,7 +242,7 @@ def _stored(call: JournaledCall) -> ToolResult | None:
 
 
 async def batch_results(
-    store: Store, turn: Turn, step: int, *, begun: ToolResult
+    store: Lasting, turn: Turn, step: int, *, begun: ToolResult
 ) -> dict[str, ToolResult]:
     """What is known of one step's calls, by id; ``begun`` of those that may have had an effect."""
     calls = await store.read(journal.batch, turn.id, step)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.errors import LeaseLost, StoreError
+from clew.errors import LeaseLapsed, LeaseLost, StoreError
 from clew.store.transactions import leases
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ log = structlog.get_logger(__name__)
 
 #: Stop working when this much of a lease is left, or a quarter of it if that is less.
 _MARGIN = timedelta(seconds=2)
+#: Seconds until the next try where the store is away.
+_AGAIN = 0.5
+#: A store that has not answered for so many seconds is away.
+_SILENT = 0.25
 
 
 @asynccontextmanager
@@ -34,14 +38,16 @@ async def renewing(store: Store, lease: Lease, *, duration: timedelta) -> AsyncG
     """
     useful = (duration - min(_MARGIN, duration / 4)).total_seconds()
     deadline = asyncio.timeout(useful)
+    keeping = _Keeping(store, lease, duration, deadline, useful)
     try:
-        async with deadline, _background(_renew(store, lease, duration, deadline, useful)):
+        async with deadline, _background(keeping.renew()):
             yield
     except TimeoutError:
         if not deadline.expired():
             raise
         log.warning("lease_lost", conversation=lease.conversation_id, fence=lease.fence)
-        raise LeaseLost(lease.conversation_id, owner=lease.owner, fence=lease.fence) from None
+        kind = LeaseLapsed if keeping.away else LeaseLost
+        raise kind(lease.conversation_id, owner=lease.owner, fence=lease.fence) from None
 
 
 @asynccontextmanager
@@ -54,21 +60,47 @@ async def _background(work: Coroutine[None, None, None]) -> AsyncGenerator[None]
         await asyncio.wait([task])
 
 
-async def _renew(
-    store: Store, lease: Lease, duration: timedelta, deadline: asyncio.Timeout, useful: float
-) -> None:
-    loop = asyncio.get_running_loop()
-    while True:
-        await asyncio.sleep(duration.total_seconds() / 2)
-        # Counted from before the write: it may have waited, and the lease runs from when it was
-        # made.
-        asked = loop.time()
-        try:
-            await store.write(leases.renew, lease, duration=duration)
-        except LeaseLost:
-            deadline.reschedule(loop.time())
-            return
-        except StoreError as error:
-            log.warning("lease_not_renewed", conversation=lease.conversation_id, error=str(error))
-        else:
-            deadline.reschedule(asked + useful)
+class _Keeping:
+    """Renews one lease."""
+
+    def __init__(
+        self,
+        store: Store,
+        lease: Lease,
+        duration: timedelta,
+        deadline: asyncio.Timeout,
+        useful: float,
+    ) -> None:
+        self._store, self._lease, self._duration = store, lease, duration
+        self._deadline, self._useful = deadline, useful
+        #: The store did not answer when it was last asked.
+        self.away = False
+
+    async def renew(self) -> None:
+        """At half life, and again soon where the store is away; ends when the lease is lost."""
+        loop, half = asyncio.get_running_loop(), self._duration.total_seconds() / 2
+        while True:
+            await asyncio.sleep(min(_AGAIN, half / 4) if self.away else half)
+            # Counted from before the write: it may have waited, and the lease runs from when it
+            # was made.
+            asked = loop.time()
+            waiting = loop.call_later(_SILENT, self._silent)
+            try:
+                await self._store.write(leases.renew, self._lease, duration=self._duration)
+            except LeaseLost:
+                self.away = False
+                self._deadline.reschedule(loop.time())
+                return
+            except StoreError as error:
+                self.away = True
+                log.warning(
+                    "lease_not_renewed", conversation=self._lease.conversation_id, error=str(error)
+                )
+            else:
+                self.away = False
+                self._deadline.reschedule(asked + self._useful)
+            finally:
+                waiting.cancel()
+
+    def _silent(self) -> None:
+        self.away = True

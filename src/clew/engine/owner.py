@@ -142,9 +142,7 @@ class Owner:
         await asyncio.Event().wait()
 
     async def _scan(self) -> None:
-        due = await self._store.read(
-            work.due_work_in, me=self.id, duration=self._means.lease
-        )
+        due = await self._store.read(work.due_work_in, me=self.id, duration=self._means.lease)
         for conversation, millis in due.items():
             if self._mine(conversation):
                 self._actors.kick_in(conversation, millis)

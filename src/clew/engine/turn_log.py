@@ -14,7 +14,6 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expired import left_for
 from clew.core.ids import EntryId, SessionId
-from clew.engine.uncancelled import uncancelled
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
@@ -31,8 +30,8 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.engine.hub import Hub
+    from clew.engine.lasting import Lasting
     from clew.engine.warm import Warm
-    from clew.store.contract import Store
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class TurnLog:
     """The port ``TurnLog`` over the store; tells the hub what is committed."""
 
     def __init__(
-        self, store: Store, hub: Hub, ids: Ids, warm: Warm, *, lease: Lease, turn: Turn
+        self, store: Lasting, hub: Hub, ids: Ids, warm: Warm, *, lease: Lease, turn: Turn
     ) -> None:
         self._store, self._hub, self._ids, self._warm = store, hub, ids, warm
         self._lease, self._turn = lease, turn
@@ -268,10 +267,10 @@ class TurnLog:
                 await self._store.read(sessions.get_head, self._turn.conversation_id)
             ).id
         try:
-            return await uncancelled(write(self._session))
+            return await write(self._session)
         except SessionEnded as error:
             self._session = SessionId(error.head)
-            return await uncancelled(write(self._session))
+            return await write(self._session)
 
     async def _store_drafts(self, drafts: Sequence[Draft]) -> None:
         await self._append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,9 +25,10 @@ from clew.core.turn import MAX_RESUMES, Outcome, Stop
 from clew.engine.answers import CUT, answer_text
 from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
+from clew.engine.lasting import Lasting
 from clew.engine.leases import renewing
 from clew.engine.turn_log import NOTICE, TurnLog
-from clew.errors import ClewError, LeaseLost, TakenBack
+from clew.errors import ClewError, LeaseLapsed, LeaseLost, StoreUnavailable, TakenBack
 from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
 
 if TYPE_CHECKING:
@@ -79,8 +81,10 @@ class TurnWork:
         self._means, self._begun, self._poked = means, begun, poked
         self._turn: Turn = begun.turn
         self._platform = platform_of(begun.route)
+        # As long as the lease is held: what a model said or a tool did is not to be had again.
+        self._store = Lasting(means.store)
         self._log = TurnLog(
-            means.store, means.hub, means.ids, means.warm, lease=begun.lease, turn=self._turn
+            self._store, means.hub, means.ids, means.warm, lease=begun.lease, turn=self._turn
         )
 
     async def run(self) -> None:
@@ -95,8 +99,9 @@ class TurnWork:
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
             self._log.retract("another process goes on with it")
-            # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
-            await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
+            if not isinstance(error, LeaseLapsed):
+                # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
+                await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
         except asyncio.CancelledError:
             await self._let_go()
             raise
@@ -104,7 +109,8 @@ class TurnWork:
     async def _let_go(self) -> None:
         if self._log.session is not None:
             self._means.facts.stopping(self._log.session, self._platform)
-        await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
+        with suppress(StoreUnavailable):  # then the lease ends by itself
+            await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
 
     async def _carry_out_or_fail(self) -> None:
         try:
@@ -149,7 +155,7 @@ class TurnWork:
                 {"session_id": session, "model": "", "platform": self._platform},
             )
         if not self._begun.resumed:
-            fresh = await self._means.store.read(
+            fresh = await self._store.read(
                 entries.entries_after,
                 self._turn.conversation_id,
                 after=self._turn.first_seq - 1,
@@ -163,7 +169,7 @@ class TurnWork:
 
     async def _tell_what_was_left(self) -> None:
         if self._turn.first_seq == 1:
-            payload = await self._means.store.read(inbox.payload_of, self._turn.id)
+            payload = await self._store.read(inbox.payload_of, self._turn.id)
             if (left := left_for(payload)) is not None:
                 await self._log.store_notice(left.to_person)
 
@@ -171,7 +177,7 @@ class TurnWork:
         while True:
             # Cleared before the look: a request that arrives after it sets the event again.
             self._poked.clear()
-            turn = await self._means.store.read(stops.get_turn, self._turn.id)
+            turn = await self._store.read(stops.get_turn, self._turn.id)
             if turn.stop is not None:
                 return turn.stop
             await self._poked.wait()
@@ -186,7 +192,7 @@ class TurnWork:
             case Answer():
                 await self._answer(result)
             case Suspended():
-                await self._means.store.write(turns.wait, self._begun.lease, self._turn.id)
+                await self._store.write(turns.wait, self._begun.lease, self._turn.id)
             case OutOfSteps(steps=steps):
                 text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
                 await self._fail(text, "max_steps")
@@ -245,7 +251,7 @@ class TurnWork:
 
     async def _try(self, model: Model, *, stream: bool) -> Result | Failure:
         journal = Journal(
-            self._means.store,
+            self._store,
             self._means.hub,
             self._means.ids,
             self._means.facts,
@@ -372,7 +378,7 @@ class TurnWork:
 
     async def _roll_back(self, drafts: Sequence[Draft], step: turns.Step | None = None) -> None:
         done = await self._log.in_head(
-            lambda session: self._means.store.write(
+            lambda session: self._store.write(
                 rewinds.roll_back,
                 self._begun.lease,
                 session,
@@ -399,7 +405,7 @@ class TurnWork:
         if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
             return []
         known = await batch_results(
-            self._means.store,
+            self._store,
             self._turn,
             self._log.steps,
             begun=results.said(begun, f"{why}; it had begun and may have had its effect"),
@@ -420,7 +426,7 @@ class TurnWork:
     ) -> None:
         try:
             done = await self._log.in_head(
-                lambda session: self._means.store.write(
+                lambda session: self._store.write(
                     turns.finish,
                     self._begun.lease,
                     session,

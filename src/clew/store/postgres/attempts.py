@@ -10,7 +10,7 @@ import structlog
 
 from clew.errors import StoreUnavailable
 from clew.store.postgres.errors import UNIQUE, Fate, fate, translate
-from clew.store.postgres.tx import READ, WRITE, PgTx, Voided
+from clew.store.postgres.tx import DURABLE, READ, WRITE, PgTx, Voided
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,19 +73,25 @@ class Attempts:
     def _loss(self, error: psycopg.Error, *, broken: bool) -> None:
         self._failed += 1
         self._losses += broken
-        late = self._failed > 1 and self._late(self._limits.patience)
+        # What became of a lost COMMIT only the server can say: it is asked for longer.
+        patience = self._limits.doubt if self.uncertain else self._limits.patience
+        late = self._failed > 1 and self._late(patience)
         # A job that breaks each connection that it gets may be the reason.
         if late or self._losses > self._limits.losses:
             self._give_up(error)
         if self._failed > 1:
-            _pause(0.02 * 2 ** min(self._failed, 5))
+            _pause(min(0.02 * 2 ** min(self._failed, 6), patience))
 
     def _late(self, bound: float) -> bool:
         return time.monotonic() - self._since >= bound
 
     def _give_up(self, error: psycopg.Error) -> NoReturn:
-        known = "it may have been stored" if self.uncertain else "nothing was stored"
-        raise StoreUnavailable(f"{translate(error)}; {known}, try again later") from error
+        known = (
+            "it may have been stored: look before you try again"
+            if self.uncertain
+            else "nothing was stored, try again later"
+        )
+        raise StoreUnavailable(f"{translate(error)}; {known}", uncertain=self.uncertain) from error
 
 
 def _raise(void: Voided) -> NoReturn:
@@ -115,6 +121,10 @@ def write(
         tx = PgTx(link, WRITE, clock)
         try:
             result = _call(tx, job)
+            if attempts.uncertain:
+                # What the lost COMMIT left may be on this server alone: ours, which waits for the
+                # stand-by, must have something to wait for.
+                tx.one(DURABLE)
             tx.commit()
         except Voided as void:
             attempts.consider(link, void)

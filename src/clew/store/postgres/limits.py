@@ -15,6 +15,10 @@ class Limits:
     readers: int = 4
     #: A job is tried again for this long while the server cannot be reached.
     patience: float = 5.0
+    #: The same once a COMMIT was lost, of which nobody knows whether it was stored.
+    doubt: float = 30.0
+    #: When our own proof of life was lost, others get so long to renew theirs.
+    regain: float = 3.0
     #: A job that waits longer for a free connection, or for other transactions, is refused.
     queue: float = 30.0
     #: The server ends a writing transaction that does nothing for this long: we are paused.

@@ -45,6 +45,8 @@ class Line:
         self._mouth, self._ear = socket.socketpair()
         self._mouth.setblocking(False)
         self._closing = threading.Event()
+        #: Whether there is a connection, as far as we know.
+        self.up = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -72,7 +74,7 @@ class Line:
             try:
                 with contextlib.closing(self._address.connect()) as connection:
                     wait = self._serve(connection, True)
-                    failures = 0
+                    failures, self.up = 0, True
                     self._hold(connection, wait)
             except psycopg.Error as error:
                 if not self._closing.is_set():
@@ -80,6 +82,7 @@ class Line:
             except Exception:
                 # Logged, and the line goes on: what it proves or hears must not end with it.
                 log.exception("store_line_failed", line=self._name)
+            self.up = False
             self._closing.wait(_BACKOFF[min(failures, len(_BACKOFF) - 1)])
             failures += 1
 

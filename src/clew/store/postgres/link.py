@@ -9,6 +9,8 @@ import psycopg
 from psycopg.pq import ExecStatus, TransactionStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from clew.store.postgres.address import Address, Connection, Cursor
 
 _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
@@ -21,9 +23,21 @@ class Link:
     Used by one thread at a time.
     """
 
-    def __init__(self, address: Address, pids: set[int], *, pause: float) -> None:
-        """``pids`` is the store's set of its own backends, kept up to date here."""
+    def __init__(
+        self,
+        address: Address,
+        pids: set[int],
+        *,
+        pause: float,
+        in_doubt: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """
+        ``pids`` is the store's set of its own backends, kept up to date here.
+
+        ``in_doubt`` tells whether owners that seem dead may only have lost their connections.
+        """
         self._address, self._pids, self._pause = address, pids, pause
+        self._in_doubt = in_doubt
         self._connection: Connection | None = None
         self._cursor: Cursor | None = None
 
@@ -41,6 +55,11 @@ class Link:
         if self._cursor is None:
             self._cursor = self.connection.cursor()
         return self._cursor
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether owners that seem dead may only have lost their connections, as we have."""
+        return self._in_doubt()
 
     def open(self) -> None:
         """Open it now; raises what the driver raises."""

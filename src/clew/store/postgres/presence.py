@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+import time
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreUnavailable
@@ -26,6 +28,9 @@ class Presence:
 
     A lock is gone as soon as its connection is: others then see the owner dead, and that is the
     truth, for its writes fail as well. The lock is taken again with the next connection.
+
+    A server that was restarted knows no owner. Whoever lost its own lock with all the others leaves
+    them time to come back (``in_doubt``), so that nobody takes over what a living process works on.
     """
 
     def __init__(self, address: Address, limits: Limits) -> None:
@@ -33,6 +38,10 @@ class Presence:
         self._owners: dict[str, asyncio.Event] = {}
         self._held: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        #: Whether a lock was held, on any connection.
+        self._proven = False
+        #: When the connection was opened last, after another one.
+        self._regained = -math.inf
         # The server notices a closed connection a little later; whoever saw us close must not
         # find us alive.
         self._line = Line("clew-postgres-owner", address, self._serve, farewell=_RELEASE_ALL)
@@ -59,12 +68,20 @@ class Presence:
                 " or another process holds it"
             ) from None
 
+    def in_doubt(self) -> bool:
+        """Whether owners that seem dead may only have lost their connections, as we have."""
+        if not self._proven:
+            return False
+        return not self._line.up or time.monotonic() - self._regained < self._limits.regain
+
     async def aclose(self) -> None:
         """Give the locks back."""
         await asyncio.to_thread(self._line.close)
 
     def _serve(self, connection: Connection, fresh: bool) -> float:
         if fresh:
+            if self._proven:
+                self._regained = time.monotonic()
             self._held.clear()
         else:
             connection.pgconn.consume_input()
@@ -75,6 +92,7 @@ class Presence:
         for owner in owners.keys() - self._held:
             if _ask(connection, _TAKE, owner):
                 self._held.add(owner)
+                self._proven = True
                 self._tell(owners[owner])
         # After a broken connection the server may believe in the old one for a while.
         return self._limits.pulse if len(self._held) == len(owners) else _RETRY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
 from clew.store.contract import Store
@@ -16,7 +16,7 @@ from clew.store.postgres.link import Link
 from clew.store.postgres.news import News
 from clew.store.postgres.pool import Pool
 from clew.store.postgres.presence import Presence
-from clew.store.postgres.tx import Voided
+from clew.store.postgres.tx import DURABLE, Voided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 P = ParamSpec("P")
-
-# Taking a transaction number fails on a stand-by, and its commit reaches the server's log on disk.
-_WRITABLE: LiteralString = "SELECT pg_current_xact_id()"
 
 
 async def open_postgres(
@@ -146,14 +143,17 @@ class PostgresStore(Store):
         await self._news.aclose()
 
     def _writer(self) -> Link:
-        return Link(self._address, self._pids, pause=self._limits.pause)
+        return self._made(self._limits.pause)
 
     def _reader(self) -> Link:
-        return Link(self._address, self._pids, pause=self._limits.pause_reading)
+        return self._made(self._limits.pause_reading)
+
+    def _made(self, pause: float) -> Link:
+        return Link(self._address, self._pids, pause=pause, in_doubt=self._presence.in_doubt)
 
 
 def _touch(tx: Tx) -> None:
-    tx.one(_WRITABLE)
+    tx.one(DURABLE)
 
 
 def _note(task: asyncio.Task[None]) -> None:

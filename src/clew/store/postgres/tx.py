@@ -38,6 +38,9 @@ _ALIVE = Statement(
     b" (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()))",
     script=False,
 )
+#: Has the commit wait for the disk and for a synchronous stand-by, whatever else is written: a
+#: transaction number alone does not. Fails on a stand-by.
+DURABLE: LiteralString = "SELECT pg_logical_emit_message(true, 'clew', '')"
 _NOTIFY = b"SELECT pg_notify($1, topic) FROM unnest(CAST($2 AS text[])) AS topic"
 
 
@@ -113,7 +116,7 @@ class PgTx:
 
     def alive(self, owner: str) -> bool:
         high, low = divmod(lock_key(owner), 1 << 32)
-        return bool(self._rows(_ALIVE, (high, low))[0][0])
+        return bool(self._rows(_ALIVE, (high, low))[0][0]) or self._link.in_doubt
 
     def wake(self, topic: str) -> None:
         fits = len(topic.encode()) <= _PAYLOAD_BYTES and "\0" not in topic

@@ -76,9 +76,7 @@ def is_over(t: Tx, holder: str, expires_at: int, duration: timedelta | None) -> 
     if expires_at <= t.now or not t.alive(holder):
         return True
     # An expiry that no owner could have set comes from a clock that jumped back.
-    return duration is not None and expires_at > t.now + 2 * (
-        duration // timedelta(milliseconds=1)
-    )
+    return duration is not None and expires_at > t.now + 2 * (duration // timedelta(milliseconds=1))
 
 
 def renew(t: Tx, lease: Lease, *, duration: timedelta = DURATION) -> Lease:

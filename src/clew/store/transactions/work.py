@@ -35,9 +35,7 @@ _UNFINISHED = """
 """
 
 
-def due_work(
-    t: Tx, *, me: OwnerId, duration: timedelta | None = None
-) -> dict[ConversationId, int]:
+def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[ConversationId, int]:
     """
     Conversations that ``me`` could begin on, each with the time (ms) when.
 
@@ -83,16 +81,12 @@ def is_due(
         due_at = _joins_at(t, conversation) if waits else 0
         return due_at if me is None or _free(t, row[3], row[4], me, duration) else None
     front = t.one(f"{_OPEN} AND i.conversation_id = $1", conversation)
-    if front is None or (
-        me is not None and not _free(t, front[2], front[3], me, duration)
-    ):
+    if front is None or (me is not None and not _free(t, front[2], front[3], me, duration)):
         return None
     return front[1]
 
 
-def due_in(
-    t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta
-) -> int | None:
+def due_in(t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta) -> int | None:
     """
     Milliseconds until ``me`` has something to do in one conversation; ``None`` if it has nothing.
 
