@@ -118,11 +118,13 @@ def settings_for(
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, pace: Pace = PACE) -> AsyncGenerator[Server]:
-    """Serve; failures of the model are met without waiting."""
+async def running(
+    settings: Settings, *, pace: Pace = PACE, opened: Store | None = None
+) -> AsyncGenerator[Server]:
+    """Serve, over the ``opened`` store if there is one; failures of the model make nobody wait."""
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(
-            await open_store(settings.store.url, home=settings.home)
+            opened or await open_store(settings.store.url, home=settings.home)
         )
         await stack.enter_async_context(models_closed())
         means = replace(

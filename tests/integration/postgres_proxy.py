@@ -54,8 +54,28 @@ class CuttingProxy:
         self._url = url
         #: What to do at the next COMMITs: "lose" the request, or "swallow" the answer.
         self.plan: list[str] = []
+        self._away = False
+        self._clients: set[asyncio.StreamWriter] = set()
+
+    def go_away(self) -> None:
+        """Cut every connection, and refuse new ones."""
+        self._away = True
+        for writer in self._clients:
+            writer.close()
+
+    def come_back(self) -> None:
+        self._away = False
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._away:
+            return
+        self._clients.add(writer)
+        try:
+            await self._pass_on(reader, writer)
+        finally:
+            self._clients.discard(writer)
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await _connect(self._url)
         swallow = asyncio.Event()
         answers = asyncio.create_task(_answer(server_reader, writer, swallow))
@@ -81,6 +101,29 @@ async def _answer(
                 break
             writer.write(data)
     writer.close()
+
+
+class BlackHole:
+    """Passes everything on while it is ``open``; else takes what comes and lets nothing through."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await self.open.wait()
+        server_reader, server_writer = await _connect(self._url)
+        ways = (self._pass(reader, server_writer), self._pass(server_reader, writer))
+        await asyncio.gather(*ways)
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError):
+            while data := await reader.read(65536):
+                await self.open.wait()
+                writer.write(data)
+        await self.open.wait()
+        writer.close()
 
 
 class Pooler:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -13,11 +13,13 @@ import pytest
 
 from clew.errors import StoreUnavailable
 from clew.store.postgres import Limits, open_postgres
+from clew.store.postgres.tx import lock_key
 from tests import postgres
 from tests.integration import postgres_jobs as jobs
+from tests.integration.postgres_proxy import BlackHole, listening
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Generator, Iterator
 
     from clew.store.contract import Tx
     from clew.store.postgres import PostgresStore
@@ -185,3 +187,112 @@ async def test_too_many_connections_are_waited_for_within_bounds(server: Server,
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute("DROP OWNED BY few CASCADE")
             admin.execute("DROP ROLE few")
+
+
+def sleep(t: Tx, seconds: float) -> str:
+    t.one("SELECT pg_sleep($1)", seconds)
+    return "slept"
+
+
+def alive(t: Tx, owner: str) -> bool:
+    return t.alive(owner)
+
+
+async def test_a_server_that_fell_silent_is_not_waited_for_for_ever(url: str) -> None:
+    hole = BlackHole(url)
+    limits = Limits(patience=0.3, silence=0.1)
+    async with listening(hole.handle, url) as through:
+        # The least that can be asked for.
+        hasty = f"{through}?connect_timeout=2"
+        async with await open_postgres(hasty, limits=limits) as store:
+            await store.write(jobs.make_tables)
+            hole.open.clear()
+            with pytest.raises(StoreUnavailable):
+                await store.write(jobs.add, "a")
+            hole.open.set()
+            assert await store.write(jobs.add, "b") == 1
+
+
+async def test_a_job_that_is_only_slow_is_let_alone(url: str) -> None:
+    async with await open_postgres(url, limits=Limits(silence=0.05, losses=0)) as store:
+        assert await store.write(sleep, 0.5) == "slept"
+
+
+async def test_a_statement_that_the_server_ends_is_tried_within_bounds_and_leaves_nothing(
+    url: str,
+) -> None:
+    with psycopg.connect(url, autocommit=True) as admin:
+        name = url.rpartition("/")[2]
+        admin.execute(f"ALTER DATABASE {name} SET statement_timeout = '30ms'".encode())
+
+    def slow(t: Tx) -> None:
+        jobs.add(t, "a")
+        sleep(t, 5)
+
+    async with await open_postgres(url, limits=Limits(queue=0.2)) as store:
+        await store.write(jobs.make_tables)
+        with pytest.raises(StoreUnavailable, match="nothing was stored") as raised:
+            await store.write(slow)
+        assert not raised.value.uncertain
+        assert await store.read(jobs.count) == 0
+
+
+async def test_who_lost_its_proof_of_life_with_the_server_is_not_taken_for_dead(
+    server: Server, url: str
+) -> None:
+    patient = Limits(patience=30, losses=100, regain=1.0)
+    async with await open_postgres(url, limits=patient) as store:
+        async with await open_postgres(url, limits=patient) as other:
+            await store.register("me")
+            await other.register("other")
+            await server.stop()
+            await server.start()
+            # At once, before the other one is back.
+            assert await store.read(alive, "other")
+            await jobs.until(store, lambda t: alive_in_truth(t, "other"))
+        await jobs.until(store, lambda t: not t.alive("other"))
+
+
+WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+
+async def test_a_lost_commit_is_acknowledged_only_once_a_stand_by_has_it(
+    server: Server, url: str
+) -> None:
+    """Its repetition finds it stored, and writes nothing, but waits as if it did."""
+
+    async def waiting_but_for(pid: int) -> int:
+        while not (found := admin.execute(WAITING).fetchone()) or found[0] == pid:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return found[0]
+
+    async with await open_postgres(url, limits=PATIENT) as store:
+        await store.write(make_ledger)
+        with psycopg.connect(url, autocommit=True) as admin:
+            with synchronous(admin, "nobody"):
+                writing = asyncio.create_task(store.write(post, "a"))
+                first = await waiting_but_for(0)
+                admin.execute("SELECT pg_terminate_backend(%s)", (first,))
+                await waiting_but_for(first)
+                assert not writing.done()
+            await writing
+        assert await store.read(jobs.value, "total") == 1
+
+
+@contextmanager
+def synchronous(admin: psycopg.Connection, standby: str) -> Generator[None]:
+    """For the length of the block commits wait for a stand-by."""
+    admin.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{standby}'".encode())
+    admin.execute("SELECT pg_reload_conf()")
+    try:
+        yield
+    finally:
+        admin.execute("ALTER SYSTEM RESET synchronous_standby_names")
+        admin.execute("SELECT pg_reload_conf()")
+
+
+def alive_in_truth(t: Tx, owner: str) -> bool:
+    """Whether its lock is held, whatever is in doubt."""
+    high, low = divmod(lock_key(owner), 1 << 32)
+    held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objid = $2"
+    return t.one(held, high, low) is not None

@@ -25,6 +25,8 @@ class Limits:
     pause: float = 5.0
     #: The same for readers, who hold no lock.
     pause_reading: float = 60.0
+    #: After this long in a job it is asked whether the server still answers.
+    silence: float = 10.0
     #: A connection that had nothing to do for this long is closed.
     idle: float = 300.0
     #: How often a job is run again because another transaction was in its way.

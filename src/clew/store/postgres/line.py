@@ -6,18 +6,23 @@ import contextlib
 import selectors
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
 import structlog
+
+from clew.store.postgres.link import shut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.store.postgres.address import Address, Connection
 
+T = TypeVar("T")
 log = structlog.get_logger()
 
+#: Seconds.
+_SILENCE = 10.0
 _BACKOFF = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -73,7 +78,7 @@ class Line:
         while not self._closing.is_set():
             try:
                 with contextlib.closing(self._address.connect()) as connection:
-                    wait = self._serve(connection, True)
+                    wait = answer(connection, lambda link: self._serve(link, True))
                     failures, self.up = 0, True
                     self._hold(connection, wait)
             except psycopg.Error as error:
@@ -95,7 +100,18 @@ class Line:
                 if self._ear in ready:
                     self._ear.recv(4096)
                 if not ready:
-                    connection.execute(b"SELECT 1")
+                    answer(connection, lambda link: link.execute(b"SELECT 1"))
                 wait = self._serve(connection, False)
-        if self._farewell is not None:
-            connection.execute(self._farewell)
+        if (farewell := self._farewell) is not None:
+            answer(connection, lambda link: link.execute(farewell))
+
+
+def answer(connection: Connection, ask: Callable[[Connection], T]) -> T:
+    """What a server answers; one that does not in time is as good as gone."""
+    timer = threading.Timer(_SILENCE, shut, (connection,))
+    timer.daemon = True
+    timer.start()
+    try:
+        return ask(connection)
+    finally:
+        timer.cancel()

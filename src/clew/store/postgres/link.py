@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
+import threading
 from typing import TYPE_CHECKING
 
 import psycopg
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
     from clew.store.postgres.address import Address, Connection, Cursor
 
+_KNOWN = b"SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = $1"
 _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
@@ -38,6 +42,7 @@ class Link:
         """
         self._address, self._pids, self._pause = address, pids, pause
         self._in_doubt = in_doubt
+        self._closing = threading.Lock()
         self._connection: Connection | None = None
         self._cursor: Cursor | None = None
 
@@ -70,6 +75,30 @@ class Link:
         """Whether a connection was open and has died."""
         return self._connection is not None and self._connection.closed
 
+    def waits_in_vain(self) -> bool:
+        """
+        Whether the server has fallen silent, or is another one that does not know our connection.
+
+        From any thread, while a job is under way; may take as long as connecting may.
+        """
+        connection = self._connection
+        if connection is None or connection.closed:
+            return False  # it is being opened, which has a time-out of its own
+        try:
+            with contextlib.closing(self._address.connect()) as other:
+                return other.execute(_KNOWN, (connection.info.backend_pid,)).fetchone() is None
+        except psycopg.errors.ConnectionTimeout:
+            return True
+        except psycopg.Error:
+            return False
+
+    def break_off(self) -> None:
+        """From any thread: the job that waits for the server finds its connection cut."""
+        # Closing takes the lock, too: the number of a closed socket may be another one's already.
+        with self._closing:
+            if self._connection is not None and not self._connection.closed:
+                shut(self._connection)
+
     def tidy(self) -> None:
         """Roll back what is open; drop the connection if it does not answer. Never raises."""
         connection = self._connection
@@ -84,8 +113,18 @@ class Link:
 
     def drop(self) -> None:
         """Close; the next use opens a new one. Never raises."""
-        connection, self._connection, self._cursor = self._connection, None, None
-        if connection is not None:
-            self._pids.discard(connection.info.backend_pid)
-            with contextlib.suppress(psycopg.Error):
-                connection.close()
+        with self._closing:
+            connection, self._connection, self._cursor = self._connection, None, None
+            if connection is not None:
+                self._pids.discard(connection.info.backend_pid)
+                with contextlib.suppress(psycopg.Error):
+                    connection.close()
+
+
+def shut(connection: Connection) -> None:
+    """End both directions of a connection's socket; whoever reads from it finds its end."""
+    with (
+        contextlib.suppress(OSError, psycopg.Error),
+        socket.socket(fileno=os.dup(connection.fileno())) as lever,
+    ):
+        lever.shutdown(socket.SHUT_RDWR)

@@ -12,6 +12,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import psycopg
+import structlog
 
 from clew.errors import StoreUnavailable
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from clew.store.postgres.link import Link
 
 T = TypeVar("T")
+log = structlog.get_logger()
 
 #: Seconds without new connections after the server refused one.
 _GROW_AGAIN = 5.0
@@ -36,9 +38,14 @@ class Errand(Generic[T]):
         self.future: asyncio.Future[T] = self._loop.create_future()
         self.since = time.monotonic()
         self.timer: asyncio.TimerHandle | None = None
+        #: Looks whether it takes too long.
+        self.watch: asyncio.TimerHandle | None = None
+        #: The connection that it works on, while it does.
+        self.link: Link | None = None
 
     def run(self, link: Link) -> Callable[[], None]:
         """In the thread: do it; return what hands the outcome over. Never raises."""
+        self.link = link
         try:
             result = self._work(link, self.since)
         except StopIteration as error:
@@ -48,6 +55,8 @@ class Errand(Generic[T]):
             return partial(self.in_loop, partial(self.fail, wrapped))
         except BaseException as error:  # noqa: BLE001 - raised at the caller
             return partial(self.in_loop, partial(self.fail, error))
+        finally:
+            self.link = None
         return partial(self.in_loop, partial(self._succeed, result))
 
     def in_loop(self, call: Callable[[], None]) -> None:
@@ -68,8 +77,9 @@ class Errand(Generic[T]):
             self.future.set_exception(error)
 
     def _settled(self) -> None:
-        if self.timer is not None:
-            self.timer.cancel()
+        for timer in (self.timer, self.watch):
+            if timer is not None:
+                timer.cancel()
 
 
 class Pool:
@@ -101,6 +111,7 @@ class Pool:
         with self._lock:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
+            self._watch(errand)
             if self._resting:
                 self._resting.pop().inbox.put(errand)
             elif not self._workers or self._may_grow():
@@ -163,6 +174,15 @@ class Pool:
         loop = asyncio.get_running_loop()
         errand.timer = loop.call_later(self._limits.queue, self._expire, errand)
 
+    def _watch(self, errand: Errand[Any]) -> None:
+        loop = asyncio.get_running_loop()
+        errand.watch = loop.call_later(self._limits.silence, self._suspect, errand)
+
+    def _suspect(self, errand: Errand[Any]) -> None:
+        # In the loop. Slow is not silent: only what the server does not know of is broken off.
+        self._watch(errand)
+        asyncio.get_running_loop().run_in_executor(None, _look_after, errand)
+
     def _leave(self, worker: _Worker) -> Errand[Any] | None:
         with self._lock:
             if worker in self._resting:
@@ -222,6 +242,13 @@ class _Worker(threading.Thread):
         except psycopg.Error:
             return self._pool.give_back(self, errand)
         return False
+
+
+def _look_after(errand: Errand[Any]) -> None:
+    link = errand.link
+    if link is not None and link.waits_in_vain() and errand.link is link:
+        log.warning("store_silent", seconds=round(time.monotonic() - errand.since, 1))
+        link.break_off()
 
 
 def _join(workers: list[_Worker]) -> None:

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreUnavailable
-from clew.store.postgres.line import Line
+from clew.store.postgres.line import Line, answer
 from clew.store.postgres.tx import lock_key
 
 if TYPE_CHECKING:
@@ -107,5 +107,5 @@ class Presence:
 def _ask(connection: Connection, sql: bytes, owner: str) -> bool:
     key = lock_key(owner)
     signed = key - (1 << 64) if key >> 63 else key
-    row = connection.execute(sql, (signed,)).fetchone()
+    row = answer(connection, lambda link: link.execute(sql, (signed,)).fetchone())
     return row is not None and bool(row[0])
