@@ -52,8 +52,11 @@ class CuttingProxy:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        #: What to do at the next COMMITs: "lose" the request, or "swallow" the answer.
+        #: What to do at the next COMMITs: "lose" the request, or "swallow" the answer; "swallow
+        #: and go" goes away then.
         self.plan: list[str] = []
+        #: Only in a transaction in which these bytes came by.
+        self.about = b""
         self._away = False
         self._clients: set[asyncio.StreamWriter] = set()
 
@@ -79,13 +82,18 @@ class CuttingProxy:
         server_reader, server_writer = await _connect(self._url)
         swallow = asyncio.Event()
         answers = asyncio.create_task(_answer(server_reader, writer, swallow))
+        meant = False
         with contextlib.suppress(ConnectionError):
             while data := await reader.read(65536):
-                how = self.plan.pop(0) if self.plan and _COMMIT in data else None
+                meant |= self.about in data
+                how = self.plan.pop(0) if self.plan and meant and _COMMIT in data else ""
+                meant &= _COMMIT not in data
                 if how == "lose":
                     break
-                if how == "swallow":
+                if how.startswith("swallow"):
                     swallow.set()
+                if how == "swallow and go":
+                    answers.add_done_callback(lambda _: self.go_away())
                 server_writer.write(data)
         for end in (writer, server_writer):
             end.close()

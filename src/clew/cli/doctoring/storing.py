@@ -180,7 +180,7 @@ async def processes(store: Store) -> AsyncIterator[Finding]:
         yield ok("processes", told)
     held = await store.read(rights)
     if held:
-        yield ok("rights", "; ".join(f"{each.name} has {each.holder}" for each in held))
+        yield ok("rights", "; ".join(f"{each.name}: {each.holder}" for each in held))
     left = await store.read(health.stranded)
     if left:
         count = sum(each.conversations for each in left)
