@@ -14,6 +14,7 @@ from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, Resume, on_resume
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
+from clew.engine.lasting import to_its_end
 from clew.store.transactions import approvals, journal
 
 if TYPE_CHECKING:
@@ -196,13 +197,15 @@ class Journal:
         return settled
 
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
-        known = await self._store.write(
-            journal.settle,
-            self._lease,
-            key,
-            result.status,
-            format=result.format,
-            result=result.result,
+        known = await to_its_end(
+            lambda: self._store.bare.write(
+                journal.settle,
+                self._lease,
+                key,
+                result.status,
+                format=result.format,
+                result=result.result,
+            )
         )
         stored = _stored(known)
         assert stored is not None

@@ -29,22 +29,27 @@ class Lasting:
     """
     A store whose jobs wait until it can be used, for as long as their caller is not cancelled.
 
-    Only for callers that somebody cancels: what a turn does ends with its lease. A write that has
-    begun is waited for even then; the pauses between two tries are not.
+    Only for callers that somebody cancels: what a turn does ends with its lease.
     """
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        #: Tries once.
+        self.bare = store
 
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await patiently(lambda: uncancelled(self._store.write(job, *args, **kwargs)))
+        return await patiently(lambda: self.bare.write(job, *args, **kwargs))
 
     async def read(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await patiently(lambda: self._store.read(job, *args, **kwargs))
+        return await patiently(lambda: self.bare.read(job, *args, **kwargs))
+
+
+async def to_its_end(write: Callable[[], Awaitable[T]]) -> T:
+    """As ``patiently``; each try is waited for also by a caller who is cancelled, no pause is."""
+    return await patiently(lambda: uncancelled(write()))
 
 
 async def patiently(work: Callable[[], Awaitable[T]], *, longest: float | None = None) -> T:

@@ -14,6 +14,7 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expired import left_for
 from clew.core.ids import EntryId, SessionId
+from clew.engine.lasting import to_its_end
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
@@ -136,7 +137,7 @@ class TurnLog:
         self._tokens = reported_tokens(response) or self._tokens + sized(response).tokens
         step = self.step(response, instructions)
         await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 turns.store_step,
                 self._lease,
                 session,
@@ -155,7 +156,7 @@ class TurnLog:
         draft = replace(messages.to_draft(self._ids.entry(), request), role=Role.TOOL)
         changed = None if retries == self.retries else retries
         await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 turns.store_request, self._lease, session, self._turn.id, draft, retries=changed
             )
         )
@@ -175,7 +176,7 @@ class TurnLog:
         draft = replace(draft, message=messages.attempt(self._asked))
         instructions = None if self._asked is None else self._asked.instructions
         await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 turns.store_attempt,
                 self._lease,
                 session,
@@ -190,7 +191,7 @@ class TurnLog:
         draft = self.aside(EntryKind.EVENT, NOTICE, text)
         said = self.said(DeliveryKind.NOTICE, text, markup=False)
         await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 turns.store_notice, self._lease, session, self._turn.id, draft, said=said
             )
         )
@@ -201,7 +202,7 @@ class TurnLog:
 
     async def steered(self) -> Sequence[ModelMessage]:
         joined = await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 turns.steer,
                 self._lease,
                 session,
@@ -266,15 +267,16 @@ class TurnLog:
             self._session = (
                 await self._store.read(sessions.get_head, self._turn.conversation_id)
             ).id
+        session = self._session
         try:
-            return await write(self._session)
+            return await to_its_end(lambda: write(session))
         except SessionEnded as error:
-            self._session = SessionId(error.head)
-            return await write(self._session)
+            head = self._session = SessionId(error.head)
+            return await to_its_end(lambda: write(head))
 
     async def _store_drafts(self, drafts: Sequence[Draft]) -> None:
         await self._append(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 entries.append, self._lease, session, drafts, turn=self._turn.id
             )
         )

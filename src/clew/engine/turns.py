@@ -378,7 +378,7 @@ class TurnWork:
 
     async def _roll_back(self, drafts: Sequence[Draft], step: turns.Step | None = None) -> None:
         done = await self._log.in_head(
-            lambda session: self._store.write(
+            lambda session: self._store.bare.write(
                 rewinds.roll_back,
                 self._begun.lease,
                 session,
@@ -426,7 +426,7 @@ class TurnWork:
     ) -> None:
         try:
             done = await self._log.in_head(
-                lambda session: self._store.write(
+                lambda session: self._store.bare.write(
                     turns.finish,
                     self._begun.lease,
                     session,

@@ -73,10 +73,10 @@ def _locked(t: Tx, conversation: ConversationId) -> Row:
 
 def is_over(t: Tx, holder: str, expires_at: int, duration: timedelta | None) -> bool:
     """Whether a lease that was not let go may be taken; ``duration`` is how long ours last."""
-    if expires_at <= t.now or not t.alive(holder):
-        return True
     # An expiry that no owner could have set comes from a clock that jumped back.
-    return duration is not None and expires_at > t.now + 2 * (duration // timedelta(milliseconds=1))
+    longest = None if duration is None else t.now + 2 * (duration // timedelta(milliseconds=1))
+    in_time = t.now < expires_at and (longest is None or expires_at <= longest)
+    return not in_time or not t.alive(holder)
 
 
 def renew(t: Tx, lease: Lease, *, duration: timedelta = DURATION) -> Lease:
