@@ -1,0 +1,1 @@
+"""Slack: socket mode and the web API."""

@@ -1,0 +1,220 @@
+"""The channel: a socket of its own, so that an envelope is acknowledged only once it is stored."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+import structlog
+
+from clew.config.secret import Secret
+from clew.errors import ChannelError, NotDelivered, SettingsError
+from clew.gateway.channel import Capabilities, Channel, ChannelConfig
+from clew.gateway.channels.slack import codec
+from clew.gateway.channels.slack.messages import LONGEST, without_buttons
+from clew.gateway.channels.slack.socket import Socket
+from clew.gateway.channels.slack.transport import CONNECT, WHOLE, Api
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+    from types import TracebackType
+
+    from clew.core.chat import Event, File, Outgoing, Pressed
+    from clew.core.route import Route
+
+log = structlog.get_logger(__name__)
+
+BASE_URL = "https://slack.com/api/"
+#: Seconds between two signs of life.
+BEAT = 30.0
+#: What a message of ours is known by, in its metadata.
+METADATA = "clew_delivery"
+#: How many messages back it is looked for, at most.
+_PAGES, _PAGE = 5, 200
+#: Messages with buttons that were pressed, kept until they are answered.
+_MOST_PRESSED = 200
+_KNOWN = frozenset({"app_token", "command"})
+
+Json = dict[str, Any]
+
+CAPABILITIES = Capabilities(
+    longest=LONGEST,
+    unit="characters",
+    markup="rich text",
+    edits=True,
+    threads=True,
+    buttons=True,
+    files=True,
+    read_back=True,
+    # Slack's own advice: a message a second in each channel.
+    chat_pause={"dm": 1.0, "group": 1.0},
+)
+
+
+def open_channel(config: ChannelConfig) -> Channel:
+    """
+    What the entry point names.
+
+    :raises SettingsError: if a token is missing or of another kind
+    """
+    table = f"channels.{config.name}"
+    if unknown := sorted(config.options.keys() - _KNOWN):
+        raise SettingsError(
+            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(_KNOWN))}"
+        )
+    token = "" if config.token is None else config.token.reveal()
+    if not token.startswith("xoxb-"):
+        raise SettingsError(
+            f"{table}.token is no token of a Slack bot, which begins with xoxb-: the app's page "
+            "shows it under OAuth & Permissions"
+        )
+    app_token = config.options.get("app_token")
+    revealed = app_token.reveal() if isinstance(app_token, Secret) else str(app_token or "")
+    parts = revealed.split("-")
+    if parts[0] != "xapp" or len(parts) < 4:
+        raise SettingsError(
+            f"{table}.app_token is no token of a Slack app, which looks like xapp-1-A0…-…: the "
+            "app's page makes one under Basic Information, with the scope connections:write"
+        )
+    return SlackChannel(config, token=token, app_token=revealed, app=parts[2])
+
+
+class SlackChannel(Channel):
+    """One app in one workspace."""
+
+    platform = codec.PLATFORM
+
+    def __init__(self, config: ChannelConfig, *, token: str, app_token: str, app: str) -> None:
+        # Envelopes go to whoever holds the app's token, whatever the workspace.
+        self.account = app
+        self.capabilities = CAPABILITIES
+        self._config, self._token, self._app_token = config, token, app_token
+        command = str(config.options.get("command") or "/clew")
+        self._me = codec.Me(user="", label=config.label, command=command)
+        self._pressed: OrderedDict[str, Json] = OrderedDict()
+
+    async def __aenter__(self) -> Self:
+        timeout = aiohttp.ClientTimeout(total=WHOLE, connect=CONNECT)
+        self._http = aiohttp.ClientSession(timeout=timeout)
+        base_url = self._config.base_url or BASE_URL
+        self._api = Api(self._http, token=self._token, app_token=self._app_token, base_url=base_url)
+        try:
+            me = await self._api.call("auth.test", {})
+        except BaseException:
+            # Whoever could not enter does not leave: nobody else would close the connections.
+            await self._http.close()
+            raise
+        self._me = codec.Me(
+            user=me["user_id"],
+            bot=me.get("bot_id"),
+            label=self._config.label,
+            command=self._me.command,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._http.close()
+
+    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+        while True:
+            async with Socket(self._http, await self._api.socket_url()) as socket:
+                while not socket.ends:
+                    envelopes = await socket.envelopes(seconds=BEAT)
+                    found = [self._parsed(envelope) for envelope in envelopes]
+                    yield [event for event in found if event is not None]
+                    # Asked for more: these are stored.
+                    await socket.acknowledge(envelopes)
+
+    def _parsed(self, envelope: Json) -> Event | None:
+        try:
+            event = codec.parse(envelope, self._me)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            # Passed over: told again and again, it would keep all later ones away.
+            log.exception("envelope_not_understood", envelope=envelope.get("envelope_id"))
+            return None
+        payload: Json = envelope.get("payload") or {}
+        message = payload.get("message")
+        if event is not None and envelope.get("type") == "interactive" and message:
+            self._pressed[event.event] = message
+            while len(self._pressed) > _MOST_PRESSED:
+                self._pressed.popitem(last=False)
+        return event
+
+    def render(self, message: Outgoing) -> Sequence[str]:
+        return codec.render(message)
+
+    def repeated(self, chunk: str) -> str:
+        return codec.repeated(chunk)
+
+    def plain(self, chunk: str) -> str:
+        return codec.plain_chunk(chunk)
+
+    async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        sent = await self._api.call(
+            "chat.postMessage",
+            {
+                **codec.address(route),
+                **codec.parameters(chunk),
+                "unfurl_links": False,
+                "unfurl_media": False,
+                "metadata": {"event_type": METADATA, "event_payload": {"key": key}},
+            },
+        )
+        return str(sent["ts"])
+
+    async def edit(self, route: Route, message: str, chunk: str) -> None:
+        target = {"channel": route.chat, "ts": message}
+        await self._api.call("chat.update", {**target, **codec.parameters(chunk)})
+
+    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
+        asked = {"channel": route.chat, "limit": str(_PAGE), "include_all_metadata": "true"}
+        method = "conversations.history"
+        if route.thread is not None:
+            method, asked["ts"] = "conversations.replies", route.thread
+        for _ in range(_PAGES):
+            page = await self._api.look(method, asked)
+            for message in page.get("messages", ()):
+                if _key_of(message) == key:
+                    return str(message["ts"])
+            more: Json = page.get("response_metadata") or {}
+            if not more.get("next_cursor"):
+                return None
+            asked["cursor"] = more["next_cursor"]
+        return None
+
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+        where = codec.address(pressed.route)
+        told = {**where, "user": pressed.sender.id, "text": codec.escape(text), "mrkdwn": False}
+        calls: list[tuple[str, Json]] = [("chat.postEphemeral", told)]
+        message = self._pressed.pop(pressed.event, None)
+        if closed and message is not None:
+            target = {"channel": pressed.route.chat, "ts": pressed.message}
+            calls.append(("chat.update", {**target, **without_buttons(message)}))
+        for method, given in calls:
+            try:
+                await self._api.call(method, given)
+            except ChannelError as error:
+                # Nothing depends on it: the press itself is stored.
+                log.info("press_not_answered", method=method, error=str(error))
+
+    async def fetch(self, file: File, *, most: int) -> bytes:
+        looked = await self._api.look("files.info", {"file": file.id})
+        found: Json = looked.get("file") or {}
+        if found.get("size", 0) > most:
+            raise NotDelivered(f"the file has {found['size']:,} bytes")
+        url = found.get("url_private_download") or found.get("url_private")
+        if not url:
+            raise NotDelivered("Slack does not say where the file is")
+        return await self._api.download(url, most=most)
+
+
+def _key_of(message: Json) -> str | None:
+    metadata: Json = message.get("metadata") or {}
+    payload: Json = metadata.get("event_payload") or {}
+    return payload.get("key") if metadata.get("event_type") == METADATA else None

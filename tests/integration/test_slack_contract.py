@@ -1,0 +1,61 @@
+"""The contract suite of channels, on Slack."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from clew.config.secret import Secret
+from clew.core.route import Route
+from clew.gateway.channel import Channel, ChannelConfig
+from clew.gateway.channels.slack.channel import open_channel
+from clew.testing.channels import ChannelContract, Platform, Shown
+from clew.testing.slack import FakeSlack
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+
+class Slack:
+    """The person with the id U42, and the app."""
+
+    route = Route(platform="slack", kind="dm", chat="D42")
+
+    def __init__(self, fake: FakeSlack) -> None:
+        self._fake = fake
+        fake.meet("U42")
+
+    def channel(self) -> Channel:
+        return open_channel(
+            ChannelConfig(
+                name="slack",
+                token=Secret.of(self._fake.token),
+                base_url=self._fake.api,
+                options=MappingProxyType({"app_token": Secret.of(self._fake.app_token)}),
+            )
+        )
+
+    def say(self, text: str) -> None:
+        self._fake.say(text)
+
+    def shown(self) -> Sequence[Shown]:
+        texts = self._fake.texts("D42")
+        found = zip(self._fake.messages, texts, strict=True)
+        return [Shown(message=one.ts, text=text) for one, text in found]
+
+    def cut(self, *, after: bool) -> None:
+        self._fake.fail_next(lost=after)
+
+    def throttle(self, seconds: int) -> None:
+        self._fake.throttle("D42", seconds)
+
+    def refuse(self) -> None:
+        self._fake.refuse("D42", "messages_tab_disabled")
+
+
+class TestSlack(ChannelContract):
+    @asynccontextmanager
+    async def platform(self) -> AsyncGenerator[Platform]:
+        with FakeSlack() as fake:
+            yield Slack(fake)

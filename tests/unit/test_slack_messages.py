@@ -1,0 +1,134 @@
+"""What Slack is sent: no text is lost, nothing mentions anybody, every message is one it takes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+
+from clew.core.chat import Button, Deleted, Heard, Outgoing, Pressed
+from clew.gateway.channels.slack import codec
+from clew.gateway.channels.slack.messages import LONGEST, escape, unescape
+from clew.gateway.text.markdown import read
+from clew.gateway.text.marked import linkable
+from clew.gateway.text.pieces import plain, with_addresses
+from clew.testing.slack.world import checked, shown
+from tests.unit.test_splitting import DOCUMENTS, squeezed
+
+ME = codec.Me(user="U0", bot="B0")
+
+
+@settings(max_examples=25)
+@given(DOCUMENTS)
+def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
+    chunks = [json.loads(chunk) for chunk in codec.render(Outgoing(text=text))]
+    wanted = squeezed(plain(with_addresses(read(text), linkable)))
+    assert squeezed("".join(shown(chunk["text"], chunk["blocks"]) for chunk in chunks)) == wanted
+    # What notifications show, and what is sent where the blocks are refused, is all of it, too.
+    assert squeezed("".join(unescape(chunk["text"]) for chunk in chunks)) == wanted
+    for chunk in chunks:
+        checked(chunk)
+        assert "<" not in chunk["text"]
+        again = json.loads(codec.repeated(json.dumps(chunk)))
+        checked(again)
+        assert len(again["text"]) <= LONGEST
+        assert "repeat" in shown(again["text"], again["blocks"])
+        assert "blocks" not in json.loads(codec.plain_chunk(json.dumps(chunk)))
+
+
+def test_formats_are_told_beside_the_text() -> None:
+    text = "**b** *i* ~~s~~ `c` [l](http://e.x)\n\n> q\n\n```py\nx<!here>\n```\n\n- *1*\n- 2"
+    (chunk,) = map(json.loads, codec.render(Outgoing(text=text)))
+    (block,) = chunk["blocks"]
+    section, quote, code, items = block["elements"]
+    styles = {each["text"]: each.get("style") for each in section["elements"]}
+    assert styles == {
+        "b": {"bold": True},
+        "i": {"italic": True},
+        "s": {"strike": True},
+        "c": {"code": True},
+        "l": None,
+        " ": None,
+    }
+    assert [each["type"] for each in (quote, code, items)] == [
+        "rich_text_quote",
+        "rich_text_preformatted",
+        "rich_text_section",
+    ]
+    assert code["elements"] == [{"type": "text", "text": "x<!here>"}]
+    assert "".join(each["text"] for each in items["elements"]) == "• 1\n• 2"
+
+
+def test_buttons_are_under_the_last_message() -> None:
+    button = Button(label="x" * 100, data="a:1")
+    first, last = map(json.loads, codec.render(Outgoing(text="word " * 1200, buttons=(button,))))
+    assert [block["type"] for block in first["blocks"]] == ["rich_text"]
+    assert last["blocks"][-1]["elements"][0]["value"] == "a:1"
+    checked(last)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("a &lt;b&gt; &amp;amp; c", "a <b> &amp; c"),
+        ("<@U0> hello", "hello"),
+        ("<@U0|clew>: hello <@U0>", "hello @you"),
+        ("ask <@U7|ada> or <@U8>", "ask @ada or @U8"),
+        ("in <#C1|general> and <#C2>", "in #general and #C2"),
+        ("<!here> <!channel> <!subteam^S1|@team>", "@here @channel @team"),
+        ("<http://e.x> <http://e.x|text> <http://e.x|e.x>", "http://e.x text (http://e.x) http://e.x"),
+        ("<mailto:a@b.x|a@b.x>", "a@b.x"),
+        ("1 < 2", "1 < 2"),
+    ],
+)  # fmt: skip
+def test_what_somebody_said_is_read_as_they_see_it(raw: str, text: str) -> None:
+    assert codec.said(raw, ME) == text
+
+
+def test_escaping_is_undone() -> None:
+    text = "&lt; <x> & &amp;gt;"
+    assert unescape(escape(text)) == text
+
+
+def event(**more: object) -> dict[str, object]:
+    told = {"type": "message", "channel": "D1", "user": "U1", "ts": "12.5", "text": "x", **more}
+    return {"type": "events_api", "payload": {"event": told}}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"user": "U0"},
+        {"bot_id": "B7"},
+        {"subtype": "channel_join"},
+        {"text": ""},
+        {"type": "reaction_added"},
+        {"subtype": "message_deleted", "deleted_ts": "1.1", "previous_message": {"user": "U0"}},
+    ],
+)
+def test_what_nobody_said_is_passed_over(more: dict[str, object]) -> None:
+    assert codec.parse(event(**more), ME) is None
+    assert codec.parse({"type": "interactive", "payload": {"type": "view_closed"}}, ME) is None
+
+
+def test_a_deletion_names_the_event_of_the_message() -> None:
+    heard = codec.parse(event(), ME)
+    gone = {"subtype": "message_deleted", "deleted_ts": "12.5", "previous_message": {"user": "U1"}}
+    deleted = codec.parse(event(**gone, ts="13.0"), ME)
+    assert isinstance(heard, Heard)
+    assert isinstance(deleted, Deleted)
+    assert (deleted.original, deleted.route) == (heard.event, heard.route)
+
+
+def test_a_press_is_known_by_who_pressed_what_when() -> None:
+    payload = {
+        "type": "block_actions",
+        "user": {"id": "U1", "name": "ada"},
+        "container": {"channel_id": "C1", "message_ts": "5.5", "thread_ts": "4.4"},
+        "actions": [{"action_id": "clew:0", "value": "a:1", "action_ts": "9.9"}],
+    }
+    pressed = codec.parse({"type": "interactive", "payload": payload}, ME)
+    assert isinstance(pressed, Pressed)
+    assert (pressed.event, pressed.data, pressed.message) == ("press:C1:5.5:U1:9.9", "a:1", "5.5")
+    assert (pressed.route.chat, pressed.route.thread) == ("C1", "4.4")
