@@ -111,16 +111,16 @@ class Home:
 
     def _start(self) -> str:
         # What a failed start of another worker left would hide the reason from us.
-        shutil.rmtree(self._data, ignore_errors=True)
-        self._call("initdb", *INITDB, "--pgdata", str(self._data))
-        settings = self._data / "postgresql.conf"
+        shutil.rmtree(self.data, ignore_errors=True)
+        self.call("initdb", *INITDB, "--pgdata", str(self.data))
+        settings = self.data / "postgresql.conf"
         defaults = settings.read_text()
         for attempts_left in (2, 1, 0):
             # Another process may take the port between our look and the server's: look again.
-            port = _free_port()
+            port = free_port()
             settings.write_text(defaults + SETTINGS.format(port=port, sockets=self.folder))
             try:
-                self._control("start", "--log", str(self.folder / "server.log"))
+                self.control("start", "--log", str(self.folder / "server.log"))
             except NoPostgres:
                 if not attempts_left:
                     raise
@@ -130,19 +130,26 @@ class Home:
 
     def stop(self) -> None:
         """Stop the server, if it was started, and remove the folder."""
-        if (self._data / "postmaster.pid").exists():
+        if (self.data / "postmaster.pid").exists():
             with contextlib.suppress(NoPostgres):
-                self._control("stop", "--mode", "immediate")
+                self.control("stop", "--mode", "immediate")
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
-    def _data(self) -> Path:
+    def data(self) -> Path:
+        """The server's own folder."""
         return self.folder / "data"
 
-    def _control(self, action: str, *args: str) -> None:
-        self._call("pg_ctl", action, "--wait", "--pgdata", str(self._data), *args)
+    def control(self, action: str, *args: str) -> None:
+        """Have ``pg_ctl`` do something with the server, and wait for it."""
+        self.call("pg_ctl", action, "--wait", "--pgdata", str(self.data), *args)
 
-    def _call(self, program: str, *args: str) -> None:
+    def call(self, program: str, *args: str) -> None:
+        """
+        Run one of the server's programs.
+
+        :raises NoPostgres: if it fails; with what it printed
+        """
         account = Account.choose()
         output = self.folder / f"{program}.out"
         with output.open("wb") as file:
@@ -165,7 +172,8 @@ class Home:
             raise NoPostgres(f"{program} failed:\n" + "\n".join(texts))
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

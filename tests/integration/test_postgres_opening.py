@@ -43,7 +43,7 @@ def locked() -> Iterator[str]:
         url = home.url()
         with psycopg.connect(f"{url}/postgres", autocommit=True) as admin:
             admin.execute("CREATE ROLE locked LOGIN PASSWORD 'open'")
-            rules = home._data / "pg_hba.conf"
+            rules = home.data / "pg_hba.conf"
             rules.write_text(f"host all locked all scram-sha-256\n{rules.read_text()}")
             admin.execute("SELECT pg_reload_conf()")
         yield f"127.0.0.1:{urlsplit(url).port}"

@@ -38,16 +38,16 @@ class Server:
         self.url = home.url()
 
     async def stop(self, mode: str = "immediate") -> None:
-        await asyncio.to_thread(self._home._control, "stop", "--mode", mode)
+        await asyncio.to_thread(self._home.control, "stop", "--mode", mode)
 
     async def start(self) -> None:
         log = str(self._home.folder / "server.log")
-        await asyncio.to_thread(self._home._control, "start", "--log", log)
+        await asyncio.to_thread(self._home.control, "start", "--log", log)
 
     @asynccontextmanager
     async def stand_by(self) -> AsyncGenerator[None]:
         """For the length of the block the server waits for a primary, and is read only."""
-        signal = self._home._data / "standby.signal"
+        signal = self._home.data / "standby.signal"
         await self.stop("fast")
         signal.touch()
         await self.start()

@@ -47,7 +47,7 @@ from tests.killing.records import (
 from tests.killing.tools import make_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
     from pathlib import Path
 
     from clew.config import Settings
@@ -92,6 +92,13 @@ class Job:
 
 def main(job: Job) -> None:
     """Run until every message that was handed over has ended, or until SIGTERM."""
+    write_to(job)
+    job.fronts.add(Started())
+    asyncio.run(until_terminated(_run(job)))
+
+
+def write_to(job: Job) -> None:
+    """Send everything that this process prints to the job's folder."""
     output = os.open(job.folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -104,12 +111,11 @@ def main(job: Job) -> None:
             structlog.processors.KeyValueRenderer(key_order=["timestamp", "level", "event"]),
         ]
     )
-    job.fronts.add(Started())
-    asyncio.run(_until_terminated(job))
 
 
-async def _until_terminated(job: Job) -> None:
-    work = asyncio.create_task(_run(job))
+async def until_terminated(running: Coroutine[None, None, None]) -> None:
+    """Run until SIGTERM."""
+    work = asyncio.create_task(running)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, work.cancel)
     orphaned = asyncio.create_task(_end_with(os.getppid()))
     with contextlib.suppress(asyncio.CancelledError):

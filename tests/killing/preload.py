@@ -8,9 +8,9 @@ import gc
 import anyio._backends._asyncio  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
 
 from clew.agent.models import ModelSpec, build_model
-from tests.killing import child
+from tests.killing import child, gateways
 
-__all__ = ["child"]
+__all__ = ["child", "gateways"]
 
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))

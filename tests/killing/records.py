@@ -70,6 +70,14 @@ class Resumed(Record):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Took(Record):
+    """The engine took a turn: a new one, or one that it or another process had begun."""
+
+    turn: str
+    resumed: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Allowed(Record):
     """The person says yes to a call."""
 
@@ -96,7 +104,18 @@ class Effect(Record):
 
 KINDS: dict[str, type[Record]] = {
     kind.__name__: kind
-    for kind in (Started, Ready, Handed, Acknowledged, Ended, Resumed, Allowed, Killed, Effect)
+    for kind in (
+        Started,
+        Ready,
+        Handed,
+        Acknowledged,
+        Ended,
+        Resumed,
+        Took,
+        Allowed,
+        Killed,
+        Effect,
+    )
 }
 
 

@@ -1,0 +1,88 @@
+"""Several gateways on one PostgreSQL, some of which are killed, cut off, or lose their database."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests import postgres
+from tests.integration.postgres_proxy import CuttingProxy
+from tests.killing.cluster import LEASE, Cluster, kill_one
+from tests.killing.ways import way
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.killing.gateways import Gateways
+    from tests.killing.talking import Talk
+
+pytestmark = [pytest.mark.postgres, pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+def test_of_four_gateways_one_is_killed_every_two_seconds_and_each_message_is_answered_once(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """``make soak cluster`` has ten times as many messages."""
+    cluster = Cluster(
+        folder=tmp_path,
+        urls=[postgres_url] * 4,
+        store_url=postgres_url,
+        conversations=20,
+        messages=20,
+    )
+    outcome = cluster.run(kill_one, within=150)
+    assert outcome.wrong == []
+    assert outcome.talk.answered == 400
+    slowest = max(outcome.taken_over, default=0.0)
+    sys.stdout.write(
+        f"kills: {outcome.kills}, turns taken over: {len(outcome.taken_over)}, the slowest after "
+        f"{slowest:.2f} s of lease {LEASE:g} s\n"
+    )
+
+
+def test_a_database_that_crashes_twice_and_loses_a_commit_loses_and_doubles_nothing(
+    tmp_path: Path,
+) -> None:
+    """``make soak outages`` has 20 crashes, and 3 promotions of a stand-by."""
+    with (
+        postgres.home() as home,
+        postgres.database(home.url()) as url,
+        way(url, CuttingProxy) as cut,
+    ):
+
+        async def disturb(_: Gateways, talk: Talk) -> None:
+            for _ in range(2):
+                await _go_on(talk)
+                await asyncio.to_thread(
+                    home.control, "restart", "--mode", "immediate", *log_of(home)
+                )
+            await _go_on(talk)
+            cut.do(lambda proxy: proxy.plan.append("swallow"))
+            await _go_on(talk)
+            talk.enough = True
+
+        cluster = Cluster(
+            folder=tmp_path,
+            urls=[url, cut.url],
+            store_url=url,
+            conversations=6,
+            messages=1000,
+            lease=15,
+        )
+        outcome = cluster.run(disturb, within=150)
+    assert outcome.wrong == []
+    assert outcome.talk.answered > 40
+
+
+async def _go_on(talk: Talk) -> None:
+    """Wait until some more is answered."""
+    before = talk.answered
+    while talk.answered < before + 12:  # noqa: ASYNC110  (nothing tells)
+        await asyncio.sleep(0.02)
+
+
+def log_of(home: postgres.Home) -> tuple[str, str]:
+    return "--log", str(home.folder / "server.log")

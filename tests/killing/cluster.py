@@ -1,0 +1,117 @@
+"""Several gateways and people who talk to all of them, while something happens to the gateways."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.killing import processes
+from tests.killing.child import Job
+from tests.killing.gateways import Gateways
+from tests.killing.history import overlaps
+from tests.killing.talking import Talk, take_overs
+from tests.killing.verdict import captured, history_of, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from pathlib import Path
+
+    #: What happens to the gateways meanwhile; cancelled once everything is answered.
+    Disturbance = Callable[[Gateways, Talk], Coroutine[None, None, None]]
+
+#: Seconds: the shortest lease that there is.
+LEASE = 2.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of it."""
+
+    talk: Talk
+    kills: int
+    #: Seconds of each take-over after a kill.
+    taken_over: Sequence[float]
+    #: Everything that is wrong, in sentences.
+    wrong: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cluster:
+    """How many, and how they get to their store."""
+
+    folder: Path
+    #: The ways to the store, one for each gateway.
+    urls: Sequence[str]
+    #: The way for whoever looks at it in the end.
+    store_url: str
+    conversations: int
+    messages: int
+    lease: float = LEASE
+    at_once: int = 12
+
+    def run(
+        self,
+        disturb: Disturbance,
+        *,
+        within: float,
+    ) -> Outcome:
+        """
+        Let people talk while ``disturb`` goes on, and judge what was seen.
+
+        :raises TimeoutError: if not everything is answered ``within`` so many seconds
+        """
+        with processes.provider(self.folder) as provider:
+            job = Job(
+                folder=self.folder, store_url=self.store_url, provider=provider, lease=self.lease
+            )
+            jobs = [self._job(job, url) for url in self.urls]
+            with Gateways(jobs=jobs) as gateways:
+                talk = Talk(
+                    job=job,
+                    urls=gateways.urls(),
+                    conversations=self.conversations,
+                    messages=self.messages,
+                    at_once=self.at_once,
+                )
+                asyncio.run(_talk(gateways, talk, disturb, within))
+            wrong = asyncio.run(verdict(job))
+            wrong += overlaps(history_of(job, captured(job)))
+            return Outcome(
+                talk=talk,
+                kills=gateways.kills,
+                taken_over=take_overs(job.fronts.read()),
+                wrong=wrong,
+            )
+
+    def _job(self, job: Job, url: str) -> Job:
+        return Job(folder=job.folder, store_url=url, provider=job.provider, lease=job.lease)
+
+
+async def _talk(
+    gateways: Gateways,
+    talk: Talk,
+    disturb: Disturbance,
+    within: float,
+) -> None:
+    async with asyncio.timeout(within):
+        disturbing = asyncio.create_task(disturb(gateways, talk))
+        try:
+            await talk.run()
+        finally:
+            disturbing.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await disturbing
+
+
+async def kill_one(gateways: Gateways, _: Talk, *, every: float = 2.0) -> None:
+    """``kill -9`` for one of them at random, again and again; it is started anew at once."""
+    while True:
+        await asyncio.sleep(every)
+        await asyncio.to_thread(gateways.kill, random.randrange(len(gateways.jobs)))
+
+
+async def nothing(_: Gateways, __: Talk) -> None:
+    """Let them alone."""
