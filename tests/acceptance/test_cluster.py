@@ -54,7 +54,7 @@ def test_a_database_that_crashes_twice_and_loses_a_commit_loses_and_doubles_noth
     ):
 
         async def disturb(_: Gateways, talk: Talk) -> None:
-            for _ in range(2):
+            for _restart in range(2):
                 await _go_on(talk)
                 await asyncio.to_thread(
                     home.control, "restart", "--mode", "immediate", *log_of(home)
