@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests import postgres
-from tests.integration.postgres_proxy import CuttingProxy
+from tests.integration.postgres_proxy import BlackHole, CuttingProxy
 from tests.killing.cluster import LEASE, Cluster, kill_one
 from tests.killing.ways import way
 
@@ -86,3 +86,30 @@ async def _go_on(talk: Talk) -> None:
 
 def log_of(home: postgres.Home) -> tuple[str, str]:
     return "--log", str(home.folder / "server.log")
+
+
+def test_a_gateway_that_is_cut_off_past_its_lease_answers_nothing_twice_and_loses_nothing(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    """``make soak partition`` cuts the link of another host for 30 seconds."""
+    with way(postgres_url, BlackHole) as hole:
+
+        async def disturb(_: Gateways, talk: Talk) -> None:
+            await _go_on(talk)
+            hole.do(lambda proxy: proxy.open.clear())
+            await asyncio.sleep(LEASE + 1)
+            hole.do(lambda proxy: proxy.open.set())
+            await _go_on(talk)
+            talk.enough = True
+
+        cluster = Cluster(
+            folder=tmp_path,
+            urls=[postgres_url, hole.url],
+            store_url=postgres_url,
+            conversations=6,
+            messages=1000,
+            patience=2.0,
+        )
+        outcome = cluster.run(disturb, within=150)
+    assert outcome.wrong == []
+    assert outcome.talk.again

@@ -19,8 +19,8 @@ _COMMIT = b"COMMIT\0"
 
 
 @contextlib.asynccontextmanager
-async def listening(handler: Handler, url: str) -> AsyncGenerator[str]:
-    """Serve ``handler``; the URL that leads through it."""
+async def listening(handler: Handler, url: str, *, host: str = "127.0.0.1") -> AsyncGenerator[str]:
+    """Serve ``handler`` on an address of this machine; the URL that leads through it."""
     clients: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,10 +30,12 @@ async def listening(handler: Handler, url: str) -> AsyncGenerator[str]:
         await handler(reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, host, 0)
     port = server.sockets[0].getsockname()[1]
     try:
-        yield urlunsplit(urlsplit(url)._replace(netloc=f"postgres@127.0.0.1:{port}"))
+        parts = urlsplit(url)
+        user = f"{parts.username}@" if parts.username else ""
+        yield urlunsplit(parts._replace(netloc=f"{user}{host}:{port}"))
     finally:
         server.close()
         for writer in clients.values():
@@ -112,7 +114,11 @@ async def _answer(
 
 
 class BlackHole:
-    """Passes everything on while it is ``open``; else takes what comes and lets nothing through."""
+    """
+    Passes everything on while it is ``open``; else takes what comes and lets nothing through.
+
+    A server over TCP of any kind may be behind it.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url

@@ -80,6 +80,8 @@ class Job:
     stays: bool = False
     #: Hands a message over when the one before has ended.
     one_by_one: bool = False
+    #: The network namespace that it works in, if it is not ours.
+    host: str | None = None
 
     @property
     def fronts(self) -> Log:

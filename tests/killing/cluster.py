@@ -5,19 +5,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tests.killing import processes
 from tests.killing.child import Job
 from tests.killing.gateways import Gateways
 from tests.killing.history import overlaps
-from tests.killing.talking import Talk, take_overs
+from tests.killing.hosts import seen_from_there
+from tests.killing.talking import PATIENCE, Talk, take_overs
 from tests.killing.verdict import captured, history_of, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Generator, Sequence
     from pathlib import Path
+
+    from tests.killing.hosts import Host
 
     #: What happens to the gateways meanwhile; cancelled once everything is answered.
     Disturbance = Callable[[Gateways, Talk], Coroutine[None, None, None]]
@@ -51,6 +55,10 @@ class Cluster:
     messages: int
     lease: float = LEASE
     at_once: int = 12
+    #: Seconds that a client waits for an answer before it asks another gateway.
+    patience: float = PATIENCE
+    #: The last gateway works on this host.
+    far: Host | None = None
 
     def run(
         self,
@@ -67,14 +75,14 @@ class Cluster:
             job = Job(
                 folder=self.folder, store_url=self.store_url, provider=provider, lease=self.lease
             )
-            jobs = [self._job(job, url) for url in self.urls]
-            with Gateways(jobs=jobs) as gateways:
+            with self._gateways(job) as gateways:
                 talk = Talk(
                     job=job,
                     urls=gateways.urls(),
                     conversations=self.conversations,
                     messages=self.messages,
                     at_once=self.at_once,
+                    patience=self.patience,
                 )
                 asyncio.run(_talk(gateways, talk, disturb, within))
             wrong = asyncio.run(verdict(job))
@@ -86,8 +94,16 @@ class Cluster:
                 wrong=wrong,
             )
 
-    def _job(self, job: Job, url: str) -> Job:
-        return Job(folder=job.folder, store_url=url, provider=job.provider, lease=job.lease)
+    @contextmanager
+    def _gateways(self, job: Job) -> Generator[Gateways]:
+        jobs = [replace(job, store_url=url) for url in self.urls]
+        with ExitStack() as stack:
+            if self.far is not None:
+                last = jobs[-1]
+                ways = seen_from_there(last.store_url, job.provider)
+                store, provider = stack.enter_context(ways)
+                jobs[-1] = replace(last, store_url=store, provider=provider, host=self.far.name)
+            yield stack.enter_context(Gateways(jobs=jobs))
 
 
 async def _talk(

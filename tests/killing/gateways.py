@@ -9,40 +9,48 @@ import socket
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
+from clew.api.listening import listen
 from clew.api.serving import serve
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.store.transactions.turns import Begun
 from tests.killing import child, processes
+from tests.killing.hosts import move_to
 from tests.killing.killer import Killer, WatchedStore
 from tests.killing.records import Killed, Ready, Started, Took
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
+    from clew.config import Settings
     from tests.killing.child import Job
 
 
 def main(job: Job, port: int) -> None:
-    """Serve until SIGTERM."""
+    """Serve until SIGTERM. Clients reach it on our own host, whichever its own is."""
     child.write_to(job)
+    settings = child.make_settings(job)
+    settings = replace(settings, api=replace(settings.api, port=port))
+    sockets = listen(settings.api)
+    if job.host is not None:
+        move_to(job.host)
     job.fronts.add(Started())
-    asyncio.run(child.until_terminated(_serve(job, port)))
+    asyncio.run(child.until_terminated(_serve(job, settings, sockets)))
 
 
-async def _serve(job: Job, port: int) -> None:
+async def _serve(job: Job, settings: Settings, sockets: list[socket.socket]) -> None:
     def told(result: object) -> None:
         if isinstance(result, Begun) and result.turn is not None:
             job.fronts.add(Took(turn=result.turn.id, resumed=result.resumed))
 
-    settings = child.make_settings(job)
-    settings = replace(settings, api=replace(settings.api, port=port))
     killer = Killer(None, job.fronts, job.folder)
     inner = await open_store(job.store_url, home=job.folder)
     async with WatchedStore(inner, killer.reach, told) as store:
         means = child.make_means(job, store, killer)
         async with Engine(means, role="serve", version="0") as engine:
-            await serve(engine, settings, on_ready=lambda _: job.fronts.add(Ready()))
+            await serve(
+                engine, settings, sockets=sockets, on_ready=lambda _: job.fronts.add(Ready())
+            )
 
 
 @dataclass(kw_only=True)

@@ -41,6 +41,7 @@ class Talk:
     messages: int
     #: Messages that are under way at the same time.
     at_once: int = 12
+    patience: float = PATIENCE
     #: Set when nothing new is to be said.
     enough: bool = False
     #: How often a message was said again, and what came instead of an answer.
@@ -53,7 +54,7 @@ class Talk:
         self._places = asyncio.Semaphore(self.at_once)
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
         async with (
-            httpx2.AsyncClient(timeout=PATIENCE, limits=limits) as self._http,
+            httpx2.AsyncClient(timeout=self.patience, limits=limits) as self._http,
             asyncio.TaskGroup() as tasks,
         ):
             for number in range(1, self.conversations + 1):

@@ -34,8 +34,8 @@ class Way(Generic[P]):
 
 
 @contextmanager
-def way(url: str, make: Callable[[str], P]) -> Generator[Way[P]]:
-    """A way to the database at ``url``, through what ``make`` makes for it."""
+def way(url: str, make: Callable[[str], P], *, host: str = "127.0.0.1") -> Generator[Way[P]]:
+    """A way to the server at ``url``, through what ``make`` makes for it; begins at ``host``."""
     found: list[Way[P]] = []
     begun = threading.Event()
 
@@ -44,7 +44,7 @@ def way(url: str, make: Callable[[str], P]) -> Generator[Way[P]]:
         loop = asyncio.get_running_loop()
         overs.append((loop, over))
         proxy = make(url)
-        async with listening(proxy.handle, url) as through:
+        async with listening(proxy.handle, url, host=host) as through:
             found.append(Way(through, proxy, loop))
             begun.set()
             await over.wait()
