@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.cli import entry
-from clew.cli.setting_up.file import changed
+from clew.config.writing import changed
 from clew.errors import UsageError
 from clew.testing import Fail, FakeProvider, Html, Text
 from clew.testing.provider import sequence

@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import WebSocketRoute
 
 from clew.api.chat import Chat
 from clew.api.chat_order import AGENT
@@ -25,6 +26,7 @@ from clew.api.metrics import Counting, Metrics, Served
 from clew.api.openapi import describe
 from clew.api.pace import PACE, Pace
 from clew.api.problems import INTERNAL, Problem, problem_of
+from clew.api.rpc.socket import Socket
 from clew.api.system import System
 from clew.api.table import table
 from clew.errors import ClewError
@@ -60,7 +62,10 @@ def create_app(
     """
     leaving, served = leaving or Leaving(), Served()
     app = Starlette(
-        routes=routes(_endpoints(engine, settings, leaving, served, pace), pace),
+        routes=[
+            *routes(_endpoints(engine, settings, leaving, served, pace), pace),
+            WebSocketRoute("/api/ws", Socket(engine, settings).serve),
+        ],
         middleware=[Middleware(Counting, served), Middleware(Guard, settings.api.token)],
         exception_handlers={
             HTTPException: _http_error,

@@ -46,6 +46,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
+        self._upgraded = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -57,6 +58,8 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        if self._upgraded:
+            return
         if self.transport.is_closing() or self._answering:
             self._head_arrived()
             return
@@ -66,6 +69,12 @@ class Connection(HttpToolsProtocol):
             self._refuse(_TOO_LARGE)
         elif self._head_timer is None:
             self._await_head()
+
+    def handle_websocket_upgrade(self) -> None:
+        # From here on the connection is another protocol's, which has limits of its own.
+        self._upgraded = True
+        self._head_arrived()
+        super().handle_websocket_upgrade()
 
     @property
     def _answering(self) -> bool:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import Accepted
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.engine.records import ConversationView, SearchPage
+    from clew.engine.records import ConversationView
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +75,7 @@ class Conversations:
         found = await self.engine.search(
             storable(query.query), cursor=query.cursor or None, limit=query.limit
         )
-        return JSONResponse(shapes.page(_hits(found), found.next))
+        return JSONResponse(shapes.page([shapes.hit(hit) for hit in found.items], found.next))
 
     async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return await self._shown(await self.named(request))
@@ -189,20 +189,6 @@ def shape_of(view: ConversationView) -> dict[str, object]:
     return shapes.conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
-
-
-def _hits(found: SearchPage) -> list[dict[str, object]]:
-    return [
-        {
-            "conversation": hit.conversation_id,
-            "seq": hit.seq,
-            "role": hit.role.value,
-            "title": hit.title,
-            "snippet": hit.snippet,
-            "created_at": shapes.moment(hit.created_at),
-        }
-        for hit in found.items
-    ]
 
 
 def _accepted(accepted: Accepted) -> tuple[int, str]:

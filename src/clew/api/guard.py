@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from starlette.requests import HTTPConnection
+from starlette.websockets import WebSocket
 
 from clew.api.problems import INTERNAL, Problem
 from clew.errors import SettingsError
@@ -24,6 +25,8 @@ log = structlog.get_logger(__name__)
 OPEN = frozenset({"/healthz", "/readyz"})
 #: Below it whoever opened a door decides: what is handed in there is signed.
 HOOKS = "/hooks/"
+
+_GUARDED = ("http", "websocket")
 
 _NO_TOKEN = Problem(
     status=401,
@@ -54,9 +57,9 @@ class Guard:
         self._app, self._token = app, token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not _is_open(scope["path"]):
+        if scope["type"] in _GUARDED and not _is_open(scope["path"]):
             if problem := self._problem(HTTPConnection(scope)):
-                await problem.response()(scope, receive, send)
+                await _refuse(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
                 scope["path"] = raw.decode("ascii", "replace")
@@ -79,6 +82,15 @@ class Guard:
 
 def _is_open(path: str) -> bool:
     return path in OPEN or path.startswith(HOOKS)
+
+
+async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    response = problem.response()
+    if scope["type"] == "http":
+        await response(scope, receive, send)
+    else:
+        # The handshake is answered in HTTP, with the same words.
+        await WebSocket(scope, receive, send).send_denial_response(response)
 
 
 def bearer(connection: HTTPConnection) -> bytes | None:

@@ -14,6 +14,7 @@ from clew.api.app import Leaving, create_app
 from clew.api.connections import connection_with
 from clew.api.listening import base_url, close, listen
 from clew.api.pace import PACE, Pace
+from clew.wire.framing import LARGEST
 
 if TYPE_CHECKING:
     import socket
@@ -91,7 +92,9 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 http=connection_with(pace),
-                ws="none",
+                ws="websockets-sansio",
+                ws_max_size=LARGEST,
+                ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,
                 access_log=False,

@@ -14,6 +14,7 @@ from clew.core.events import (
     InputEnded,
     Retracted,
     Snapshot,
+    StandingChanged,
     ToolCalled,
     TurnBegun,
     TurnClosed,
@@ -61,7 +62,7 @@ class Teller:
                 self._end(event)
             case Approval():
                 self._ask(event)
-            case TurnBegun() | TurnClosed():
+            case TurnBegun() | TurnClosed() | StandingChanged():
                 pass
 
     def _tell_entry(self, entry: Entry) -> None:

@@ -55,6 +55,16 @@ class ContextView:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Size:
+    """A context's size, in tokens."""
+
+    #: An estimate.
+    tokens: int
+    #: What the model takes; ``None`` where nobody says.
+    window: int | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Preview:
     """What a compaction would do, but for the summary, which only a model can write."""
 

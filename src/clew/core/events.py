@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
     from clew.core.inbox import InboxOutcome
+    from clew.core.standing import Standing
     from clew.core.turn import Turn
 
 
@@ -85,7 +86,27 @@ class TurnClosed:
     turn: Turn
 
 
-Event = EntryAppended | Delta | Snapshot | Retracted | ToolCalled | TurnBegun | TurnClosed
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StandingChanged:
+    """
+    What the conversation is doing, or what waits in it, is something else now.
+
+    It may run ahead of what is told in order; the last one is right.
+    """
+
+    standing: Standing
+
+
+Event = (
+    EntryAppended
+    | Delta
+    | Snapshot
+    | Retracted
+    | ToolCalled
+    | TurnBegun
+    | TurnClosed
+    | StandingChanged
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -52,6 +52,14 @@ class Clients:
             session_ids=self._session_ids,
         )
 
+    async def leave(self, client: ClientId) -> None:
+        """
+        A client is gone without a word, as when its connection broke: it only detaches.
+
+        It may come back at once, and the session should be there as it was.
+        """
+        await self._store.write(clients.detach, client)
+
     async def close(self, client: ClientId) -> bool:
         """
         Detach a client, and end the conversation's session if it was the last one there.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
+from clew.core.context import Size
 from clew.core.double_text import DoubleText
 from clew.core.events import InputEnded
 from clew.core.ids import ConversationId, looks_like_id
@@ -181,9 +182,27 @@ class Engine(Records):
         """Wait until nothing is being worked on here; what waits for others is not waited for."""
         await self._owner.idle()
 
-    def follow(self, conversation: ConversationId, *, after: int) -> AsyncGenerator[Event]:
-        """Every entry above ``after`` in order, without gap or repeat, and live events; endless."""
-        return follow(self._store, self._hub, conversation, after=after)
+    def follow(
+        self,
+        conversation: ConversationId,
+        *,
+        after: int,
+        live: bool = True,
+        with_standing: bool = False,
+    ) -> AsyncGenerator[Event]:
+        """
+        Every entry above ``after`` in order, without gap or repeat, and live events; endless.
+
+        See ``clew.engine.follow.follow``.
+        """
+        return follow(
+            self._store,
+            self._hub,
+            conversation,
+            after=after,
+            live=live,
+            with_standing=with_standing,
+        )
 
     def follow_input(
         self, accepted: Accepted, *, live: bool = True
@@ -292,6 +311,19 @@ class Engine(Records):
             on_filed=on_filed,
         )
 
+    async def context_size(self, conversation: ConversationId) -> Size:
+        """
+        How large the next request's context is, and how large it may be.
+
+        :raises NotFound: if there is no such conversation
+        """
+        models = await self.models.models(conversation) or self._means.models
+        model = models.named(None)
+        return Size(
+            tokens=(await self.context(conversation)).tokens,
+            window=None if model is None else self._means.compactions.window(model),
+        )
+
     async def request_of(self, turn: TurnId, step: int) -> Sent:
         """
         What a model was sent for a step of a turn, made again from the store; needs no owner.
@@ -311,6 +343,10 @@ class Engine(Records):
     async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
         """The questions that wait for a person's word."""
         return await self._store.read(approvals.open_approvals, conversation)
+
+    async def approval(self, approval: ApprovalId) -> Approval:
+        """:raises NotFound: if there is no such question"""
+        return await self._store.read(approvals.get_approval, approval)
 
     async def answer(
         self, approval: ApprovalId, *, yes: bool, by: str | None = None, note: str | None = None
@@ -332,6 +368,18 @@ class Engine(Records):
         """The inputs that wait, in order."""
         return await self._store.read(inbox.line, conversation)
 
+    async def input(self, inbox_id: InboxId) -> InboxItem:
+        """:raises NotFound: if nothing was accepted under this id"""
+        return await self._store.read(inbox.get_item, inbox_id)
+
     async def cancel_input(self, inbox_id: InboxId) -> bool:
         """Take a waiting input back; ``False`` if it was consumed already."""
         return await self._store.write(inbox.cancel, inbox_id, note="taken back")
+
+    async def edit_input(self, inbox_id: InboxId, text: str) -> bool:
+        """
+        Change the text of a waiting message; ``False`` if it was consumed, or is no message.
+
+        :raises UsageError: if the text is empty or too long
+        """
+        return await self._store.write(inbox.edit, inbox_id, checked_text(text))

@@ -12,6 +12,7 @@ from clew.core.events import (
     InputEnded,
     Retracted,
     Snapshot,
+    StandingChanged,
     ToolCalled,
     TurnBegun,
     TurnClosed,
@@ -19,7 +20,7 @@ from clew.core.events import (
 from clew.core.turn import Outcome, TurnState
 from clew.engine.hub import Changed
 from clew.engine.lasting import patiently
-from clew.store.transactions import conversations, entries, inbox, stops
+from clew.store.transactions import conversations, entries, inbox, standing, stops
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.events import Event
     from clew.core.ids import ConversationId, InboxId, TurnId
+    from clew.core.standing import Standing
     from clew.core.turn import Turn
     from clew.engine.hub import Follower, Hub
     from clew.store.contract import Store, Tx
@@ -37,15 +39,26 @@ PATIENCE = 60.0
 
 
 async def follow(
-    store: Store, hub: Hub, conversation: ConversationId, *, after: int
+    store: Store,
+    hub: Hub,
+    conversation: ConversationId,
+    *,
+    after: int,
+    live: bool = True,
+    with_standing: bool = False,
 ) -> AsyncGenerator[Event]:
     """
     Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
 
     Never ends by itself. Pieces of a response (``Delta``) come only from turns of this process;
-    those that came before are told at once, after the entries. Any later entry confirms them.
+    those that came before are told at once, after the entries. Any later entry confirms them. Who
+    needs none (not ``live``) makes no model stream. With ``with_standing`` it is told what the
+    conversation is doing, too: once what was stored before is told, and whenever that changes.
+
+    :raises NotFound: with ``with_standing``, once there is no such conversation any more
     """
-    with hub.follow(conversation) as follower:
+    look = _Look(store, conversation) if with_standing else None
+    with hub.follow(conversation, live=live) as follower:
         log = _Log(store, conversation, after, await _last_closed(store, conversation))
         behind = True
         while behind:
@@ -56,9 +69,30 @@ async def follow(
         if snapshot := hub.snapshot(conversation):
             log.pieces = True
             yield snapshot
+        if look is not None and (changed := await look.changed()):
+            yield changed
         while True:
-            async for event in log.in_order(await follower.get()):
+            happened = await follower.get()
+            async for event in log.in_order(happened):
                 yield event
+            piece = isinstance(happened, (Delta, ToolCalled, Retracted))
+            if look is not None and not piece and (changed := await look.changed()):
+                yield changed
+
+
+class _Look:
+    """What was told last of where a conversation stands."""
+
+    def __init__(self, store: Store, conversation: ConversationId) -> None:
+        self._store, self._conversation = store, conversation
+        self._told: Standing | None = None
+
+    async def changed(self) -> StandingChanged | None:
+        found = await self._store.read(standing.standing, self._conversation)
+        if found == self._told:
+            return None
+        self._told = found
+        return StandingChanged(standing=found)
 
 
 class _Log:
@@ -219,6 +253,8 @@ def _turn(event: Event) -> TurnId | None:
             return turn.id
         case EntryAppended(entry=entry):
             return entry.turn_id
+        case StandingChanged():
+            return None
 
 
 async def _turn_of(store: Store, inbox_id: InboxId) -> TurnId | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.errors import SettingsError
-from clew.store.transactions import settings
+from clew.store.transactions import settings, standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 log = structlog.get_logger(__name__)
-
-_NAME = "model"
 
 
 class ModelChoice:
@@ -45,7 +43,7 @@ class ModelChoice:
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
         self._models(name)
-        await self._store.write(settings.put_setting, conversation, _NAME, json.dumps(name))
+        await self._store.write(standing.choose_model, conversation, name)
 
     async def models(self, conversation: ConversationId) -> Models | None:
         """The chosen model with its stand-ins; ``None`` where none was chosen, or it is gone."""
@@ -69,7 +67,7 @@ class ModelChoice:
         return found
 
     async def _chosen(self, conversation: ConversationId) -> str | None:
-        value = await self._store.read(settings.get_setting, conversation, _NAME)
+        value = await self._store.read(settings.get_setting, conversation, standing.MODEL)
         return None if value is None else json.loads(value)
 
     def _models(self, name: str) -> Models:

@@ -14,9 +14,11 @@ from clew.core.double_text import DoubleText
 from clew.core.events import TurnBegun
 from clew.core.history import Said
 from clew.core.inbox import Input
+from clew.core.text import storable
 from clew.engine.checks import checked_text
 from clew.engine.follow import follow_input
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
+from clew.store.transactions.files import Fetched, with_told
 from clew.store.transactions.orders import Key, Placed
 from clew.store.transactions.usage import Used
 
@@ -65,6 +67,7 @@ class Orders:
         target: Route | ConversationId | History,
         double_text: DoubleText = DoubleText.QUEUE,
         key: Key | None = None,
+        files: Sequence[Fetched] = (),
     ) -> Placed:
         """
         Accept a message: when this returns it is stored and will have an outcome.
@@ -77,14 +80,23 @@ class Orders:
         :raises KeyReused: if the key stands for another request
         :raises NotFound: if the target is an id of nothing
         """
-        item = Input(id=self._ids.inbox(), text=checked_text(text), double_text=double_text)
-        placed = await self._placed(item, target, key)
+        item = Input(
+            id=self._ids.inbox(),
+            text=checked_text(text),
+            double_text=double_text,
+            payload=with_told("{}", files) if files else "{}",
+        )
+        placed = await self._placed(item, target, key, files)
         if placed.accepted.outcome is None:
             self._kick(placed.accepted.conversation_id)
         return placed
 
     async def _placed(
-        self, item: Input, target: Route | ConversationId | History, key: Key | None
+        self,
+        item: Input,
+        target: Route | ConversationId | History,
+        key: Key | None,
+        files: Sequence[Fetched],
     ) -> Placed:
         if isinstance(target, History):
             return await self._store.write(
@@ -103,6 +115,16 @@ class Orders:
             new_conversation=self._ids.conversation(),
             session_ids=self._session_ids,
             policy=self._policy,
+            files=files,
+        )
+
+    def file(self, *, name: str, media_type: str, content: bytes) -> Fetched:
+        """A file that is to come with a message."""
+        return Fetched(
+            id=self._ids.attachment(),
+            name=storable(name),
+            media_type=storable(media_type),
+            content=content,
         )
 
     def follow(self, accepted: Accepted, *, live: bool) -> AsyncGenerator[Event | InputEnded]:

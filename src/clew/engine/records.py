@@ -19,6 +19,7 @@ from clew.store.transactions import (
     entries,
     listing,
     sessions,
+    standing,
     usage,
 )
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
     from clew.core.scope import Scope
     from clew.core.session import Session
+    from clew.core.standing import Standing
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import Page
@@ -122,6 +124,35 @@ class Records:
         """
         await self._visible(conversation, conversation, viewer)
         return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
+
+    async def last_entries(
+        self,
+        conversation: ConversationId,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        before: int,
+        limit: int = 200,
+    ) -> Sequence[Entry]:
+        """
+        The last ``limit`` entries below ``before``, in order.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        await self._visible(conversation, conversation, viewer)
+        return await self._store.read(
+            entries.entries_before, conversation, before=before, limit=limit
+        )
+
+    async def standing(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> Standing:
+        """
+        What the conversation is doing, and what waits in it.
+
+        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        """
+        await self._visible(conversation, conversation, viewer)
+        return await self._store.read(standing.standing, conversation)
 
     async def context(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL

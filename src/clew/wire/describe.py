@@ -105,7 +105,6 @@ _HEAD = f"""\
 
 Terminal UI, desktop apps and programs speak this with Clew: JSON-RPC 2.0, over a WebSocket and over pipes. The same in
 a form for programs, an [OpenRPC](https://spec.open-rpc.org) document, is [rpc.json](rpc.json), and what `rpc.discover` answers.
-[How to write a client](../how-to/write-a-client.md) shows it at work.
 
 * **WebSocket**: `ws://HOST:PORT/api/ws` of `clew serve`, with `Authorization: Bearer TOKEN` where a token is set. One text
   frame is one message.
@@ -200,7 +199,8 @@ def _event_row(notice: type[Notice]) -> str:
 
 
 def _first(doc: str) -> str:
-    return " ".join(doc.strip().split("\n\n", maxsplit=1)[0].split()).rstrip(".")
+    line = " ".join(doc.strip().split("\n\n", maxsplit=1)[0].split())
+    return line.rstrip(".").replace("``", "`")
 
 
 def _type(schema: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from clew.core.events import (
     EntryAppended,
     Retracted,
     Snapshot,
+    StandingChanged,
     ToolCalled,
     TurnBegun,
     TurnClosed,
@@ -48,6 +49,8 @@ def event(value: Event) -> tuple[str, dict[str, object]]:
             return "turn_begun", {"turn": value.turn.id, "session": value.session}
         case TurnClosed():
             return "turn_closed", _closed(value)
+        case StandingChanged(standing=standing):
+            return "state", {"state": shapes.standing(standing)}
 
 
 def _closed(value: TurnClosed) -> dict[str, object]:

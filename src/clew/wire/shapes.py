@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    from clew.core.approval import Approval
     from clew.core.base import BaseItem
     from clew.core.context import ContextView, Line, Preview
     from clew.core.conversation import Conversation
-    from clew.core.entry import Entry
+    from clew.core.entry import Entry, Role
     from clew.core.ids import SessionId
+    from clew.core.inbox import InboxItem
     from clew.core.session import Session
+    from clew.core.standing import Standing
 
 
 def moment(value: datetime | None) -> str | None:
@@ -115,6 +118,23 @@ def preview(value: Preview) -> dict[str, object]:
     }
 
 
+class Hit(Protocol):
+    """A message that was looked for, as the store has it."""
+
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def seq(self) -> int: ...
+    @property
+    def role(self) -> Role: ...
+    @property
+    def title(self) -> str | None: ...
+    @property
+    def snippet(self) -> str: ...
+    @property
+    def created_at(self) -> datetime: ...
+
+
 class Sizes(Protocol):
     """A context before a compaction and after it."""
 
@@ -140,6 +160,66 @@ def compacted(sizes: Sizes, *, session: str, moved: bool) -> dict[str, object]:
         "tokens_before": sizes.tokens_before,
         "tokens_after": sizes.tokens_after,
         "note": sizes.note,
+    }
+
+
+def standing(value: Standing, *, model: str = "") -> dict[str, object]:
+    """What a conversation is doing; ``model`` is the one where none was chosen."""
+    turn = value.turn
+    return {
+        "title": value.title,
+        "head_session": value.head,
+        "closed": value.closed,
+        "model": value.model or model,
+        "turn": None
+        if turn is None
+        else {
+            "id": turn.id,
+            "state": turn.state.value,
+            "stopping": turn.stopping,
+            "started_at": moment(turn.started_at),
+        },
+        "queue": [queued(item) for item in value.queue],
+        "approvals": [approval(one) for one in value.approvals],
+    }
+
+
+def queued(value: InboxItem) -> dict[str, object]:
+    """An input that waits."""
+    return {
+        "inbox_id": value.id,
+        "kind": value.kind.value,
+        "text": value.text,
+        "double_text": value.double_text.value,
+        "received_at": moment(value.received_at),
+    }
+
+
+def approval(value: Approval) -> dict[str, object]:
+    """A question about a tool call."""
+    return {
+        "id": value.id,
+        "turn": value.turn_id,
+        "call": value.call_id,
+        "tool": value.tool,
+        "args": value.args,
+        "state": value.state.value,
+        "asked_at": moment(value.asked_at),
+        "expires_at": moment(value.expires_at),
+        "answered_by": value.answered_by,
+        "note": value.note,
+    }
+
+
+def hit(value: Hit) -> dict[str, object]:
+    """A message that was looked for."""
+    return {
+        "conversation": value.conversation_id,
+        "seq": value.seq,
+        "role": value.role.value,
+        "title": value.title,
+        "snippet": value.snippet,
+        "created_at": moment(value.created_at),
     }
 
 

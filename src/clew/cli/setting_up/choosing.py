@@ -6,10 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.setting_up import offers as places
-from clew.cli.setting_up.file import write
 from clew.cli.setting_up.offers import KNOWN, Key, Offer, models_of, shown
 from clew.cli.setting_up.wishes import Chosen, Wishes
 from clew.config.settings import OFFLINE
+from clew.config.writing import write
 from clew.errors import UsageError
 
 if TYPE_CHECKING:

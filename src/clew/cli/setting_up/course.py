@@ -9,11 +9,11 @@ from clew.agent.failures import FailureKind
 from clew.cli.doctoring import machine
 from clew.cli.doctoring.findings import Level
 from clew.cli.setting_up.choosing import Chooser
-from clew.cli.setting_up.file import BACKUP, changed, text, write
 from clew.cli.setting_up.trial import Choice, ask_once
 from clew.config import ensure_home, load
 from clew.config.settings import OFFLINE, ApiSettings, Settings
 from clew.config.sources import from_file
+from clew.config.writing import BACKUP, changed, text, write
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:

@@ -178,6 +178,17 @@ def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int
     return [rows.entry(row) for row in found]
 
 
+def entries_before(t: Tx, conversation: ConversationId, *, before: int, limit: int) -> list[Entry]:
+    """The last ``limit`` entries whose seq is below ``before``, in order."""
+    found = t.all(
+        f"{rows.ENTRY} WHERE conversation_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3",
+        conversation,
+        before,
+        limit,
+    )
+    return [rows.entry(row) for row in reversed(found)]
+
+
 def end_of_turn(t: Tx, turn: Turn) -> list[Entry]:
     """The events of a turn and its last message, in order."""
     found = t.all(

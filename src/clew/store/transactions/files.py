@@ -38,11 +38,21 @@ def arrived(t: Tx, inbox_id: InboxId, files: Sequence[Fetched]) -> bool:
     item = inbox.find_item(t, inbox_id)
     if item is None or item.outcome is not None:
         return False
+    keep(t, item.conversation_id, inbox_id, files)
+    return inbox.release(t, inbox_id, with_told(item.payload, files))
+
+
+def with_told(payload: str, files: Sequence[Fetched]) -> str:
+    """What came with a message, its files named; their contents are kept apart."""
+    told = {**json.loads(payload), "files": [_told(file) for file in files]}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def keep(t: Tx, conversation: ConversationId, inbox_id: InboxId, files: Sequence[Fetched]) -> None:
+    """Keep the contents of a message's files; repeating it changes nothing."""
     for file in files:
         if file.content is not None:
-            _keep(t, item.conversation_id, inbox_id, file, file.content)
-    payload = {**json.loads(item.payload), "files": [_told(file) for file in files]}
-    return inbox.release(t, inbox_id, json.dumps(payload, ensure_ascii=False))
+            _keep(t, conversation, inbox_id, file, file.content)
 
 
 def _keep(

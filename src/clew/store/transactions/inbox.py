@@ -333,9 +333,19 @@ def _end(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
 
 
 def edit(t: Tx, inbox_id: InboxId, text: str) -> bool:
-    """Change the text of an open item; ``False`` if it was consumed already."""
-    changed = t.run("UPDATE inbox SET text = $2 WHERE id = $1 AND outcome IS NULL", inbox_id, text)
-    return bool(changed)
+    """Change the text of an open message; ``False`` if it was consumed already."""
+    row = t.one(
+        """
+        UPDATE inbox SET text = $2
+        WHERE id = $1 AND outcome IS NULL AND kind = 'message' RETURNING conversation_id
+        """,
+        inbox_id,
+        text,
+    )
+    if row is None:
+        return False
+    t.wake(row[0])
+    return True
 
 
 def find_item(t: Tx, inbox_id: InboxId) -> InboxItem | None:

@@ -15,13 +15,14 @@ from clew.errors import NotFound
 from clew.store.transactions.conversations import open_conversation, resolve
 from clew.store.transactions.entries import texts_of_turn
 from clew.store.transactions.expiry import accept_in_time
+from clew.store.transactions.files import keep
 from clew.store.transactions.idempotency import bind_key, claim_key
 from clew.store.transactions.inbox import accept, accepted_before, cancel, line, turn_of
 from clew.store.transactions.sessions import get_head
 from clew.store.transactions.stops import last_done_turn, request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from clew.core.base import Base
     from clew.core.ids import SessionIds
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.turn import Turn
     from clew.store.contract import Tx
+    from clew.store.transactions.files import Fetched
     from clew.store.transactions.idempotency import Answered
 
 #: Conversations that were asked the same: more are not looked at.
@@ -66,7 +68,7 @@ class Placed:
     answer: str | None = None
 
 
-def place(
+def place(  # noqa: PLR0913  (each is a part of the order)
     t: Tx,
     item: Input,
     *,
@@ -75,25 +77,30 @@ def place(
     new_conversation: ConversationId,
     session_ids: SessionIds,
     policy: ResetPolicy,
+    files: Sequence[Fetched] = (),
 ) -> Placed:
     """
     Accept an input, once per key; an id may be that of any session of a conversation.
 
+    The ``files`` that its payload names are kept with it.
+
     :raises KeyReused: if the key came with another request before
     :raises NotFound: if the id is one of nothing; the key stays free
     """
-    return _once(
-        t,
-        key,
-        lambda: accept_in_time(
+
+    def accept_with_files() -> Accepted:
+        accepted = accept_in_time(
             t,
             item,
             target=resolve(t, target) if isinstance(target, str) else target,
             new_conversation=new_conversation,
             session_ids=session_ids,
             policy=policy,
-        ),
-    )
+        )
+        keep(t, accepted.conversation_id, accepted.inbox_id, files)
+        return accepted
+
+    return _once(t, key, accept_with_files)
 
 
 def place_resent(

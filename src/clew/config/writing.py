@@ -6,18 +6,71 @@ import errno
 import json
 import os
 import re
+import tempfile
 import tomllib
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.errors import ClewError, UsageError
+from clew.config.load import load
+from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
-    from pathlib import Path
 
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 BACKUP: Final = "config.toml.before"
+
+
+FILE: Final = "config.toml"
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def write_setting(home: Path, name: str, value: object) -> Path:
+    """
+    Set one setting (``section.key``) in a folder's ``config.toml``; ``None`` takes it out.
+
+    :raises UsageError: if there is no such setting, the value cannot be used, or the file is
+        written in a way that this cannot be done in
+    :raises ClewError: if the file cannot be written
+    """
+    *path, key = name.split(".")
+    if not path or not all(map(_NAME.fullmatch, (*path, key))):
+        raise UsageError(f"a setting is called section.key, not {name!r}")
+    file = home / FILE
+    before = file.read_text(encoding="utf-8") if file.is_file() else ""
+    written = None if value is None else toml(value)
+    after = changed(before, {(".".join(path), key): written})
+    _try(after, home)
+    write(file, after)
+    return file
+
+
+def _try(content: str, home: Path) -> None:
+    """:raises SettingsError: if these settings cannot be used"""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / FILE).write_text(content, encoding="utf-8")
+        try:
+            load(home=Path(folder), environ={})
+        except SettingsError as error:
+            told = [each.replace(folder, str(home)) for each in error.problems]
+            raise SettingsError(*told) from None
+
+
+def toml(value: object) -> str:
+    """
+    A value as TOML, on one line.
+
+    :raises UsageError: if TOML has none like it
+    """
+    if isinstance(value, (bool, int, float, str)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return f"[{', '.join(map(toml, cast('list[object]', value)))}]"
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value).items()
+        return f"{{ {', '.join(f'{text(name)} = {toml(one)}' for name, one in fields)} }}"
+    raise UsageError("a setting has a text, a number, yes or no, or a list or table of them")
 
 
 def text(value: str) -> str:
@@ -62,7 +115,7 @@ def _table(lines: list[str], section: str) -> tuple[int | None, int]:
         (
             number + 1
             for number, line in enumerate(lines)
-            if re.fullmatch(rf"\s*\[\s*{section}\s*\]\s*(#.*)?", line)
+            if re.fullmatch(rf"\s*\[\s*{re.escape(section)}\s*\]\s*(#.*)?", line)
         ),
         None,
     )
@@ -83,7 +136,9 @@ def _joined(lines: list[str]) -> str:
 def _check(before: str, after: str, changes: Mapping[tuple[str, str], str | None]) -> None:
     wanted: dict[str, Any] = tomllib.loads(before)
     for (section, key), value in changes.items():
-        table = wanted.setdefault(section, {}) if value is not None else wanted.get(section, {})
+        table = wanted
+        for name in section.split("."):
+            table = table.setdefault(name, {}) if value is not None else table.get(name, {})
         if value is None:
             table.pop(key, None)
         else:

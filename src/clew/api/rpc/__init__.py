@@ -1,0 +1,1 @@
+"""JSON-RPC: the methods, and the clients that call them, over any transport."""

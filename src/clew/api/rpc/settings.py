@@ -1,0 +1,120 @@
+"""The methods on commands, completion, settings and models."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.api.rpc.conversations import allowed
+from clew.config.describe import held
+from clew.config.writing import write_setting
+from clew.core.scope import LOCAL
+from clew.engine.completing import complete as completed
+from clew.engine.slash import COMMANDS
+from clew.wire.describe import description
+from clew.wire.errors import CallFailed, Code
+from clew.wire.results import (
+    CommandReply,
+    Commands,
+    CommandShape,
+    Completion,
+    Completions,
+    Description,
+    Models,
+    SettingList,
+    SettingShape,
+    SettingWritten,
+)
+
+if TYPE_CHECKING:
+    from clew.api.rpc.office import Call
+    from clew.wire import params
+
+
+async def commands(call: Call, given: params.NoParams) -> Commands:
+    items = [
+        CommandShape(
+            name=one.name,
+            aliases=list(one.aliases),
+            arguments=one.arguments,
+            help=one.help,
+            control=one.control,
+        )
+        for one in COMMANDS
+        if call.office.viewer == LOCAL or not one.operator
+    ]
+    return Commands(items=items)
+
+
+async def run(call: Call, given: params.RunParams) -> CommandReply:
+    target = await allowed(call.office, call.engine.target(given.conversation))
+    reply = await call.engine.command(
+        given.text, target=target, viewer=call.office.viewer, on_filed=call.let_pass
+    )
+    return CommandReply(
+        text=reply.text,
+        conversation=reply.conversation,
+        inbox_id=None if reply.accepted is None else reply.accepted.inbox_id,
+    )
+
+
+async def complete(call: Call, given: params.CompleteParams) -> Completions:
+    end = len(given.text) if given.cursor is None else min(given.cursor, len(given.text))
+    folder = Path.cwd() if given.folder is None else Path(given.folder)
+    found = await asyncio.to_thread(completed, given.text[:end], folder)
+    items = [
+        Completion.model_validate({"text": one.text, "kind": one.kind, "help": one.help})
+        for one in found.items
+    ]
+    return Completions(start=found.start, end=end, items=items)
+
+
+async def get_config(call: Call, given: params.ConfigGetParams) -> SettingList:
+    settings = call.office.settings
+    items = [
+        SettingShape(key=one.name, value=one.value, origin=one.origin.place)
+        for one in held(settings)
+        if given.key in (None, one.name) or one.name.startswith(f"{given.key}.")
+    ]
+    if not items:
+        raise CallFailed.of(
+            Code.NOT_FOUND, f"there is no setting {given.key!r}: config.get without key lists them"
+        )
+    return SettingList(items=items, file=str(settings.home / "config.toml"))
+
+
+async def set_config(call: Call, given: params.ConfigSetParams) -> SettingWritten:
+    if not call.office.may_configure:
+        raise CallFailed.of(
+            Code.INVALID_VALUE,
+            "without api.token any program of this machine may connect, and so none may change "
+            "settings: set api.token, or edit config.toml",
+        )
+    file = await asyncio.to_thread(write_setting, call.office.settings.home, given.key, given.value)
+    return SettingWritten(key=given.key, file=str(file), restart=True)
+
+
+async def models(call: Call, given: params.ModelListParams) -> Models:
+    choice = call.engine.models
+    if given.conversation is None:
+        return Models(items=list(choice.offered), current=choice.offered[0])
+    conversation = await call.office.resolve(given.conversation)
+    current = await choice.name(conversation)
+    return Models(items=list(dict.fromkeys([*choice.offered, current])), current=current)
+
+
+async def set_model(call: Call, given: params.ModelSetParams) -> Models:
+    choice = call.engine.models
+    conversation = await call.office.resolve(given.conversation)
+    if call.office.viewer != LOCAL and given.model not in choice.offered:
+        raise CallFailed.of(
+            Code.INVALID_VALUE,
+            f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
+        )
+    await choice.choose(conversation, given.model)
+    return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)
+
+
+async def discover(call: Call, given: params.NoParams) -> Description:
+    return Description.model_validate(description(call.office.version))

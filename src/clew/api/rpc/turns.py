@@ -1,0 +1,159 @@
+"""The methods on what is said and done: messages, turns, questions, the queue, events."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import TYPE_CHECKING
+
+from clew.api.rpc.subscriptions import subscription
+from clew.core.double_text import rule_for
+from clew.core.ids import ApprovalId, InboxId
+from clew.core.inbox import InboxOutcome
+from clew.core.route import Route
+from clew.engine.orders import key_for
+from clew.wire import shapes
+from clew.wire.errors import CallFailed, Code
+from clew.wire.records import ApprovalShape, QueuedShape
+from clew.wire.results import (
+    Approvals,
+    Cancelled,
+    Edited,
+    Interrupted,
+    Queue,
+    Submitted,
+    Subscribed,
+    Unsubscribed,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.api.rpc.office import Call
+    from clew.core.inbox import InboxItem
+    from clew.engine.orders import Fetched, Key
+    from clew.wire import params
+
+
+async def submit(call: Call, given: params.SubmitParams) -> Submitted:
+    target = call.engine.target(given.session_id)
+    if isinstance(target, Route):
+        call.office.check(target)
+    else:
+        target = await call.office.resolve(target)
+    rule = given.double_text or call.office.settings.session.double_text
+    placed = await call.engine.orders.place(
+        given.text,
+        target=target,
+        double_text=rule_for(rule, people=False),
+        key=_key(call, given),
+        files=_files(call, given.attachments or ()),
+    )
+    accepted = placed.accepted
+    if accepted.outcome is InboxOutcome.REJECTED:
+        raise CallFailed.of(Code.REJECTED)
+    head = (await call.engine.standing(accepted.conversation_id)).head
+    return Submitted(
+        inbox_id=accepted.inbox_id,
+        conversation=accepted.conversation_id,
+        session=head,
+        position=accepted.position,
+    )
+
+
+def _key(call: Call, given: params.SubmitParams) -> Key | None:
+    if given.key is None:
+        return None
+    # The session is left out: who comes again may name a newer one of the same conversation.
+    meant = given.model_dump_json(exclude={"key", "session_id"})
+    return key_for(
+        caller=call.office.caller, path="prompt.submit", key=given.key, request=meant.encode()
+    )
+
+
+def _files(call: Call, given: Sequence[params.Attachment]) -> list[Fetched]:
+    return [
+        call.engine.orders.file(
+            name=one.name, media_type=one.media_type, content=_content(one, place)
+        )
+        for place, one in enumerate(given)
+    ]
+
+
+def _content(given: params.Attachment, place: int) -> bytes:
+    try:
+        return base64.b64decode(given.data, validate=True)
+    except (binascii.Error, ValueError):
+        raise CallFailed.of(
+            Code.INVALID_PARAMS,
+            f"the content of {given.name!r} is no base64",
+            param=f"attachments[{place}].data",
+        ) from None
+
+
+async def interrupt(call: Call, given: params.Named) -> Interrupted:
+    conversation = await call.office.resolve(given.conversation)
+    return Interrupted(stopping=await call.engine.stop(conversation))
+
+
+async def approvals(call: Call, given: params.Named) -> Approvals:
+    conversation = await call.office.resolve(given.conversation)
+    found = await call.engine.approvals(conversation)
+    return Approvals(items=[ApprovalShape.model_validate(shapes.approval(one)) for one in found])
+
+
+async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
+    approval = ApprovalId(given.approval)
+    asked = await call.engine.approval(approval)
+    await call.office.resolve(asked.conversation_id)
+    answered = await call.engine.answer(
+        approval, yes=given.approve, by=call.office.viewer, note=given.note
+    )
+    return ApprovalShape.model_validate(shapes.approval(answered))
+
+
+async def queue(call: Call, given: params.Named) -> Queue:
+    conversation = await call.office.resolve(given.conversation)
+    found = await call.engine.queue(conversation)
+    return Queue(items=[QueuedShape.model_validate(shapes.queued(item)) for item in found])
+
+
+async def cancel(call: Call, given: params.CancelParams) -> Cancelled:
+    item = await _waiting(call, given.inbox_id)
+    return Cancelled(cancelled=await call.engine.cancel_input(item.id))
+
+
+async def edit(call: Call, given: params.EditParams) -> Edited:
+    item = await _waiting(call, given.inbox_id)
+    return Edited(edited=await call.engine.edit_input(item.id, given.text))
+
+
+async def _waiting(call: Call, inbox_id: str) -> InboxItem:
+    """:raises NotFound: if there is no such input in what may be seen here"""
+    item = await call.engine.input(InboxId(inbox_id))
+    await call.office.resolve(item.conversation_id)
+    return item
+
+
+async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
+    conversation = await call.office.resolve(given.conversation)
+    view = await call.engine.show(conversation, viewer=call.office.viewer)
+    call.client.unsubscribe(conversation)
+    call.engine.attend(conversation)
+    head, seq = view.conversation.head, view.conversation.last_seq
+    if given.after > seq:
+        raise CallFailed.of(
+            Code.INVALID_VALUE,
+            f"the conversation has {seq} entries: subscribe after one of them",
+            param="after",
+        )
+    # Events begin once this is answered.
+    call.then.append(
+        subscription(call.client, conversation, after=given.after, live=given.live, session=head)
+    )
+    return Subscribed(conversation=conversation, session=head, after=given.after, seq=seq)
+
+
+async def unsubscribe(call: Call, given: params.Named) -> Unsubscribed:
+    conversation = await call.office.resolve(given.conversation)
+    return Unsubscribed(unsubscribed=call.client.unsubscribe(conversation))

@@ -1,0 +1,50 @@
+"""Where a conversation stands, in one moment."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from clew.core.standing import Standing, Unfinished
+from clew.store.transactions import approvals, conversations, inbox, sessions, settings, stops
+
+if TYPE_CHECKING:
+    from clew.core.ids import ConversationId
+    from clew.store.contract import Tx
+
+#: The name under which the model of a conversation is stored.
+MODEL = "model"
+
+
+def standing(t: Tx, conversation: ConversationId) -> Standing:
+    """:raises NotFound: if there is no such conversation"""
+    found = conversations.get_conversation(t, conversation)
+    model = settings.get_setting(t, conversation, MODEL)
+    return Standing(
+        conversation=conversation,
+        title=found.title,
+        head=found.head,
+        closed=not sessions.get_head(t, conversation).open,
+        model=None if model is None else json.loads(model),
+        turn=_unfinished(t, conversation),
+        queue=tuple(inbox.line(t, conversation)),
+        approvals=tuple(approvals.open_approvals(t, conversation)),
+    )
+
+
+def _unfinished(t: Tx, conversation: ConversationId) -> Unfinished | None:
+    turn = stops.unfinished_turn(t, conversation)
+    if turn is None:
+        return None
+    return Unfinished(
+        id=turn.id,
+        state=turn.state,
+        stopping=turn.stop is not None,
+        started_at=turn.started_at,
+    )
+
+
+def choose_model(t: Tx, conversation: ConversationId, name: str) -> None:
+    """A person chose a model; those who follow the conversation are told."""
+    settings.put_setting(t, conversation, MODEL, json.dumps(name))
+    t.wake(conversation)

@@ -1,0 +1,60 @@
+"""Clients of the protocol at a real server: the product's own, over each transport."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from clew.api.rpc.office import Office
+from clew.api.rpc.peer import serve_client
+from clew.tui.client import Client, Resumed
+from clew.tui.transports import in_process, websocket
+from tests.integration.api_server import TOKEN
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+
+    from clew.core.scope import Scope
+    from clew.tui.client import Followed
+    from clew.tui.transports import Connect
+    from clew.wire.notices import AnyNotice
+    from tests.integration.api_server import Server
+
+
+def socket_url(server: Server) -> str:
+    return f"{server.url.replace('http', 'ws', 1)}/api/ws"
+
+
+def over_socket(server: Server) -> Connect:
+    return websocket(socket_url(server), token=TOKEN)
+
+
+def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
+    """A connection within the process, to the same dispatcher."""
+    office = Office(engine=server.engine, settings=server.settings, may_configure=True)
+    if viewer is not None:
+        office = Office(engine=server.engine, settings=server.settings, viewer=viewer)
+
+    async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
+        await serve_client(office, frames, send)
+
+    return in_process(serve)
+
+
+@asynccontextmanager
+async def client(connect: Connect) -> AsyncGenerator[Client]:
+    async with Client(connect) as found:
+        yield found
+
+
+async def until_closed(events: Followed, turns: int = 1) -> list[AnyNotice]:
+    """The events up to the end of a turn, or of several."""
+    found: list[AnyNotice] = []
+    async for notice in events:
+        if isinstance(notice, Resumed):
+            continue
+        found.append(notice)
+        turns -= notice.type == "turn_closed"
+        if turns == 0:
+            return found
+    raise AssertionError(f"the events ended after {found}")

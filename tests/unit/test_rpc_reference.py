@@ -1,0 +1,61 @@
+"""Page and document of JSON-RPC say what the types say, and all that is promised is there."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.api.rpc.dispatch import HANDLERS
+from clew.wire.describe import description, document, page
+from clew.wire.methods import METHODS
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+AGAIN = "write it anew: python -m clew.api.rpc.reference docs/reference"
+
+#: What the interface promises.
+PROMISED = (
+    "conversation.list conversation.open conversation.new conversation.resume conversation.rename "
+    "conversation.branch conversation.rewind conversation.undo conversation.retry "
+    "conversation.close conversation.search conversation.delete session.compact prompt.submit "
+    "turn.interrupt approval.respond queue.list queue.cancel queue.edit commands.list commands.run "
+    "complete config.get config.set model.list model.set events.subscribe"
+)
+
+
+def test_the_page_and_the_document_are_up_to_date() -> None:
+    assert (REFERENCE / "rpc.md").read_text(encoding="utf-8") == page(), AGAIN
+    told = (REFERENCE / "rpc.json").read_text(encoding="utf-8")
+    assert told == document(version("clew")), AGAIN
+
+
+def test_every_promised_method_is_there_and_every_method_is_carried_out() -> None:
+    names = {method.name for method in METHODS}
+    assert set(PROMISED.split()) <= names
+    assert names == HANDLERS.keys()
+    assert len(names) == len(METHODS)
+
+
+def test_every_reference_in_the_document_leads_somewhere() -> None:
+    told = description("0")
+    for reference in _references(told):
+        found: Any = told
+        for step in reference.removeprefix("#/").split("/"):
+            assert step in found, reference
+            found = found[step]
+
+
+def _references(value: Any) -> set[str]:
+    return set(re.findall(r'"\$ref": "([^"]+)"', json.dumps(value)))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=[method.name for method in METHODS])
+def test_a_method_is_described_by_names_that_its_arguments_have(method: Any) -> None:
+    (told,) = [one for one in description("0")["methods"] if one["name"] == method.name]
+    assert [param["name"] for param in told["params"]] == list(method.params.model_fields)
+    assert told["summary"].endswith(".")
+    json.dumps(told)
