@@ -7,10 +7,12 @@ import gc
 # Imported by name when the first loop runs.
 import anyio._backends._asyncio  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
 
+import clew.gateway.channels.telegram.channel  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew.agent.models import ModelSpec, build_model
+from tests.channels import serving
 from tests.killing import child, gateways
 
-__all__ = ["child", "gateways"]
+__all__ = ["child", "gateways", "serving"]
 
 # The libraries of a model are imported when the first one is made.
 build_model(ModelSpec(name="openai-chat:fake-model", base_url="http://127.0.0.1:1/v1"))

@@ -10,6 +10,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.channels.fakes import FAKES
+from tests.channels.killed import POINTS as SENDING
+from tests.channels.killed import Row
 from tests.killing import plans, processes
 from tests.killing.campaign import KILLED, Campaign
 from tests.killing.child import Job
@@ -20,7 +23,7 @@ from tests.soak import Table
 from tests.soak._stores import DATABASES, fresh, server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 #: How often at each point, and how often at any moment; in rounds of ``BATCH``.
 ROUNDS, RANDOM, BATCH = int(os.environ.get("CLEW_SOAK_ROUNDS", "50")), 300, 30
@@ -47,9 +50,37 @@ class Tally:
             wrong = asyncio.run(verdict(job, summaries=campaign.summaries))
             self.kills += campaign.kills
             self.resumed += resume_times(campaign.job.fronts.read())
+        self._tell(database, wrong)
+
+    def deliveries(self, database: str, server_url: str) -> None:
+        """Once at every place around a delivery that is marked sending, on each platform."""
+        for platform in FAKES:
+            self._deliveries(database, server_url, platform)
+
+    def _deliveries(self, database: str, server_url: str, platform: str) -> None:
+        with fresh(database, server_url) as (url, home), FAKES[platform](None) as fake:
+            row = Row(fake, folder=home, store_url=url)
+            for place in SENDING:
+                row.kill_at(place)
+                self.kills[sending(place, platform)] += 1
+            row.finish()
+            found = {place: row.seen(place) for place in SENDING}
+            wrong = [
+                f"{platform}: {place}: {seen}"
+                for place, seen in found.items()
+                if seen != row.wanted(place)
+            ]
+        self._tell(database, wrong)
+
+    def _tell(self, database: str, wrong: Sequence[str]) -> None:
         for sentence in wrong:
             print(f"{database}: {sentence}", flush=True)
         self.wrong += wrong
+
+
+def sending(place: str, platform: str) -> str:
+    """The name of a row."""
+    return f"delivery marked sending: {place}, {platform}"
 
 
 def at_each_point(campaign: Campaign) -> None:
@@ -76,17 +107,19 @@ def run() -> Table:
         for database, tally in tallies.items():
             for number in range(ROUNDS):
                 tally.round(database, url, at_each_point)
+                tally.deliveries(database, url)
                 print(f"{database}: round {number + 1} of {ROUNDS}", flush=True)
             while tally.kills[ANY] < RANDOM:
                 tally.round(database, url, at_any_moment)
-    names = [*(point.name for point in POINTS), ANY]
+    around = [sending(place, platform) for platform in FAKES for place in SENDING]
+    names = [*(point.name for point in POINTS), *around, ANY]
     counts = [(name, *(tally.kills[name] for tally in tallies.values())) for name in names]
     totals = ("all", *(tally.kills.total() for tally in tallies.values()))
     wrong = ("violations", *(len(tally.wrong) for tally in tallies.values()))
     median = ("resumed, seconds after ready: median", *map(_middle, tallies.values()))
     slowest = ("resumed: slowest", *(f"{max(t.resumed):.3f}" for t in tallies.values()))
     return Table(
-        title=f"kill -9 at {len(POINTS)} points and at any moment",
+        title=f"kill -9 at {len(POINTS) + len(around)} points and at any moment",
         columns=("killed at", *DATABASES),
         rows=(*counts, totals, wrong, median, slowest),
         passed=not any(tally.wrong for tally in tallies.values()),

@@ -56,23 +56,28 @@ class Gate:
 
     def _wait(self, chat: str) -> float:
         now = self._timer.monotonic()
-        free = max(
-            self._held_all, self._held.get(chat, 0.0), self._next.get(chat, 0.0), self._next_of_all
-        )
+        free = max(self._held_all, self._held.get(chat, 0.0), self._next.get(chat, 0.0))
         return max(0.0, free - now)
 
-    def _pass(self, route: Route) -> None:
+    def _reserve(self, route: Route) -> float:
+        """Take the account's next moment for a call to a chat; seconds until it comes."""
         now = self._timer.monotonic()
+        at = max(now, self._next_of_all)
         if len(self._next) > _KEPT:
-            self._next = {chat: at for chat, at in self._next.items() if at > now}
-        self._next[route.chat] = now + self._chat_pause.get(route.kind or "", 0.0)
-        self._next_of_all = now + self._account_pause
+            self._next = {chat: free for chat, free in self._next.items() if free > now}
+        self._next[route.chat] = at + self._chat_pause.get(route.kind or "", 0.0)
+        self._next_of_all = at + self._account_pause
+        return at - now
 
     async def enter(self, route: Route) -> None:
-        """Wait until a chat may be called; the call is to follow at once."""
-        while (wait := self._wait(route.chat)) > 0:
-            await self._timer.sleep(min(wait, _LOOK))
-        self._pass(route)
+        """Wait until a chat may be called, in the order of asking; call it at once then."""
+        while True:
+            while (wait := self._wait(route.chat)) > 0:
+                await self._timer.sleep(min(wait, _LOOK))
+            if (wait := self._reserve(route)) > 0:
+                await self._timer.sleep(wait)
+            if not self.held_for(route.chat):
+                return
 
     async def until_open(self, route: Route) -> None:
         """Wait until the platform takes calls to a chat; does not count as one."""
@@ -81,7 +86,7 @@ class Gate:
 
     def try_enter(self, route: Route) -> bool:
         """Pass if a chat may be called now; else the call is to be left out."""
-        if self._wait(route.chat) > 0:
+        if self._wait(route.chat) > 0 or self._next_of_all > self._timer.monotonic():
             return False
-        self._pass(route)
+        self._reserve(route)
         return True

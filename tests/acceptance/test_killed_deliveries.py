@@ -1,0 +1,74 @@
+"""What is said and answered on a channel survives kill -9, judged from what people see."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.testing.telegram import Faults
+from tests.acceptance.program import until
+from tests.channels import serving
+from tests.channels.fakes import FAKES
+from tests.channels.judging import answer_to, judge
+from tests.channels.killed import POINTS, Row
+from tests.channels.serving import Serve
+from tests.killing import processes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("platform", FAKES)
+def test_a_kill_around_a_delivery_that_is_marked_sending_is_made_good(
+    store_url: str, tmp_path: Path, platform: str
+) -> None:
+    """B070, B080: the design's row of crashes, place by place, with one restart each."""
+    with FAKES[platform](None) as fake:
+        row = Row(fake, folder=tmp_path, store_url=store_url)
+        for place in POINTS:
+            row.kill_at(place)
+        row.finish()
+        found = {place: row.seen(place) for place in POINTS}
+    assert found == {place: row.wanted(place) for place in POINTS}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("platform", FAKES)
+def test_b071_b072_b076_kills_at_any_moment_of_a_bad_day_lose_and_double_nothing(
+    store_url: str, tmp_path: Path, platform: str
+) -> None:
+    """The small form of ``make soak channels``; what is said while nobody runs is answered."""
+    faults = Faults(cut=0.05, lost=0.05, throttled=0.05, duplicated=0.1, reordered=0.3, seed=7)
+    chance = random.Random(7)
+    said = {user: [f"{n} of {user}" for n in range(2)] for user in range(1, 9)}
+    with FAKES[platform](faults) as fake:
+        job = Serve(folder=tmp_path, store_url=store_url, channel=fake.name, settings=fake.settings)
+        for n in range(2):
+            for user, texts in said.items():
+                fake.say(texts[n], user=user)
+            process = processes.fork(serving.main, job)
+            time.sleep(chance.uniform(0.6, 1.2))
+            process.kill()
+            processes.ended(process)
+        process = processes.fork(serving.main, job)
+        until(lambda: not judge(fake.seen(), said).wrong)
+        process.terminate()
+        assert processes.ended(process) == 0
+        assert judge(fake.seen(), said).wrong == []
+
+
+def test_the_judge_sees_what_is_wrong() -> None:
+    from tests.channels.fakes import Seen  # noqa: PLC0415  (only here)
+
+    said = {1: ["a", "b"]}
+    right = [Seen(1, answer_to("a")), Seen(1, answer_to("b"))]
+    assert judge(right, said).wrong == []
+    assert judge([*right, Seen(1, f"(may be a repeat)\n{answer_to('b')}")], said).wrong == []
+    for seen in (right[:1], right[::-1], [*right, right[0]], [*right, Seen(1, "what?")]):
+        assert judge(seen, said).wrong

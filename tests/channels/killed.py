@@ -1,0 +1,90 @@
+"""The row "delivery marked sending" of the design's table of crashes, on any fake platform."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tests.acceptance.program import until
+from tests.channels import serving
+from tests.channels.judging import MARK, answer_to, unmarked
+from tests.channels.serving import Serve
+from tests.killing import processes
+from tests.killing.campaign import KILLED, NotAsPlanned
+from tests.killing.killer import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.channels.fakes import Fake
+
+ONCE = ("plain",)
+MARKED = ("marked",)
+TWICE = ("plain", "marked")
+#: How people see the answer after a kill at a place, where a platform cannot be asked.
+POINTS: Mapping[str, tuple[str, ...]] = {
+    "hearing.hear inside": ONCE,
+    "hearing.hear after": ONCE,
+    "deliveries.claim_first after": ONCE,
+    "deliveries.fix inside": ONCE,
+    "deliveries.begin_chunk inside": ONCE,
+    # Marked as being sent, and not sent: nobody can know.
+    "deliveries.begin_chunk after": MARKED,
+    # Sent, and not recorded.
+    "deliveries.end_chunk before": TWICE,
+    "deliveries.end_chunk inside": TWICE,
+    "deliveries.end_chunk after": ONCE,
+}
+
+
+class Row:
+    """Process after process, each killed at a place on the way of one message and its answer."""
+
+    def __init__(self, fake: Fake, *, folder: Path, store_url: str) -> None:
+        self._fake = fake
+        settings = {**fake.settings, "stream": False}
+        self._job = Serve(folder=folder, store_url=store_url, channel=fake.name, settings=settings)
+        self._users: dict[str, int] = {}
+        #: How often each place was killed at.
+        self.kills = 0
+
+    def kill_at(self, place: str) -> None:
+        """
+        Say something that leads there; what the last kill left open comes to its end first.
+
+        :raises NotAsPlanned: if the process ends otherwise
+        """
+        process = processes.fork(serving.main, replace(self._job, place=Place(name=place)))
+        self._fake.say(place, user=self._user(place))
+        code = processes.ended(process)
+        if code != KILLED:
+            log = self._job.folder / "output.log"
+            output = log.read_text(errors="replace") if log.exists() else ""
+            raise NotAsPlanned(f"{place}: exit code {code}\n{output[-4000:]}")
+        self.kills += 1
+
+    def finish(self) -> None:
+        """Let a process go on to the end; told to stop, it ends what it has begun."""
+        before, last = self._fake.calls, list(self._users)[-1]
+        process = processes.fork(serving.main, self._job)
+        until(lambda: self._fake.calls > before and not self._fake.waiting)
+        until(lambda: len(self.seen(last)) >= len(self.wanted(last)))
+        process.terminate()
+        if (code := processes.ended(process)) != 0:
+            raise NotAsPlanned(f"exit code {code}")
+
+    def _user(self, place: str) -> int:
+        return self._users.setdefault(place, len(self._users) + 1)
+
+    def wanted(self, place: str) -> tuple[str, ...]:
+        """How people are to see the answer."""
+        return ONCE if self._fake.exact else POINTS[place]
+
+    def seen(self, place: str) -> tuple[str, ...]:
+        """How people see it."""
+        user = self._user(place)
+        texts = [one.text for one in self._fake.seen() if one.chat == user]
+        if any(unmarked(text) != answer_to(place) for text in texts):
+            raise NotAsPlanned(f"{place}: {texts}")
+        return tuple("marked" if text.startswith(MARK) else "plain" for text in texts)

@@ -1,0 +1,114 @@
+"""A process that serves a channel, to be killed: forked, with a model of its own that echoes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+
+from pydantic_ai import Agent
+
+from clew import runtime
+from clew.agent.choice import Models, Patience
+from clew.agent.loop import Loop
+from clew.config import load
+from clew.engine.engine import Engine
+from clew.gateway.gateway import Gateway
+from clew.store.opening import open_store
+from tests.channels.desk import echo, table
+from tests.killing.killer import Killer, Place, WatchedStore
+from tests.killing.records import Log
+from tests.line.model import Scripted
+from tests.line.points import Points
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from clew.store.contract import Store, Tx
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Serve:
+    """What a process serves, and where it is killed."""
+
+    folder: Path
+    store_url: str
+    #: The channel's name and its table.
+    channel: str
+    settings: Mapping[str, object] = field(default_factory=dict[str, object])
+    place: Place | None = None
+
+    @property
+    def log(self) -> Log:
+        return Log(self.folder / "kills.log")
+
+
+def main(job: Serve) -> None:
+    """Serve until SIGTERM, or until the place is come to."""
+    output = os.open(job.folder / "output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    asyncio.run(_until_terminated(job))
+
+
+async def _until_terminated(job: Serve) -> None:
+    serving = asyncio.create_task(_serve(job))
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
+
+
+class _ArmedByPlace(WatchedStore):
+    """A place counts once a message is heard whose text is its name, and all before it is sent."""
+
+    def __init__(self, inner: Store, killer: Killer, place: Place | None) -> None:
+        super().__init__(inner, killer.reach)
+        self._killer, self._place = killer, place
+
+    async def write(
+        self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        said = getattr(args[0], "text", None) if args else None
+        if self._place is not None and said == self._place.name:
+            while await self.read(_open):  # noqa: ASYNC110  (nothing tells)
+                await asyncio.sleep(0.01)
+            self._killer.arm()
+        return await super().write(job, *args, **kwargs)
+
+
+def _open(t: Tx) -> bool:
+    """Whether anything is to be answered or sent."""
+    unanswered = t.one("SELECT 1 FROM inbox WHERE outcome IS NULL LIMIT 1")
+    unsent = t.one("SELECT 1 FROM delivery WHERE state NOT IN ('delivered', 'failed') LIMIT 1")
+    return bool(unanswered or unsent)
+
+
+async def _serve(job: Serve) -> None:
+    own = {"allow": "*", "double_text": "queue", **job.settings}
+    flags = {
+        "model.name": "openai-chat:none",
+        "model.base_url": "http://127.0.0.1:9/v1",
+        **table(job.channel, own),
+    }
+    settings = load(home=job.folder, flags=flags, environ={})
+    inner = await open_store(job.store_url, home=job.folder)
+    killer = Killer(job.place, job.log, job.folder)
+    async with _ArmedByPlace(inner, killer, job.place) as store:
+        means = replace(
+            runtime.make_means(settings, store),
+            loop=Loop(Agent(), max_steps=5),
+            models=Models([Scripted(Points(), echo).model], Patience(), _no_time),
+        )
+        async with Engine(means, role="serve", version="0") as engine, Gateway(engine, settings):
+            await asyncio.Event().wait()
+
+
+def _no_time() -> float:
+    return 0.0

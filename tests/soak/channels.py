@@ -1,0 +1,189 @@
+"""
+300 chats with 20 messages each on platforms that fail, under ``clew serve`` that is killed.
+
+``CLEW_SOAK_PLATFORM=telegram`` runs one platform, otherwise each has its turn on both databases.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.core.delivery import DeliveryState
+from clew.engine.fsck import Fsck
+from clew.store.opening import open_store
+from clew.store.transactions import deliveries
+from clew.testing.provider import FakeProvider, Request, Text
+from clew.testing.telegram import Faults
+from tests.channels.fakes import FAKES
+from tests.channels.judging import Verdict, answer_to, judge
+from tests.soak import Table
+from tests.soak._stores import DATABASES, fresh, server
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from pathlib import Path
+
+    from tests.channels.fakes import Fake
+
+CHATS = int(os.environ.get("CLEW_SOAK_CHATS", "300"))
+MESSAGES = int(os.environ.get("CLEW_SOAK_MESSAGES", "20"))
+#: Messages a second that people write, and seconds between two kills.
+RATE = float(os.environ.get("CLEW_SOAK_RATE", "20"))
+KILL_EVERY = 5.0
+#: Seconds after the last message in which every answer must be there.
+PATIENCE = 900.0
+
+
+def echo(request: Request) -> Text:
+    """Answers with what was said last, as the model of the small form does."""
+    said = [message for message in request.messages if message.role == "user"]
+    return Text(answer_to(said[-1].texts[-1]), chunks=4)
+
+
+@dataclass
+class Run:
+    """One campaign, and what it came to."""
+
+    fake: Fake
+    command: list[str]
+    home: Path
+    said: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    kills: int = 0
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def people(self) -> None:
+        """Everybody writes their messages, in rounds."""
+        begun, number = time.monotonic(), 0
+        for n in range(MESSAGES):
+            for user in range(1, CHATS + 1):
+                text = f"message {n} of {user}"
+                self.said.setdefault(user, []).append(text)
+                self.fake.say(text, user=user)
+                number += 1
+                time.sleep(max(0.0, begun + number / RATE - time.monotonic()))
+        self.over.set()
+
+    @contextmanager
+    def serving(self) -> Generator[subprocess.Popen[str]]:
+        environ = {name: text for name, text in os.environ.items() if name[:5] != "CLEW_"}
+        with (self.home / "serve.log").open("ab") as log:
+            process = subprocess.Popen(
+                self.command, stdout=subprocess.PIPE, stderr=log, env=environ, text=True
+            )
+            with process:
+                listening = threading.Thread(target=self._listen, args=[process], daemon=True)
+                listening.start()
+                try:
+                    yield process
+                finally:
+                    process.kill()
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("ready "):
+                self.fake.served_at(line.split()[1])
+
+    def killed_again_and_again(self) -> None:
+        while not self.over.is_set():
+            with self.serving() as process:
+                self.over.wait(KILL_EVERY)
+                self.kills += process.poll() is None
+
+    def to_the_end(self) -> Verdict:
+        """Let one process end everything; what people have seen then."""
+        ends = time.monotonic() + PATIENCE
+        with self.serving():
+            while judge(self.fake.seen(), self.said).wrong and time.monotonic() < ends:
+                time.sleep(1)
+            # What would come twice comes in this time.
+            time.sleep(10)
+        return judge(self.fake.seen(), self.said)
+
+
+async def stored(url: str, home: Path) -> list[str]:
+    """What is wrong in the store."""
+    async with await open_store(url, home=home) as store:
+        fsck = Fsck(store, url=url, home=home, say=lambda _: None, processes=1)
+        wrong = [str(finding) for finding in (await fsck.examine()).findings]
+        left = await store.read(deliveries.letters, tuple(DeliveryState), limit=10)
+        wrong += [f"delivery {one.id} is {one.state.value}: {one.error}" for one, _ in left]
+        row = await store.read(
+            lambda t: t.one("SELECT count(*), count(outcome) FROM inbox WHERE kind = 'message'")
+        )
+    if row != (CHATS * MESSAGES, CHATS * MESSAGES):
+        wrong.append(f"(messages, outcomes) are {row}")
+    return wrong
+
+
+def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...]:
+    faults = Faults(
+        cut=0.02, lost=0.02, throttled=0.02, waits=(1, 2, 3), duplicated=0.02, reordered=0.3, seed=1
+    )
+    with (
+        fresh(database, server_url) as (url, home),
+        FakeProvider(echo) as provider,
+        FAKES[platform](faults) as fake,
+    ):
+        run = Run(fake, _command(fake, provider, url, home), home)
+        begun = time.monotonic()
+        people = threading.Thread(target=run.people, daemon=True)
+        people.start()
+        run.killed_again_and_again()
+        verdict = run.to_the_end()
+        took = time.monotonic() - begun
+        wrong = [*verdict.wrong, *asyncio.run(stored(url, home))]
+        if wrong:
+            keep = f"/tmp/clew-soak-{platform}-{database}.log"
+            print(f"the gateway's log: {keep}", flush=True)
+            (home / "serve.log").rename(keep)
+        calls = fake.calls
+    for sentence in wrong[:20]:
+        print(f"{platform}, {database}: {sentence}", flush=True)
+    row = (
+        platform, database, CHATS * MESSAGES, verdict.answers, verdict.marked, verdict.left,
+        run.kills, calls, f"{took:.0f} s", len(wrong),
+    )  # fmt: skip
+    print(row, flush=True)
+    return row
+
+
+def _command(fake: Fake, provider: FakeProvider, url: str, home: Path) -> list[str]:
+    settings = {
+        "model.name": "openai-chat:fake-model",
+        "model.base_url": provider.openai_url,
+        "store.url": url,
+        "api.port": "0",
+        "session.double_text": "queue",
+        f"channels.{fake.name}.allow": "*",
+        **{f"channels.{fake.name}.{name}": value for name, value in fake.settings.items()},
+    }
+    flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    code = "from clew.cli import main; main()"
+    return [sys.executable, "-c", code, "--home", str(home), *flags, "serve"]
+
+
+def run() -> Table:
+    only = os.environ.get("CLEW_SOAK_PLATFORM")
+    platforms = [name for name in FAKES if only in (None, name)]
+    with server() as url:
+        rows = [
+            campaign(platform, database, url) for platform in platforms for database in DATABASES
+        ]
+    return Table(
+        title=f"{CHATS} chats, {MESSAGES} messages each, on platforms that fail",
+        columns=(
+            "platform", "database", "messages", "answered", "marked as repeats",
+            "beginnings left", "kills", "calls", "took", "violations",
+        ),
+        rows=tuple(rows),
+        passed=bool(rows) and all(row[2] == row[3] and row[-1] == 0 for row in rows),
+    )  # fmt: skip
