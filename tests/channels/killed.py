@@ -12,6 +12,7 @@ from tests.channels.serving import Serve
 from tests.killing import processes
 from tests.killing.campaign import KILLED, NotAsPlanned
 from tests.killing.killer import Place
+from tests.killing.records import Ready
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,9 +67,10 @@ class Row:
 
     def finish(self) -> None:
         """Let a process go on to the end; told to stop, it ends what it has begun."""
-        before, last = self._fake.calls, list(self._users)[-1]
+        last = list(self._users)[-1]
         process = processes.fork(serving.main, self._job)
-        until(lambda: self._fake.calls > before and not self._fake.waiting)
+        until(lambda: any(ready.pid == process.pid for ready in self._job.log.of(Ready)))
+        until(lambda: not self._fake.waiting)
         until(lambda: len(self.seen(last)) >= len(self.wanted(last)))
         process.terminate()
         if (code := processes.ended(process)) != 0:

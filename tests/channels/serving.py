@@ -20,7 +20,7 @@ from clew.gateway.gateway import Gateway
 from clew.store.opening import open_store
 from tests.channels.desk import echo, table
 from tests.killing.killer import Killer, Place, WatchedStore
-from tests.killing.records import Log
+from tests.killing.records import Log, Ready
 from tests.line.model import Scripted
 from tests.line.points import Points
 
@@ -61,6 +61,7 @@ def main(job: Serve) -> None:
 async def _until_terminated(job: Serve) -> None:
     serving = asyncio.create_task(_serve(job))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
+    job.log.add(Ready())
     with suppress(asyncio.CancelledError):
         await serving
 
