@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "chat": Entry("clew.cli.chat", "chat", "Talk to the agent."),
     "setup": Entry("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
     "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
+    "rpc": Entry("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
     "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),
     "pair": Entry("clew.cli.pair", "pair", "Let people talk on channels, and shut them out."),

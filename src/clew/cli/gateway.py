@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.api.listening import base_url, close, listen
+from clew.api.whereabouts import announced
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
 from clew.config import ensure_home
@@ -25,7 +26,7 @@ from clew.errors import SettingsError
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from clew.config import Settings
 
@@ -42,7 +43,7 @@ def run(settings: Settings) -> None:
         logs_to_stderr(settings),
         asyncio.Runner(loop_factory=_loop_factory()) as runner,
     ):
-        runner.run(_until_told_to_stop(settings))
+        runner.run(until_told_to_stop(lambda: _live(settings)))
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -53,7 +54,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _until_told_to_stop(settings: Settings) -> None:
+async def until_told_to_stop(work: Callable[[], Awaitable[None]]) -> None:
+    """Work until it is done, or SIGTERM or SIGINT says that it should end."""
     me = asyncio.current_task()
     assert me is not None
     told: list[signal.Signals] = []
@@ -69,7 +71,7 @@ async def _until_told_to_stop(settings: Settings) -> None:
         with suppress(NotImplementedError):  # Windows: Ctrl-C is KeyboardInterrupt there
             loop.add_signal_handler(number, stop, number)
     try:
-        await _live(settings)
+        await work()
     except asyncio.CancelledError:
         if not told:
             raise
@@ -95,4 +97,6 @@ async def _live(settings: Settings) -> None:
         # What was imported stays: looking through it again and again would delay answers.
         gc.freeze()
         await stack.enter_async_context(Gateway(product.engine, settings))
+        here = base_url(sockets[0])
+        stack.enter_context(announced(settings.home, url=here, owner=product.engine.owner))
         await serve(product.engine, settings, sockets=sockets)

@@ -26,7 +26,15 @@ class ConnectionLost(Exception):
 
 
 class Refused(Exception):
-    """The server does not let this client in: trying again is no use. The text says why."""
+    """
+    The server does not let this client in: trying again is no use. The text says why.
+
+    ``other``: it is another server than the one that was meant.
+    """
+
+    def __init__(self, message: str, *, other: bool = False) -> None:
+        super().__init__(message)
+        self.other = other
 
 
 class Connection(Protocol):
@@ -77,7 +85,7 @@ def websocket(url: str, *, token: str | None = None, owner: str | None = None) -
             raise ConnectionLost(f"{url} cannot be reached: {error}") from error
         async with socket:
             if owner is not None and _owner(socket) != owner:
-                raise Refused(f"{url} is served by another program now")
+                raise Refused(f"{url} is served by another program now", other=True)
             yield _Socket(socket)
 
     return opened

@@ -23,16 +23,20 @@ MOST = 64
 
 
 async def serve_client(
-    office: Office, frames: AsyncIterator[str | bytes], send: Callable[[str], Awaitable[None]]
+    office: Office,
+    frames: AsyncIterator[str | bytes],
+    send: Callable[[str], Awaitable[None]],
+    *,
+    patience: float = 0,
 ) -> None:
     """
-    Serve a client until its frames end; what it has not been answered by then is left.
+    Serve a client until its frames end; what was not answered ``patience`` seconds later is left.
 
     ``send`` waits while the client does not read, and raises ``ClientGone`` when it has gone.
     Cancelling is safe: what was stored stays.
     """
     peer = _Peer(office, send)
-    await peer.run(frames)
+    await peer.run(frames, patience)
 
 
 class _Peer:
@@ -43,10 +47,12 @@ class _Peer:
         self._lane = Lane()
         self._open: set[asyncio.Task[None]] = set()
 
-    async def run(self, frames: AsyncIterator[str | bytes]) -> None:
+    async def run(self, frames: AsyncIterator[str | bytes], patience: float) -> None:
         try:
             async with self._client.tasks:
                 await self._take_all(frames)
+                if self._open and patience:
+                    await asyncio.wait(self._open, timeout=patience)
                 for task in (*self._open, *self._client.subscriptions.values()):
                     task.cancel()
         finally:

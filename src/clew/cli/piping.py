@@ -1,0 +1,108 @@
+"""Standard input and output connected to the server that runs, or to an engine of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from typing import TYPE_CHECKING
+
+from clew.api.whereabouts import find
+from clew.cli.gateway import until_told_to_stop
+from clew.cli.logs import logs_to_file
+from clew.cli.pipe import Pipe, PipeClosed
+from clew.config import ensure_home
+from clew.errors import ClewError, StoreUnavailable
+from clew.tui.transports import Connection, ConnectionLost, Refused, websocket
+
+if TYPE_CHECKING:
+    from clew.config import Settings
+
+#: Seconds for answers that are still to come when the input ends.
+_PATIENCE = 10.0
+
+
+def run(settings: Settings) -> None:
+    """
+    Serve whoever is at the other end of the pipe, until that ends.
+
+    :raises ClewError: if that cannot be done
+    """
+    ensure_home(settings)
+    with logs_to_file(settings):
+        asyncio.run(until_told_to_stop(lambda: _serve(settings)))
+
+
+async def _serve(settings: Settings) -> None:
+    pipe = Pipe()
+    async with AsyncExitStack() as stack:
+        server = await _attached(settings, stack)
+        if server is None:
+            await _by_itself(settings, pipe)
+        else:
+            await _between(pipe, server)
+
+
+async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | None:
+    """A connection to the server that runs here; ``None`` if none does."""
+    found = find(settings.home)
+    if found is None:
+        return None
+    token = None if settings.api.token is None else settings.api.token.reveal()
+    connect = websocket(found.socket, token=token, owner=found.owner)
+    try:
+        return await stack.enter_async_context(connect())
+    except ConnectionLost:
+        return None
+    except Refused as error:
+        if error.other:
+            return None
+        raise ClewError(f"the server at {found.url} lets nobody in without its token") from error
+
+
+async def _between(pipe: Pipe, server: Connection) -> None:
+    """Hand every frame on, both ways, until one of the two ends."""
+    back = asyncio.create_task(_back(pipe, server), name="rpc-back")
+    there = asyncio.create_task(_there(pipe, server), name="rpc-there")
+    done, open_ = await asyncio.wait({back, there}, return_when=asyncio.FIRST_COMPLETED)
+    for task in open_:
+        task.cancel()
+    await asyncio.wait({back, there})
+    if back in done and back.result():
+        raise StoreUnavailable(
+            "the server has gone: start clew rpc again, and subscribe after the last seq"
+        )
+
+
+async def _there(pipe: Pipe, server: Connection) -> None:
+    with suppress(ConnectionLost):
+        async for frame in pipe.frames():
+            await server.send(frame.decode("utf-8", "replace"))
+
+
+async def _back(pipe: Pipe, server: Connection) -> bool:
+    """Whether the server was the one that ended it."""
+    try:
+        while True:
+            frame = await server.receive()
+            await pipe.send(frame if isinstance(frame, str) else frame.decode())
+    except ConnectionLost:
+        return True
+    except PipeClosed:
+        return False
+
+
+async def _by_itself(settings: Settings, pipe: Pipe) -> None:
+    from clew.api.rpc.office import Office  # noqa: PLC0415  (not to hand frames on)
+    from clew.api.rpc.peer import serve_client  # noqa: PLC0415
+    from clew.api.rpc.subscriptions import ClientGone  # noqa: PLC0415
+    from clew.runtime import open_product  # noqa: PLC0415
+
+    async def send(frame: str) -> None:
+        try:
+            await pipe.send(frame)
+        except PipeClosed:
+            raise ClientGone from None
+
+    async with open_product(settings, role="rpc", own_only=True) as product:
+        office = Office(engine=product.engine, settings=settings, may_configure=True)
+        await serve_client(office, pipe.frames(), send, patience=_PATIENCE)

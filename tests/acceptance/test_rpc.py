@@ -1,0 +1,100 @@
+"""JSON-RPC as programs use it: from the description alone, over both transports, past kills."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clew.tui.transports import pipes, websocket
+from tests.acceptance.blind import TOOLS, Blind, blind
+from tests.acceptance.program import CLEW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+    from contextlib import AbstractContextManager
+
+    from clew.tui.transports import Connect
+    from tests.acceptance.program import Clew
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
+
+@contextmanager
+def _over_socket(clew: Clew) -> Generator[Connect]:
+    with clew.with_env({"CLEW_API__TOKEN": "s3cret"}).serving() as (url, _):
+        yield websocket(f"{url.replace('http', 'ws', 1)}/api/ws", token="s3cret")
+
+
+@contextmanager
+def _over_pipes(clew: Clew) -> Generator[Connect]:
+    yield pipes(["env", *(f"{name}={text}" for name, text in clew.environ.items()), CLEW, "rpc"])
+
+
+@pytest.mark.parametrize("over", [_over_socket, _over_pipes])
+async def test_a_client_that_knows_only_the_description_can_do_everything(
+    durable: Clew, over: Callable[[Clew], AbstractContextManager[Connect]]
+) -> None:
+    plugins = durable.home / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "handy.py").write_text(TOOLS, encoding="utf-8")
+    with over(durable.with_env({"CLEW_TOOLS__MODULES": '["handy"]'})) as connect:
+        async with blind(connect) as client:
+            await _everything(client)
+
+
+def _closed(event: dict[str, Any]) -> bool:
+    return event["type"] == "turn_closed"
+
+
+async def _everything(client: Blind) -> None:
+    opened = await client.call("conversation.open", conversation="talk")
+    here, session = opened["conversation"]["id"], opened["state"]["head_session"]
+    await client.call("events.subscribe", conversation=here, after=0)
+
+    await client.call("prompt.submit", session_id=session, text="hello there")
+    assert (await client.until(_closed))[-1]["outcome"] == "answered"
+
+    await client.call("prompt.submit", session_id=session, text="call linger")
+    await client.until(lambda event: event["type"] == "tool")
+    assert (await client.call("turn.interrupt", conversation=here))["stopping"]
+    assert (await client.until(_closed))[-1]["outcome"] == "cancelled"
+
+    await client.call("prompt.submit", session_id=session, text='call pay {"amount": 5}')
+    asked = (await client.until(lambda event: event.get("state", {}).get("approvals")))[-1]
+    (question,) = asked["state"]["approvals"]
+    await client.call("approval.respond", approval=question["id"], approve=True)
+    told = await client.until(_closed)
+    assert any("paid 5" in event.get("text", "") for event in told if event["type"] == "entry")
+
+    named = await client.call("conversation.rename", conversation=here, title="Payments")
+    assert named["title"] == "Payments"
+    copy = await client.call("conversation.branch", conversation=here, at=2, title="Copy")
+    assert copy["origin"] == {"id": here, "seq": 2}
+    back = await client.call("conversation.rewind", conversation=here, to=2)
+    assert back["session"] != session
+    # The old session still means the conversation (S1.3).
+    again = await client.call("prompt.submit", session_id=session, text="what did I say?")
+    assert (again["conversation"], again["session"]) == (here, back["session"])
+    told = await client.until(_closed)
+    assert {event["session"] for event in told if event["type"] == "turn_begun"} == {
+        back["session"]
+    }
+    assert told[-2]["text"] == "You told me: hello there"
+    hits = await client.call("conversation.search", query="paid")
+    assert {hit["conversation"] for hit in hits["items"]} == {here}
+    await _resumed(client, here, last=told[-1]["seq"])
+
+
+async def _resumed(client: Blind, conversation: str, *, last: int) -> None:
+    """From every seq the rest comes, once and in order."""
+    for after in range(last):
+        await client.call("events.subscribe", conversation=conversation, after=after)
+        # What was told before the answer came from the subscription before.
+        client.heard.clear()
+        told = await client.until(lambda event: event["seq"] == last)
+        entries = [event["seq"] for event in told if event["type"] == "entry"]
+        assert entries == list(range(after + 1, last + 1))
+    ahead = await client.fail("events.subscribe", conversation=conversation, after=last + 1)
+    assert ahead["data"]["param"] == "after"
