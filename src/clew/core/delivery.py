@@ -82,6 +82,7 @@ class Delivery:
     attempts: int
     due_at: datetime
     error: str | None
+    created_at: datetime
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

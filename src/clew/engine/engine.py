@@ -29,6 +29,7 @@ from clew.engine.hearing import Hearing
 from clew.engine.lifecycle import Lifecycle
 from clew.engine.locks import Rights
 from clew.engine.maintenance import Maintained, maintain, would_maintain
+from clew.engine.marks import Marks
 from clew.engine.measures import Measures
 from clew.engine.orders import Orders
 from clew.engine.owner import Owner
@@ -98,6 +99,10 @@ class Engine(Records):
         self.channels: dict[str, ChannelHealth] = {}
         self.doors = Doors()
         self.measures = Measures(means.store, means.hub, self._owner.id)
+
+    def marks(self, channel: str) -> Marks:
+        """What a channel keeps over restarts, by the name of its table."""
+        return Marks(self._means.store, f"channel:{channel}")
 
     @property
     def owner(self) -> OwnerId:

@@ -10,6 +10,7 @@ holds the suite that every channel passes; a third party offers one by an entry 
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -46,6 +47,8 @@ class Capabilities:
     files: bool = False
     #: The same ``key`` sends the same message once, however often it is tried.
     idempotent: bool = False
+    #: Seconds for which the platform remembers a ``key``.
+    remembers: float = math.inf
     #: ``find`` can say whether a message has arrived.
     read_back: bool = False
     #: Seconds between two calls to one chat, of its kind; an edit waits at least a second.
@@ -170,6 +173,27 @@ class Channel(abc.ABC):
         raise NotImplementedError
 
 
+class Marks(Protocol):
+    """A few short texts, by name, that outlive the process; the last one written counts."""
+
+    async def get(self, name: str) -> str | None: ...
+
+    async def put(self, name: str, value: str) -> None: ...
+
+
+class MemoryMarks:
+    """Marks that do not outlive the process: for tests, and where nothing is kept."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, str] = {}
+
+    async def get(self, name: str) -> str | None:
+        return self._marks.get(name)
+
+    async def put(self, name: str, value: str) -> None:
+        self._marks[name] = value
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelConfig:
     """What a factory makes a channel from."""
@@ -186,6 +210,8 @@ class ChannelConfig:
     commands: Sequence[tuple[str, str]] = ()
     #: Where a channel opens a door under its name, that other programs hand something in by.
     doors: Doors = field(default_factory=Doors)
+    #: What a channel has to know after a restart, such as how far it has read.
+    marks: Marks = field(default_factory=MemoryMarks)
 
 
 class Factory(Protocol):

@@ -13,6 +13,7 @@ import json
 import random
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import structlog
@@ -120,7 +121,7 @@ class Sender:
         if unknown and chunk.repeated >= MOST_REPEATS:
             why = f"no answer to {chunk.repeated + 1} tries: it may have arrived"
             return await self._given_up(delivery, why)
-        again = unknown and self._would_be_seen(body)
+        again = unknown and self._would_be_seen(body, delivery)
         text = self._channel.repeated(body["chunk"]) if again or chunk.repeated else body["chunk"]
         await self._line.gate.enter(route)
         await self._deliveries.begin(delivery.id, chunk.position, repeated=again)
@@ -133,10 +134,12 @@ class Sender:
             await asyncio.shield(self._let_go(delivery, DeliveryState.UNKNOWN))
             raise
 
-    def _would_be_seen(self, body: Body) -> bool:
+    def _would_be_seen(self, body: Body, delivery: Delivery) -> bool:
         """Whether a part that had arrived would be seen twice; an edit would not."""
         can = self._channel.capabilities
-        return body["edit"] is None and not (can.idempotent or can.read_back)
+        age = (datetime.now(UTC) - delivery.created_at).total_seconds()
+        known = can.idempotent and age < can.remembers
+        return body["edit"] is None and not (known or can.read_back)
 
     async def _call(self, route: Route, edited: str | None, text: str, key: str) -> str:
         if edited is None:

@@ -13,7 +13,7 @@ from clew.core.people import Policy
 from clew.engine.doors import Doors
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
-from clew.gateway.channel import Channel, ChannelConfig, Factory
+from clew.gateway.channel import Channel, ChannelConfig, Factory, Marks, MemoryMarks
 from clew.gateway.router import Manners
 from clew.gateway.supervision import Setup, Supervised
 from clew.gateway.timer import SystemTimer, Timer
@@ -54,6 +54,7 @@ class Gateway:
                 settings.session.double_text,
                 factories or {},
                 doors=engine.doors,
+                marks=engine.marks(name),
             )
             for name, channel in settings.channels.items()
             if channel.enabled
@@ -85,6 +86,7 @@ def make_setup(
     factories: Mapping[str, Factory],
     *,
     doors: Doors | None = None,
+    marks: Marks | None = None,
 ) -> Setup:
     """What the settings say about one channel."""
     kind = channel.kind or name
@@ -97,6 +99,7 @@ def make_setup(
         label=label,
         commands=tuple((one.name, one.help) for one in COMMANDS),
         doors=doors or Doors(),
+        marks=marks or MemoryMarks(),
     )
 
     def make() -> Channel:

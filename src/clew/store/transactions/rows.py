@@ -62,7 +62,7 @@ APPROVAL = """
 """
 DELIVERY = """
     SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
-           error
+           error, created_at
     FROM delivery
 """
 CHUNK = """
@@ -217,6 +217,7 @@ def delivery(row: Row) -> Delivery:
         attempts=row[8],
         due_at=from_millis(row[9]),
         error=row[10],
+        created_at=from_millis(row[11]),
     )
 
 

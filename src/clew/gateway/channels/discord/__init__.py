@@ -1,0 +1,1 @@
+"""Discord: the gateway and the REST API."""

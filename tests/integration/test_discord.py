@@ -1,0 +1,366 @@
+"""Discord: everything that people send, everything that is sent to them, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from clew.config.secret import Secret
+from clew.core.chat import Outgoing
+from clew.core.health import ChannelState
+from clew.core.route import Route
+from clew.errors import (
+    AccountRefused,
+    ChannelError,
+    NotDelivered,
+    OutcomeUnknown,
+    SettingsError,
+    Throttled,
+)
+from clew.gateway.channel import ChannelConfig
+from clew.gateway.channels.discord import link
+from clew.gateway.channels.discord.channel import open_channel
+from clew.gateway.channels.discord.transport import translate
+from clew.testing.channels import FakeTimer, MemoryPlatform
+from clew.testing.channels.memory import CAPABILITIES
+from clew.testing.discord import FakeDiscord
+from clew.testing.discord.people import BOT
+from clew.testing.telegram import Faults
+from tests.channels.desk import Plain, echo, memory_desk, serving, table, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+    from pathlib import Path
+
+    from pydantic_ai.messages import ModelMessage
+
+    from tests.line.world import World
+
+CHANNEL, THREAD = "500", "501"
+ME = f"<@{BOT}>"
+
+
+def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
+    answer = echo(messages)
+    if (answer.text or "").endswith("pay"):
+        return ModelResponse(parts=[ToolCallPart("pay", {"what": "`rm -rf` @everyone"})])
+    return answer
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscordDesk(Plain):
+    world: World
+    discord: FakeDiscord
+
+    def texts(self, chat: int = 42) -> list[str]:
+        return self.discord.texts(f"7{chat}")
+
+    def waiting(self) -> int:
+        return self.discord.waiting
+
+
+@asynccontextmanager
+async def open_desk(
+    url: str, home: Path, discord: FakeDiscord, **settings: object
+) -> AsyncGenerator[DiscordDesk]:
+    own = {
+        "token": discord.token,
+        "base_url": discord.api,
+        "allow": "42",
+        "groups": CHANNEL,
+        "stream": False,
+        **settings,
+    }
+    async with serving(url, home, table("discord", own), script=pay_or_echo) as world:
+        health = world.engine.channels
+        await until(lambda: health["discord"].state is not ChannelState.CONNECTING)
+        yield DiscordDesk(world=world, discord=discord)
+        assert await world.check() == []
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/clew.db"
+
+
+@pytest.fixture
+async def desk(url: str, tmp_path: Path) -> AsyncGenerator[DiscordDesk]:
+    with FakeDiscord() as discord:
+        discord.open_channel(CHANNEL)
+        async with open_desk(url, tmp_path, discord) as found:
+            yield found
+
+
+async def test_a_burst_is_one_question_and_an_edit_of_it_is_asked_again(desk: DiscordDesk) -> None:
+    desk.discord.say("one")
+    message = desk.discord.say("two <:smile:5>")
+    assert await desk.answered() == ["You said: one \\| two :smile:"]
+    desk.discord.edit(message, "three")
+    answers = await desk.answered(2)
+    assert answers[1] == "You said: one \\| three"
+    # A preview of a link is told as a change, too.
+    desk.discord.dispatch("MESSAGE_UPDATE", {"id": message, "channel_id": "742", "embeds": []})
+    desk.discord.delete(message)
+    await desk.quiet()
+    assert len(desk.texts()) == 2
+
+
+async def test_in_guilds_what_is_meant_for_it_is_answered_and_a_thread_is_kept_apart(
+    desk: DiscordDesk,
+) -> None:
+    # Nobody told of it: it is looked up.
+    desk.discord.open_channel(THREAD, parent=CHANNEL)
+    desk.discord.say("between us", channel=CHANNEL)
+    first = desk.discord.say(f"{ME}, hello", channel=CHANNEL)
+    desk.discord.say(f"and here {ME}", channel=THREAD)
+    await until(lambda: len(desk.discord.sent) == 2)
+    reply = {"author": {"id": BOT}}
+    desk.discord.say("and again", channel=CHANNEL, referenced_message=reply, type=19)
+    await until(lambda: len(desk.discord.sent) == 3)
+    await desk.quiet()
+    assert desk.discord.texts(CHANNEL) == [
+        "You said: Ada (42): hello",
+        "You said: Ada (42): and again",
+    ]
+    assert desk.discord.texts(THREAD) == [f"You said: Ada (42): and here @{JOINER}you"]
+    assert desk.discord.sent[0].reply_to == first or desk.discord.sent[1].reply_to == first
+    assert len((await desk.world.engine.list()).items) == 2
+
+
+JOINER = "\N{WORD JOINER}"
+
+
+async def test_slash_commands_are_listed_carried_out_once_and_answered(desk: DiscordDesk) -> None:
+    listed = {each["name"]: each for each in desk.discord.commands}
+    assert {"new", "stop", "help"} <= listed.keys()
+    given = desk.discord.command("title", "The talk")
+    (answer,) = await desk.answered()
+    assert "The talk" in answer
+    # Whoever gave it is told at once that it has arrived, and nobody else is.
+    await until(lambda: desk.discord.answered(given))
+    told = desk.discord.answered(given)
+    assert told is not None
+    assert (told["data"]["content"], told["data"]["flags"]) == ("/title", 64)
+    await desk.quiet()
+
+
+async def test_a_button_lets_a_tool_run_once_and_goes_away(desk: DiscordDesk) -> None:
+    desk.discord.say("pay")
+    await until(lambda: any(one.buttons for one in desk.discord.sent))
+    (asked,) = [one for one in desk.discord.sent if one.buttons]
+    assert "@everyone" in asked.content
+    assert asked.pings == []
+    label = asked.buttons[0]["label"]
+    stranger = desk.discord.press(label, user="99")
+    await until(lambda: desk.discord.answered(stranger))
+    assert asked.buttons
+    pressed = desk.discord.press(label)
+    await until(lambda: not asked.buttons)
+    await until(lambda: desk.discord.answered(pressed))
+    await desk.answered(2)
+    await desk.quiet()
+
+
+async def test_files_are_fetched_from_discord_and_from_nowhere_else(desk: DiscordDesk) -> None:
+    here = desk.discord.put_file("note.txt", b"milk")
+    large = desk.discord.put_file("large.bin", b"x", size=30_000_000)
+    elsewhere = desk.discord.put_file("else.txt", b"x", url="http://e.example/x")
+    desk.discord.say("these", attachments=[here, large, elsewhere])
+    (answer,) = await desk.answered()
+    assert "note.txt, text/plain, 4 bytes" in answer
+    assert "30,000,000 bytes" in answer
+    assert "not at Discord" in answer
+    await desk.quiet()
+
+
+async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
+    with FakeDiscord() as discord:
+        async with open_desk(url, tmp_path, discord, stream=True) as desk:
+            go_on = asyncio.Event()
+
+            async def wait() -> None:
+                await go_on.wait()
+
+            desk.world.points.arm("piece 'said:'", wait)
+            discord.say("hello")
+            await until(lambda: desk.texts() == ["You said: …"])
+            go_on.set()
+            await desk.answered()
+            await desk.quiet()
+            (message,) = discord.sent
+            assert message.texts == ["You said: …", "You said: hello"]
+
+
+# What goes wrong
+
+
+async def test_what_is_said_while_no_process_runs_is_answered_once_after_a_restart(
+    store_url: str, tmp_path: Path
+) -> None:
+    with FakeDiscord() as discord:
+        async with open_desk(store_url, tmp_path, discord) as desk:
+            discord.say("one")
+            await desk.answered()
+            await desk.quiet()
+        discord.say("two")
+        for _ in range(2):
+            async with open_desk(store_url, tmp_path, discord) as desk:
+                await desk.answered(2)
+                await desk.quiet()
+        assert discord.texts("742") == ["You said: one", "You said: two"]
+        assert (discord.begun, discord.resumed) == (1, 2)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "_REFUSED", (0.0, 0.0))
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_what_no_session_told_is_looked_up_where_people_have_written(
+    url: str, tmp_path: Path
+) -> None:
+    with FakeDiscord() as discord:
+        discord.open_channel(CHANNEL)
+        async with open_desk(url, tmp_path, discord) as desk:
+            discord.say("one")
+            discord.say(f"{ME} here", channel=CHANNEL)
+            await until(lambda: len(discord.sent) == 2)
+            await desk.quiet()
+        discord.forget_sessions()
+        discord.say("two")
+        discord.say(f"{ME} there", channel=CHANNEL)
+        async with open_desk(url, tmp_path, discord) as desk:
+            await until(lambda: len(discord.sent) == 4)
+            await desk.quiet()
+        assert discord.texts("742") == ["You said: one", "You said: two"]
+        assert discord.texts(CHANNEL)[1] == "You said: Ada (42): there"
+        assert discord.begun == 2
+
+
+@pytest.mark.usefixtures("at_once")
+async def test_a_connection_that_is_renewed_invalidated_or_breaks_loses_nothing(
+    desk: DiscordDesk,
+) -> None:
+    discord = desk.discord
+    breaks = [
+        discord.reconnect,
+        discord.cut,
+        lambda: discord.invalidate(resumable=True),
+        lambda: discord.invalidate(resumable=False),
+        lambda: discord.close(4009),
+        lambda: setattr(discord, "answers_heartbeats", False),
+    ]
+    for number, break_ in enumerate(breaks, 1):
+        opened = discord.opened
+        break_()
+        discord.say(f"message {number}")
+        await desk.answered(number)
+        await until(lambda opened=opened: discord.opened > opened)
+        discord.answers_heartbeats = True
+    discord.dispatch("MESSAGE_CREATE", {"id": "x", "channel_id": None})
+    await desk.quiet()
+    assert desk.texts() == [f"You said: message {number}" for number in range(1, len(breaks) + 1)]
+
+
+async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_path: Path) -> None:
+    """Cut connections, lost answers, waits, repeated dispatches: the nonce says all."""
+    faults = Faults(cut=0.1, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, seed=2)
+    with FakeDiscord(faults=faults) as discord:
+        async with open_desk(store_url, tmp_path, discord, allow="*", double_text="queue") as desk:
+            for number, user in product(range(2), range(1, 7)):
+                discord.say(f"message {number} of {user}", user=str(user))
+            await desk.quiet()
+            assert await desk.world.engine.deliveries.list() == []
+        for user in range(1, 7):
+            wanted = [f"You said: message {number} of {user}" for number in range(2)]
+            assert discord.texts(f"7{user}") == wanted
+
+
+async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
+    url: str, tmp_path: Path
+) -> None:
+    able = replace(CAPABILITIES, idempotent=True, remembers=0.0)
+    timer = FakeTimer()
+    platform = MemoryPlatform(timer=timer, capabilities=able)
+    settings = {"stream": False}
+    async with memory_desk(url, tmp_path, platform, timer=timer, settings=settings) as desk:
+        platform.capabilities = replace(able, idempotent=False)
+        platform.cut(after=True)
+        platform.say("hello")
+        await desk.answered()
+        while len(desk.texts()) < 2:
+            timer.advance(1)
+            await asyncio.sleep(0.01)
+        await desk.quiet()
+        assert desk.texts() == ["You said: hello", "(may be a repeat) You said: hello"]
+
+
+async def test_a_bot_that_may_not_hear_or_is_not_known_says_what_to_do(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with FakeDiscord() as discord:
+        discord.refuses_intents = True
+        async with open_desk(url, tmp_path, discord) as desk:
+            health = desk.world.engine.channels
+            await until(lambda: health["discord"].state is ChannelState.REFUSED)
+            assert "message content intent" in (health["discord"].error or "")
+        wrong = discord.token.replace("fake.token", "other.nonsense")
+        async with open_desk(url, tmp_path, discord, token=wrong) as desk:
+            refused = desk.world.engine.channels
+            await until(lambda: refused["discord"].state is ChannelState.REFUSED)
+            assert "does not know the bot's token" in (refused["discord"].error or "")
+    out, err = capsys.readouterr()
+    assert "nonsense" not in out + err
+
+
+ERRORS: list[tuple[int, object, dict[str, str], type[ChannelError]]] = [
+    (401, {"code": 0}, {}, AccountRefused),
+    (403, {"code": 50007, "message": "Cannot send"}, {}, NotDelivered),
+    (404, {"code": 10008, "message": "Unknown Message"}, {}, NotDelivered),
+    (400, {"code": 50035}, {}, NotDelivered),
+    (502, {}, {}, OutcomeUnknown),
+    (301, {}, {}, OutcomeUnknown),
+    (429, {"retry_after": 1.5}, {}, Throttled),
+    (429, {}, {"Retry-After": "600"}, Throttled),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "headers", "kind"), ERRORS)
+def test_each_error_of_discord_is_what_it_means(
+    status: int, body: object, headers: dict[str, str], kind: type[ChannelError]
+) -> None:
+    error = translate(status, body, headers)
+    assert type(error) is kind
+    if isinstance(error, NotDelivered):
+        assert error.gone == (status == 404)
+    if isinstance(error, Throttled):
+        assert (error.seconds, error.account) == ((1.5, False) if body else (600.0, True))
+
+
+async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
+    with FakeDiscord() as discord:
+        discord.meet("42")
+        config = ChannelConfig(
+            name="discord", token=Secret.of(discord.token), base_url=discord.api, options={}
+        )
+        async with open_channel(config) as channel:
+            discord.throttle_all(35)
+            (chunk,) = channel.render(Outgoing(text="hello"))
+            route = Route(platform="discord", kind="dm", chat="742")
+            with pytest.raises(Throttled) as raised:
+                await channel.send(route, chunk, key="k")
+            assert raised.value.account
+
+
+@pytest.mark.parametrize("token", [None, "nonsense", "a.b.c", "!!.b.c", "YWJj.b.c"])
+def test_a_token_that_is_none_is_refused(token: str | None) -> None:
+    secret = None if token is None else Secret.of(token)
+    with pytest.raises(SettingsError, match="no token of a Discord bot"):
+        open_channel(ChannelConfig(name="discord", token=secret, base_url=None, options={}))

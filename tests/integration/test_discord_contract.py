@@ -1,0 +1,60 @@
+"""The contract suite of channels, on Discord."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from clew.config.secret import Secret
+from clew.core.route import Route
+from clew.gateway.channel import Channel, ChannelConfig, MemoryMarks
+from clew.gateway.channels.discord.channel import open_channel
+from clew.testing.channels import ChannelContract, Platform, Shown
+from clew.testing.discord import FakeDiscord
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+
+class Discord:
+    """The person with the id 42, and the bot."""
+
+    route = Route(platform="discord", kind="dm", chat="742")
+
+    def __init__(self, fake: FakeDiscord) -> None:
+        self._fake, self._marks = fake, MemoryMarks()
+        fake.meet("42")
+
+    def channel(self) -> Channel:
+        return open_channel(
+            ChannelConfig(
+                name="discord",
+                token=Secret.of(self._fake.token),
+                base_url=self._fake.api,
+                options=MappingProxyType({}),
+                marks=self._marks,
+            )
+        )
+
+    def say(self, text: str) -> None:
+        self._fake.say(text)
+
+    def shown(self) -> Sequence[Shown]:
+        return [Shown(message=one.id, text=one.content) for one in self._fake.sent]
+
+    def cut(self, *, after: bool) -> None:
+        self._fake.fail_next(lost=after)
+
+    def throttle(self, seconds: int) -> None:
+        self._fake.throttle("742", seconds)
+
+    def refuse(self) -> None:
+        self._fake.block("42")
+
+
+class TestDiscord(ChannelContract):
+    @asynccontextmanager
+    async def platform(self) -> AsyncGenerator[Platform]:
+        with FakeDiscord() as fake:
+            yield Discord(fake)

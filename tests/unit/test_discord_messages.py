@@ -1,0 +1,138 @@
+"""What Discord is sent and tells: no text is lost, nobody is mentioned, every message is valid."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from clew.core.chat import Button, Deleted, Edited, Event, Heard, Outgoing, Pressed
+from clew.gateway.channels.discord import codec
+from clew.gateway.channels.discord.messages import LONGEST, nonce
+from clew.gateway.text.markdown import read
+from clew.gateway.text.marked import linkable, utf16
+from clew.gateway.text.pieces import plain, with_addresses
+from clew.testing.discord.world import checked
+from tests.unit.test_marked import complain
+from tests.unit.test_splitting import DOCUMENTS, squeezed
+
+ME = codec.Me(id="1")
+
+
+@settings(max_examples=25)
+@given(DOCUMENTS)
+def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
+    chunks = codec.render(Outgoing(text=text))
+    written = [json.loads(chunk)["content"] for chunk in chunks]
+    wanted = squeezed(plain(with_addresses(read(text), linkable)))
+    assert squeezed("".join(plain(read(part)) for part in written)) == wanted
+    for chunk, part in zip(chunks, written, strict=True):
+        complain(part)
+        assert utf16(json.loads(codec.repeated(chunk))["content"]) <= LONGEST
+        given_ = codec.new(chunk, key="k")
+        checked(given_)
+        assert given_["allowed_mentions"]["parse"] == []
+
+
+def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> None:
+    buttons = tuple(Button(label="x" * 100, data=f"a:{number}") for number in range(6))
+    chunks = codec.render(Outgoing(text="word " * 700, buttons=buttons, reply_to="7"))
+    first, last = (codec.new(chunk, key="k") for chunk in chunks)
+    assert first["message_reference"] == {"message_id": "7", "fail_if_not_exists": False}
+    assert first["components"] == []
+    assert [len(row["components"]) for row in last["components"]] == [5, 1]
+    checked(last)
+    # An edit is no reply, and has no nonce.
+    assert codec.changed(chunks[0]).keys() == {
+        "content",
+        "components",
+        "allowed_mentions",
+        "flags",
+    }
+
+
+def test_a_nonce_is_short_and_the_same_for_the_same_key() -> None:
+    found = {nonce(f"dlv_{number}:0") for number in range(1000)}
+    assert len(found) == 1000
+    assert max(map(len, found)) <= 25
+    assert nonce("dlv_1:0") in found
+
+
+def told(kind: str = "MESSAGE_CREATE", **more: Any) -> Event | None:
+    message = {
+        "id": "175928847299117063",
+        "channel_id": "20",
+        "author": {"id": "42", "username": "ada"},
+        "content": "hello",
+        "type": 0,
+        **more,
+    }
+    return codec.parse({"t": kind, "s": 1, "d": message}, ME, {"21": "20"})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"author": {"id": "1", "bot": True}},
+        {"webhook_id": "5"},
+        {"type": 7},
+        {"content": ""},
+        {"author": None},
+        {"kind": "TYPING_START"},
+        {"kind": "MESSAGE_UPDATE", "edited_timestamp": None},
+    ],
+)
+def test_what_nobody_said_is_passed_over(more: dict[str, Any]) -> None:
+    assert told(**more) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("<@1> hello", "hello"),
+        ("<@!1>: hello <@1>", "hello @you"),
+        ("ask <@7> or <@8> in <#9>", "ask @Eve or @8 in #9"),
+        ("the <@&5> say <a:wave:6>", "the @5 say :wave:"),
+    ],
+)
+def test_what_somebody_said_is_read_as_they_see_it(content: str, text: str) -> None:
+    mentions = [{"id": "7", "username": "eve", "global_name": "Eve"}]
+    heard = told(content=content, mentions=mentions)
+    assert isinstance(heard, Heard)
+    assert heard.text == text
+
+
+def test_a_message_says_where_by_whom_and_when_it_was_written() -> None:
+    heard = told(guild_id="9", channel_id="21", member={"nick": "Countess"})
+    assert isinstance(heard, Heard)
+    assert (heard.route.kind, heard.route.chat, heard.route.thread) == ("group", "20", "21")
+    assert codec.target(heard.route) == "21"
+    assert not heard.addressed
+    assert heard.sender.name == "Countess"
+    assert heard.sent_at.isoformat().startswith("2016-04-30T11:18:25")
+    assert codec.moment_of(codec.snowflake_of(heard.sent_at)) == heard.sent_at
+    sticker = told(content="", sticker_items=[{"name": "wave"}])
+    assert isinstance(sticker, Heard)
+    assert sticker.text == "[sticker wave]"
+
+
+def test_a_change_and_a_deletion_name_the_message_that_was_heard() -> None:
+    heard = told()
+    changed = told("MESSAGE_UPDATE", content="new", edited_timestamp="2026-01-01T00:00:00Z")
+    gone = told("MESSAGE_DELETE")
+    assert isinstance(heard, Heard)
+    assert isinstance(changed, Edited)
+    assert isinstance(gone, Deleted)
+    assert changed.original == gone.original == heard.event
+    assert len({heard.event, changed.event, gone.event}) == 3
+
+
+def test_a_button_of_somebody_else_is_none_of_ours() -> None:
+    user, message = {"id": "42", "username": "ada"}, {"id": "7"}
+    more = {"type": 3, "user": user, "message": message}
+    ours = told("INTERACTION_CREATE", data={"custom_id": "clew:a:1"}, **more)
+    assert isinstance(ours, Pressed)
+    assert (ours.data, ours.message, ours.sender.id) == ("a:1", "7", "42")
+    assert told("INTERACTION_CREATE", data={"custom_id": "vote"}, **more) is None
