@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, checking, lasting, plugins, rotation, searching, turns
+from bench import appends, checking, cluster, lasting, plugins, rotation, searching, turns
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "appends": appends.measure,
+    "cluster": cluster.measure,
     "fsck": checking.measure,
     "fsck-postgres": checking.measure_postgres,
     "long-log": lasting.measure_log,

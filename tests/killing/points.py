@@ -119,7 +119,7 @@ def _in_the_tools() -> Iterator[Point]:
         yield _at("results complete", f"{_RESULTS} {moment}", MIXED)
     for moment in ("inside", "after"):
         steered = ("look; look", "send", "put")
-        yield _at("results complete", f"{_STEER} {moment}", steered, nth=2, rule=DoubleText.STEER)
+        yield _at("results complete", f"{_STEER} {moment}", steered, rule=DoubleText.STEER)
 
 
 def _while_asking() -> Iterator[Point]:

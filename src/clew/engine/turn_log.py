@@ -201,6 +201,9 @@ class TurnLog:
         return Said(id=self._ids.delivery(), kind=kind, text=text, markup=markup)
 
     async def steered(self) -> Sequence[ModelMessage]:
+        # A look first: most steps meet nobody, and a write would wait for the disk.
+        if not await self._store.read(turns.may_steer, self._lease, after=self._last_seq):
+            return ()
         joined = await self._append(
             lambda session: self._store.bare.write(
                 turns.steer,

@@ -144,6 +144,23 @@ def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
     return bool(taken)
 
 
+def held(t: Tx, lease: Lease) -> int:
+    """
+    The last seq, if the lease is held now.
+
+    :raises LeaseLost: if it is not held any more
+    """
+    row = t.one(
+        "SELECT last_seq FROM lease WHERE conversation_id = $1 AND owner = $2 AND fence = $3",
+        lease.conversation_id,
+        lease.owner,
+        lease.fence,
+    )
+    if row is None:
+        raise _lost(lease)
+    return row[0]
+
+
 def hold(t: Tx, lease: Lease) -> int:
     """
     Make sure that the lease is held, and keep it from moving until the commit; the last seq.

@@ -217,6 +217,16 @@ def consume(
         raise StoreError(f"inbox item {item.id} was consumed by somebody without the lease")
 
 
+def may_steer(t: Tx, lease: Lease, *, after: int) -> bool:
+    """
+    Whether ``steer`` would find anything now: a look that writes nothing.
+
+    :raises LeaseLost: if the lease is not held any more
+    """
+    last_seq = leases.held(t, lease)
+    return last_seq > after or bool(steering(line(t, lease.conversation_id), from_millis(t.now)))
+
+
 def steer(
     t: Tx,
     lease: Lease,
