@@ -6,18 +6,18 @@ import asyncio
 import os
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psycopg
 
 from bench.figures import Figure, percentile
 from bench.places import postgres_database, scratch
-from bench.turns import provider, serve, turn
+from bench.turns import Server, provider, serve, turn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Generator, Sequence
 
 SIZES = (1, 2, 4)
 CLIENTS, TURNS = 8, 40
@@ -37,24 +37,30 @@ def _measure() -> list[Figure]:
     for size in SIZES:
         with ExitStack() as stack:
             url = stack.enter_context(postgres_database())
-            ports = _gateways(stack, size, url)
+            running = _gateways(stack, size, url)
+            ports = [server.port for server in running]
             if size == 1:
                 figures.append(_commits(url, ports[0]))
-            rate, times = _at_once(ports)
+            with _cpu(url, running) as spent:
+                rate, times = _at_once(ports)
         alone = alone or rate
         figures += _figures(size, rate, times, alone)
+        figures += [
+            Figure(name=f"{size}: CPU of {who} per turn", value=millis, unit="ms")
+            for who, millis in spent.items()
+        ]
     cores = os.cpu_count() or 1
     return [*figures, Figure(name="cores that all of this shared", value=cores, unit="")]
 
 
-def _gateways(stack: ExitStack, size: int, url: str) -> list[int]:
-    """The ports of gateways that have each answered once."""
+def _gateways(stack: ExitStack, size: int, url: str) -> list[Server]:
+    """Gateways that have each answered once."""
     asked, folder = stack.enter_context(provider()), stack.enter_context(scratch())
     homes = [_home(folder, number) for number in range(size)]
-    ports = [stack.enter_context(serve(home, asked, url)).port for home in homes]
-    for port in ports:
-        turn(port, f"warm{port}")
-    return ports
+    running = [stack.enter_context(serve(home, asked, url)) for home in homes]
+    for server in running:
+        turn(server.port, f"warm{server.port}")
+    return running
 
 
 def _home(folder: Path, number: int) -> Path:
@@ -112,3 +118,36 @@ def _written(connection: psycopg.Connection) -> int:
     row = connection.execute(_WRITES).fetchone()
     assert row is not None
     return row[0]
+
+
+@contextmanager
+def _cpu(url: str, running: Sequence[Server]) -> Generator[dict[str, float]]:
+    """What the turns in the block cost, in ms for each: in the gateways, and in the database."""
+    with psycopg.connect(url) as connection:
+        postmaster = _stat(connection.info.backend_pid)[1]
+
+        def spent() -> tuple[float, float]:
+            gateways = sum(_stat(server.process.pid)[0] for server in running)
+            backends = [pid for pid in _pids() if postmaster in (pid, _stat(pid)[1])]
+            return gateways, sum(_stat(pid)[0] for pid in backends)
+
+        found: dict[str, float] = {}
+        before = spent()
+        yield found
+        after = spent()
+    for who, old, new in zip(("the gateways", "the database"), before, after, strict=True):
+        found[who] = (new - old) / (CLIENTS * TURNS)
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _stat(pid: int) -> tuple[float, int]:
+    """The CPU time of a process and of its children that ended, in ms, and its parent."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0, 0
+    ticks = sum(int(field) for field in fields[11:15])
+    return ticks * 1000 / os.sysconf("SC_CLK_TCK"), int(fields[1])

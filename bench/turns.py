@@ -160,7 +160,9 @@ def _at_once(port: int, prefix: str, *, clients: int = 8, turns: int = 40) -> fl
 
 
 @dataclass(kw_only=True, slots=True)
-class _Server:
+class Server:
+    """A gateway that runs."""
+
     process: subprocess.Popen[str]
     port: int
     #: Seconds from exec to the ready line.
@@ -176,7 +178,7 @@ def serve(
     *,
     more: Sequence[str] = (),
     errors: IO[str] | None = None,
-) -> Generator[_Server]:
+) -> Generator[Server]:
     """``clew serve`` with a home in the folder; ``more``: settings; ``errors`` takes its log."""
     command = [CLEW, "--home", str(folder / "home"), "--set", "model.name=openai-chat:fake-model"]
     command += ["--set", f"model.base_url={provider}", "--set", "api.port=0"]
@@ -194,7 +196,7 @@ def serve(
         found = re.search(r":(\d+)\s*$", line)
         assert found, line
         try:
-            yield _Server(process=process, port=int(found[1]), ready=ready)
+            yield Server(process=process, port=int(found[1]), ready=ready)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)

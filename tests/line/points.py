@@ -35,6 +35,7 @@ JOBS = frozenset(
         "rewinds.roll_back",
         "turns.begin",
         "turns.finish",
+        "turns.may_steer",
         "turns.steer",
         "turns.store_attempt",
         "turns.store_request",
