@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from clew.core.ids import OwnerId
+from clew.engine.exports import Exports
 from clew.errors import StoreError, StoreInUse, StoreUnusable, UsageError
 from clew.store.copying.moving import Moved, move
 from clew.store.opening import open_store
@@ -69,6 +70,24 @@ def test_a_store_moves_to_postgresql_and_back_with_every_row(
     assert stores.differing(postgres_url, "sqlite:///back.db", tmp_path) == []
     begun = stores.write(postgres_url, tmp_path, acting.begin, OwnerId("own_next"))
     assert acting.the_turn(begun).id == "trn_2"
+
+
+def test_what_is_exported_is_the_same_to_the_byte_before_and_after_a_move(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    stores.fill(SQLITE, tmp_path)
+    before = exported(SQLITE, tmp_path)
+    assert before.count(b"\n") > 20
+    moved(SQLITE, postgres_url, tmp_path)
+    assert exported(postgres_url, tmp_path) == before == exported(SQLITE, tmp_path)
+
+
+def exported(url: str, home: Path) -> bytes:
+    async def run() -> bytes:
+        async with await open_store(url, home=home) as store:
+            return b"".join([line async for line in Exports(store).lines(None)])
+
+    return asyncio.run(run())
 
 
 def test_a_move_that_was_stopped_goes_on_where_it_was(postgres_url: str, tmp_path: Path) -> None:

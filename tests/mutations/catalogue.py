@@ -8,6 +8,7 @@ from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.mutation import Mutation
+from tests.mutations.outages import OUTAGES
 
 __all__ = ["ALL", "Mutation"]
 
@@ -271,6 +272,7 @@ ALL = (
     *LIFECYCLE,
     *BOUNDARIES,
     *FAILURES,
+    *OUTAGES,
     *EXPORTS,
     *BACKUPS,
 )

@@ -50,6 +50,8 @@ _GRACE = 5.0
 #: How long the right to an account lasts, and how often it is extended.
 RIGHT = timedelta(seconds=30)
 _EXTEND = 8.0
+#: Seconds for the store to say so: whoever cannot ask stops before the right is another's.
+_ANSWER = 5.0
 #: Seconds between two looks of a process that stands by.
 _LOOK = 1.0
 #: Seconds for turns to end, and for their answers to arrive, when the gateway stops.
@@ -180,8 +182,10 @@ class Supervised:
         while True:
             await asyncio.sleep(_EXTEND)
             try:
-                holder = await self._engine.rights.take(name, duration=RIGHT)
-            except StoreError:
+                # A store that answers nothing is one that cannot be asked.
+                async with asyncio.timeout(_ANSWER):
+                    holder = await self._engine.rights.take(name, duration=RIGHT)
+            except (StoreError, TimeoutError):
                 if self._timer.monotonic() - last < RIGHT.total_seconds() / 2:
                     continue
                 holder = "unknown"

@@ -1,0 +1,51 @@
+"""The safeguards of several gateways, and against a database that goes away."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_OUTAGES = "tests/integration/test_postgres_outages.py::test_"
+_API = "tests/integration/test_api_outages.py::test_"
+
+OUTAGES = (
+    Mutation(
+        name="owners-in-doubt",
+        mechanism="owners that lost their connections with ours are not taken for dead",
+        file="src/clew/store/postgres/tx.py",
+        old="return bool(self._rows(_ALIVE, (high, low))[0][0]) or self._link.in_doubt\n",
+        new="return bool(self._rows(_ALIVE, (high, low))[0][0])\n",
+        test=f"{_OUTAGES}who_lost_its_proof_of_life_with_the_server_is_not_taken_for_dead",
+    ),
+    Mutation(
+        name="found-commit-lasts",
+        mechanism="a commit that was lost and found waits for the stand-by, too",
+        file="src/clew/store/postgres/attempts.py",
+        old="                tx.one(DURABLE)\n",
+        new="                pass\n",
+        test=f"{_OUTAGES}a_lost_commit_is_acknowledged_only_once_a_stand_by_has_it",
+    ),
+    Mutation(
+        name="silent-server",
+        mechanism="a connection to a server that fell silent is broken off",
+        file="src/clew/store/postgres/pool.py",
+        old="        link.break_off()\n",
+        new="        pass\n",
+        test=f"{_OUTAGES}a_server_that_fell_silent_is_not_waited_for_for_ever",
+    ),
+    Mutation(
+        name="retry-after",
+        mechanism="a client is told to come again only where nothing was stored",
+        file="src/clew/api/problems.py",
+        old="isinstance(error, errors.StoreUnavailable) and not error.uncertain\n",
+        new="isinstance(error, errors.StoreUnavailable)\n",
+        test=f"{_API}only_where_nothing_was_stored_a_client_is_told_to_come_again",
+    ),
+    Mutation(
+        name="answer-kept",
+        mechanism="what a model said is stored once the database is back",
+        file="src/clew/engine/lasting.py",
+        old="    return await patiently(lambda: uncancelled(write()))\n",
+        new="    return await uncancelled(write())\n",
+        test=f"{_API}what_a_model_said_while_the_database_was_away_is_stored_when_it_is_back",
+    ),
+)
