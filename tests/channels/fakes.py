@@ -7,11 +7,17 @@ A platform joins every campaign by a line in ``FAKES``.
 from __future__ import annotations
 
 import abc
+import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.gateway.text.markdown import read
+from clew.gateway.text.pieces import plain
+from clew.testing.discord import FakeDiscord
+from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
+from clew.testing.webhook import FakeWebhook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -37,6 +43,8 @@ class Fake(abc.ABC):
     settings: Mapping[str, object]
     #: Whether the platform sends one key once, or can be asked what has arrived: no repeats then.
     exact: bool = False
+    #: Where the API is to listen, for platforms that call; else anywhere or nowhere.
+    port: int | None = None
 
     @abc.abstractmethod
     def say(self, text: str, *, user: int) -> None:
@@ -89,6 +97,109 @@ def _telegram(faults: Faults | None) -> Generator[Fake]:
         yield _Telegram(telegram)
 
 
+def _read(content: str) -> str:
+    """Markdown, as it is shown."""
+    return plain(read(content))
+
+
+class _Slack(Fake):
+    name = "slack"
+    exact = True
+
+    def __init__(self, slack: FakeSlack) -> None:
+        self._slack = slack
+        tokens = {"token": slack.token, "app_token": slack.app_token}
+        self.settings = {**tokens, "base_url": slack.api}
+
+    def say(self, text: str, *, user: int) -> None:
+        self._slack.say(text, user=f"U{user}")
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.channel[1:]), one.shown) for one in self._slack.messages]
+
+    @property
+    def calls(self) -> int:
+        return self._slack.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._slack.waiting
+
+
+@contextmanager
+def _slack(faults: Faults | None) -> Generator[Fake]:
+    with FakeSlack(faults=faults) as slack:
+        yield _Slack(slack)
+
+
+class _Discord(Fake):
+    name = "discord"
+    exact = True
+
+    def __init__(self, discord: FakeDiscord) -> None:
+        self._discord = discord
+        self.settings = {"token": discord.token, "base_url": discord.api}
+
+    def say(self, text: str, *, user: int) -> None:
+        self._discord.say(text, user=str(user))
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.channel[1:]), _read(one.content)) for one in self._discord.sent]
+
+    @property
+    def calls(self) -> int:
+        return self._discord.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._discord.waiting
+
+
+@contextmanager
+def _discord(faults: Faults | None) -> Generator[Fake]:
+    # People write before the first process is there to hear it.
+    with FakeDiscord(faults=faults, early=True) as discord:
+        yield _Discord(discord)
+
+
+class _Webhook(Fake):
+    name = "webhook"
+    exact = True
+
+    def __init__(self, webhook: FakeWebhook) -> None:
+        self._webhook = webhook
+        self.settings = {"base_url": webhook.answers_url, "secret": webhook.secret}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.served_at(f"http://127.0.0.1:{self.port}")
+
+    def say(self, text: str, *, user: int) -> None:
+        self._webhook.say(text, user=str(user))
+
+    def seen(self) -> Sequence[Seen]:
+        return [Seen(int(one.chat), _read(one.text)) for one in self._webhook.sent]
+
+    @property
+    def calls(self) -> int:
+        return self._webhook.calls
+
+    @property
+    def waiting(self) -> int:
+        return self._webhook.waiting
+
+    def served_at(self, url: str) -> None:
+        self._webhook.hand_to(f"{url}/hooks/webhook")
+
+
+@contextmanager
+def _webhook(faults: Faults | None) -> Generator[Fake]:
+    with FakeWebhook(faults=faults) as webhook:
+        yield _Webhook(webhook)
+
+
 FAKES: Mapping[str, Callable[[Faults | None], AbstractContextManager[Fake]]] = {
     "telegram": _telegram,
+    "slack": _slack,
+    "discord": _discord,
+    "webhook": _webhook,
 }

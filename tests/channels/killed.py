@@ -45,7 +45,13 @@ class Row:
     def __init__(self, fake: Fake, *, folder: Path, store_url: str) -> None:
         self._fake = fake
         settings = {**fake.settings, "stream": False}
-        self._job = Serve(folder=folder, store_url=store_url, channel=fake.name, settings=settings)
+        self._job = Serve(
+            folder=folder,
+            store_url=store_url,
+            channel=fake.name,
+            settings=settings,
+            port=fake.port,
+        )
         self._users: dict[str, int] = {}
         #: How often each place was killed at.
         self.kills = 0

@@ -14,6 +14,7 @@ from pydantic_ai import Agent
 from clew import runtime
 from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
+from clew.api.serving import serve
 from clew.config import load
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway
@@ -44,6 +45,8 @@ class Serve:
     channel: str
     settings: Mapping[str, object] = field(default_factory=dict[str, object])
     place: Place | None = None
+    #: Where the API listens, for platforms that call.
+    port: int | None = None
 
     @property
     def log(self) -> Log:
@@ -96,6 +99,7 @@ async def _serve(job: Serve) -> None:
     flags = {
         "model.name": "openai-chat:none",
         "model.base_url": "http://127.0.0.1:9/v1",
+        "api.port": str(job.port or 0),
         **table(job.channel, own),
     }
     settings = load(home=job.folder, flags=flags, environ={})
@@ -108,7 +112,9 @@ async def _serve(job: Serve) -> None:
             models=Models([Scripted(Points(), echo).model], Patience(), _no_time),
         )
         async with Engine(means, role="serve", version="0") as engine, Gateway(engine, settings):
-            await asyncio.Event().wait()
+            if job.port is None:
+                await asyncio.Event().wait()
+            await serve(engine, settings)
 
 
 def _no_time() -> float:

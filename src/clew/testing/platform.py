@@ -50,6 +50,8 @@ class FakePlatform(FakeServer):
         self._log = log
         self._lock = threading.RLock()
         self._counter = 0
+        #: How often it was called, whatever came of it.
+        self.calls = 0
 
     def fail_next(self, *, lost: bool) -> None:
         """The next call's connection is cut: before its effect, or (``lost``) after it."""
@@ -87,6 +89,7 @@ class FakePlatform(FakeServer):
     def _replied(self, http: HttpRequest) -> Reply | None:
         """The answer; ``None`` where the connection breaks instead."""
         with self._lock:
+            self.calls += 1
             fault = Fault.NONE if self._is_spared(http) else self.faults.next()
             if fault is Fault.CUT:
                 return None

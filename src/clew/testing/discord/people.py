@@ -32,9 +32,13 @@ def person(user: str, name: str = "ada") -> Json:
 class People(FakePlatform, abc.ABC):
     """The part of the fake that tests use."""
 
-    def __init__(self, *, faults: Faults | None = None, log: Path | None = None) -> None:
+    def __init__(
+        self, *, faults: Faults | None = None, log: Path | None = None, early: bool = False
+    ) -> None:
         super().__init__(faults=faults, log=log)
         self._world = World()
+        #: What happened before any session was there, where that is to be told, too.
+        self._early: list[tuple[str, Json]] | None = [] if early else None
         self.token = f"{base64.urlsafe_b64encode(BOT.encode()).decode().rstrip('=')}.fake.token"
         self.me: Json = {**person(BOT, "clew"), "bot": True}
 
@@ -152,6 +156,8 @@ class People(FakePlatform, abc.ABC):
         return {"guild_id": guild} if guild else {}
 
     def _dispatch(self, kind: str, content: Json) -> None:
+        if self._early is not None:
+            self._early.append((kind, content))
         for session in self._world.sessions.values():
             session.dispatch(kind, content)
         self.tell()

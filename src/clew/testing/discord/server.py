@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clew.testing.websocket import WebSocket
 
 _PREFIX = "/api/v10"
+#: Dispatches that every session begins with.
+_GREETING = 2
 
 
 class FakeDiscord(People):
@@ -33,13 +35,19 @@ class FakeDiscord(People):
             settings = {"token": discord.token, "base_url": discord.api}
             discord.say("Hello", user="42")
 
-    As on Discord, what happens while there is no session is told to nobody.
+    As on Discord, what happens while there is no session is told to nobody; with ``early`` the
+    first session is told what came before it.
     """
 
     def __init__(
-        self, *, faults: Faults | None = None, log: Path | None = None, heartbeat: float = 0.05
+        self,
+        *,
+        faults: Faults | None = None,
+        log: Path | None = None,
+        early: bool = False,
+        heartbeat: float = 0.05,
     ) -> None:
-        super().__init__(faults=faults, log=log)
+        super().__init__(faults=faults, log=log, early=early)
         #: Seconds between two signs of life that a client has to give.
         self._heartbeat = heartbeat
         self._news: asyncio.Event | None = None
@@ -240,6 +248,9 @@ class FakeDiscord(People):
     def _alive(self, there: WebSocket, session: Session | None, seq: int | None) -> None:
         if session is not None and seq is not None:
             session.acknowledged = max(session.acknowledged, seq)
+        if seq is not None and seq > _GREETING:
+            # Somebody has begun to listen: from now on it is as on Discord.
+            self._early = None
         if self.answers_heartbeats:
             there.send({"op": 11})
 
@@ -292,6 +303,8 @@ class FakeDiscord(People):
             "stickers": [],
         }
         session.dispatch("GUILD_CREATE", guild)
+        for kind, content in self._early or ():
+            session.dispatch(kind, content)
         return session, 0
 
     async def _tell(self, there: WebSocket, session: Session, after: int) -> None:

@@ -49,6 +49,11 @@ class Message:
             for each in block["elements"]
         ]
 
+    @property
+    def shown(self) -> str:
+        """What people read."""
+        return shown(self.text, self.blocks)
+
     def told(self) -> Json:
         """As events and lists have it."""
         found: Json = {"type": "message", "ts": self.ts, "text": self.text, "user": self.user}

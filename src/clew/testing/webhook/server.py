@@ -63,6 +63,7 @@ class FakeWebhook(FakePlatform):
         super().__init__(faults=faults, log=log)
         self.secret = secret
         self._ids = itertools.count(1)
+        self._target: str | None = None
         self._unstored: deque[tuple[str, bytes]] = deque()
         self._sent: dict[str, Sent] = {}
         self._throttled: dict[str, float] = {}
@@ -150,22 +151,24 @@ class FakeWebhook(FakePlatform):
 
     def hand_to(self, url: str) -> None:
         """From now on events are posted to this address."""
+        first, self._target = self._target is None, url
+        if first:
+            self._loop.call_soon_threadsafe(self._begin)
 
-        async def post() -> None:
-            async with httpx2.AsyncClient(timeout=30) as client:
+    def _begin(self) -> None:
+        # Ends with the connections, when the server does.
+        task = self._loop.create_task(self._post())
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
 
-                async def hand_in(headers: Mapping[str, str], body: bytes) -> int:
-                    return (await client.post(url, content=body, headers=headers)).status_code
+    async def _post(self) -> None:
+        async with httpx2.AsyncClient(timeout=30) as client:
 
-                await self.deliver(hand_in)
+            async def hand_in(headers: Mapping[str, str], body: bytes) -> int:
+                assert self._target is not None
+                return (await client.post(self._target, content=body, headers=headers)).status_code
 
-        def begin() -> None:
-            # Ends with the connections, when the server does.
-            task = self._loop.create_task(post())
-            self._connections.add(task)
-            task.add_done_callback(self._connections.discard)
-
-        self._loop.call_soon_threadsafe(begin)
+            await self.deliver(hand_in)
 
     # What is seen
 
