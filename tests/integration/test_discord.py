@@ -278,6 +278,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
                 discord.say(f"message {number} of {user}", user=str(user))
             await desk.quiet()
             assert await desk.world.engine.deliveries.list() == []
+        assert discord.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]
             assert discord.texts(f"7{user}") == wanted

@@ -239,6 +239,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
         async with open_desk(store_url, tmp_path, slack, allow="*", double_text="queue") as desk:
             await desk.quiet()
             assert await desk.world.engine.deliveries.list() == []
+        assert slack.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]
             assert slack.texts(f"D{user}") == wanted

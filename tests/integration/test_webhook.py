@@ -204,6 +204,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
         async with open_desk(store_url, tmp_path, fake, allow="*", double_text="queue") as desk:
             await desk.quiet()
             assert await desk.world.engine.deliveries.list() == []
+        assert fake.intrusions == 0
         for user in range(1, 6):
             wanted = [f"You said: message {number} of {user}" for number in range(3)]
             assert fake.texts(str(user)) == wanted

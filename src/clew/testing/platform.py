@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import json
+import math
 import threading
 import time
 from dataclasses import dataclass, field
@@ -35,6 +36,10 @@ class Reply:
 BROKEN = Reply(b"<html>Bad Gateway</html>", 502, media="text/html")
 
 
+#: Seconds by which two clocks may differ.
+_CLOSE = 0.05
+
+
 class FakePlatform(FakeServer):
     """
     A platform on loopback.
@@ -52,6 +57,9 @@ class FakePlatform(FakeServer):
         self._counter = 0
         #: How often it was called, whatever came of it.
         self.calls = 0
+        #: Calls to a chat before the time was over that they had been asked to wait.
+        self.intrusions = 0
+        self._asked_to_wait: dict[str, float] = {}
 
     def fail_next(self, *, lost: bool) -> None:
         """The next call's connection is cut: before its effect, or (``lost``) after it."""
@@ -97,6 +105,14 @@ class FakePlatform(FakeServer):
                 return BROKEN
             reply = self._carry_out(http, throttled=fault is Fault.THROTTLED)
             return None if fault is Fault.LOST else reply
+
+    def _waits(self, chat: str, seconds: float) -> int:
+        """Whole seconds that a caller is asked to wait; whoever was asked before intrudes."""
+        now, wait = time.monotonic(), max(1, math.ceil(seconds))
+        if now < self._asked_to_wait.get(chat, 0.0) - _CLOSE:
+            self.intrusions += 1
+        self._asked_to_wait[chat] = now + seconds
+        return wait
 
     def _count(self) -> int:
         with self._lock:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl
 
 from clew.testing.discord.people import BOT, People, person
@@ -89,7 +89,7 @@ class FakeDiscord(People):
             return None
         told = {"message": "You are being rate limited.", "retry_after": left, "global": everywhere}
         headers = {
-            "Retry-After": str(max(1, round(left))),
+            "Retry-After": str(self._waits(channel, left)),
             "X-RateLimit-Reset-After": f"{left:.3f}",
         }
         headers["X-RateLimit-Scope"] = "global" if everywhere else "user"
@@ -194,6 +194,10 @@ class FakeDiscord(People):
         self._world.answered[interaction] = given
 
     # The gateway
+
+    def __enter__(self) -> Self:
+        self._news = None
+        return super().__enter__()
 
     def tell(self) -> None:
         def tell() -> None:

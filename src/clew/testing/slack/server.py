@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl
 
 from clew.testing.platform import Json, Reply
@@ -81,7 +81,7 @@ class FakeSlack(People):
                 self._world.throttle(channel, self.faults.wait())
             if (left := self._world.wait(channel)) > 0:
                 self._told(method, given, "ratelimited")
-                after = {"Retry-After": str(max(1, round(left)))}
+                after = {"Retry-After": str(self._waits(channel, left))}
                 return Reply({"ok": False, "error": "ratelimited"}, 429, after)
         try:
             if method not in _METHODS:
@@ -157,6 +157,10 @@ class FakeSlack(People):
         return {"file": self._world.files[given["file"]][0]}
 
     # Sockets
+
+    def __enter__(self) -> Self:
+        self._news = None
+        return super().__enter__()
 
     def tell(self) -> None:
         def tell() -> None:

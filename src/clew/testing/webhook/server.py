@@ -210,7 +210,7 @@ class FakeWebhook(FakePlatform):
         id_, n = http.headers[ID], self._count()
         self._write(n=n, id=id_, chat=chat, status=status, text=data["text"])
         if status == 429:
-            wait = {"Retry-After": str(max(1, round(left)))}
+            wait = {"Retry-After": str(self._waits(chat, left))}
             return Reply({"error": "too many"}, 429, wait)
         if status == 410:
             return Reply({"error": "nobody is there any more"}, 410)
