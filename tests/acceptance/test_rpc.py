@@ -10,6 +10,7 @@ import pytest
 from clew.tui.transports import pipes, websocket
 from tests.acceptance.blind import TOOLS, Blind, blind
 from tests.acceptance.program import CLEW
+from tests.screens.evening import spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -98,3 +99,11 @@ async def _resumed(client: Blind, conversation: str, *, last: int) -> None:
         assert entries == list(range(after + 1, last + 1))
     ahead = await client.fail("events.subscribe", conversation=conversation, after=last + 1)
     assert ahead["data"]["param"] == "after"
+
+
+def test_three_screens_show_the_same_in_the_same_order_past_a_killed_server(durable: Clew) -> None:
+    evening = spend(durable, messages=4, kills=1)
+    assert [screen.seen.wrong for screen in evening.screens] == [0, 0, 0]
+    assert [screen.seen.resumed > 0 for screen in evening.screens] == [True, True, True]
+    assert all(screen.seen.pieces for screen in evening.screens)
+    assert (evening.missing, evening.unanswered, evening.different) == (0, 0, 0)

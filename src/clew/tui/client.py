@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BaseModel)
 
 #: Seconds before the first try to connect again, and the longest pause between two.
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

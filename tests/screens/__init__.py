@@ -1,0 +1,1 @@
+"""Several screens on one conversation, of a server that is killed and started again."""
