@@ -47,6 +47,13 @@ async def client(connect: Connect) -> AsyncGenerator[Client]:
         yield found
 
 
+async def until(events: Followed, kind: str) -> None:
+    """Let the events pass up to the first of a kind."""
+    async for notice in events:
+        if not isinstance(notice, Resumed) and notice.type == kind:
+            return
+
+
 async def until_closed(events: Followed, turns: int = 1) -> list[AnyNotice]:
     """The events up to the end of a turn, or of several."""
     found: list[AnyNotice] = []

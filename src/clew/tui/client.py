@@ -69,7 +69,7 @@ class Client:
         *,
         on_change: Callable[[bool | None], None] = lambda _: None,
     ) -> None:
-        self._connect, self._on_change = connect, on_change
+        self._connect, self.on_change = connect, on_change
         self._caller = Caller()
         self._connection: Connection | None = None
         self._connected = asyncio.Event()
@@ -172,7 +172,7 @@ class Client:
             except Refused as error:
                 self._refused = error
                 self._connected.set()
-                self._on_change(None)
+                self.on_change(None)
                 return
             await asyncio.sleep(pause * random.uniform(0.5, 1))
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -191,7 +191,7 @@ class Client:
             for lost in self._caller.lost():
                 self._settle(lost)
             if was:
-                self._on_change(False)
+                self.on_change(False)
 
     async def _come_back(self) -> None:
         """Attach and subscribe again; then others may call."""
@@ -206,7 +206,7 @@ class Client:
                 followed.put(Resumed(conversation=followed.heard.conversation))
                 await self._subscribe(followed)
         self._connected.set()
-        self._on_change(True)
+        self.on_change(True)
 
     async def _subscribe(self, followed: Followed) -> None:
         try:
