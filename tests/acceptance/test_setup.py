@@ -10,7 +10,7 @@ import pytest
 
 from clew.testing import Fail, FakeProvider, Text
 from clew.testing.provider import sequence
-from tests.acceptance.program import CTRL_D, Clew, Terminal
+from tests.acceptance.program import Clew, Terminal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,11 +32,11 @@ def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
         terminal.see("not shown")
         terminal.type("sk-typed\n")
         terminal.see("fake-model answers")
-        terminal.see("> ")
-        terminal.type("hello\n")
+        terminal.see("Say something")
+        terminal.see("fake-model")
+        terminal.type("hello\r")
         terminal.see("here I am")
-        terminal.see("> ")
-        terminal.press(CTRL_D)
+        terminal.type("\x11")
         assert terminal.ended() == 0
         assert "sk-typed" not in terminal.screen
     assert (tmp_path / "keys" / "model").read_text() == "sk-typed\n"

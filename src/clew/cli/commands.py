@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -80,10 +81,20 @@ def _flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> d
 )
 @click.pass_context
 def root(ctx: click.Context, home: Path | None, flags: dict[str, str]) -> None:
-    """An agent gateway that cannot lose, double or scramble a conversation."""
+    """
+    An agent gateway that cannot lose, double or scramble a conversation.
+
+    Without a command, on a terminal: talk on the whole screen.
+    """
     ctx.obj = Globals(home=home, flags=flags)
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is not None:
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         click.echo(ctx.get_help())
+        return
+    from clew.cli.opening import open_terminal  # noqa: PLC0415  (help needs no screen)
+
+    ctx.exit(open_terminal(ctx.obj))
 
 
 root.entries = COMMANDS

@@ -86,8 +86,12 @@ def setup(ctx: click.Context, program: Globals, *, as_json: bool, **said: object
         notes.write(f"clew: warning: {warning}\n")
     notes.write(f"{_told(done)}\n")
     if not is_there or said["no_chat"]:
-        notes.dim("talk to it: clew chat")
+        notes.dim("talk to it: clew, or line by line: clew chat")
         return
+    from clew.cli.opening import is_installed, open_terminal  # noqa: PLC0415  (as above)
+
+    if is_installed() and sys.stdout.isatty():
+        ctx.exit(open_terminal(program))
     from clew.cli.lines import run  # noqa: PLC0415  (as above)
 
     ctx.exit(run(done.settings, "main"))

@@ -1,0 +1,92 @@
+"""The terminal UI: a client of the protocol, on whatever connection it is given."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App, SystemCommand
+
+from clew.tui.desk import Desk
+from clew.tui.screens.chat import Chat
+from clew.tui.state.typed import dumped, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from textual.screen import Screen
+
+    from clew.tui.transports import Connect
+
+
+class Terminal(App[None]):
+    """
+    One person before one conversation at a time.
+
+    ``folder`` keeps what was typed and the theme, for the user alone.
+    """
+
+    TITLE = "Clew"
+    CSS = "* { scrollbar-size-vertical: 1; }"
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, connect: Connect, *, name: str = "main", folder: Path) -> None:
+        super().__init__()
+        self._history, self._theme_file = folder / "typed.jsonl", folder / "theme"
+        self.desk = Desk(connect, name, changed=self._changed)
+        self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep)
+
+    def on_mount(self) -> None:
+        wanted = _read(self._theme_file).strip()
+        if wanted in self.available_themes:
+            self.theme = wanted
+        self.theme_changed_signal.subscribe(self, lambda theme: self._themed(theme.name))
+        self.push_screen(self._chat)
+        # After the first picture: nothing that takes time stands before it.
+        self.call_after_refresh(self._begin)
+
+    def _begin(self) -> None:
+        self.run_worker(self.desk.run(), name="desk", group="desk")
+
+    def _changed(self) -> None:
+        self._chat.changed()
+
+    def _themed(self, name: str) -> None:
+        if name != _read(self._theme_file).strip():
+            _append(self._theme_file, name, anew=True)
+        if self._chat.is_mounted:
+            self._chat.redraw()
+
+    def _keep(self, text: str) -> None:
+        _append(self._history, dumped(text) + "\n")
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What Ctrl-P offers beside themes."""
+        yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
+        if screen is not self._chat:
+            return
+        for title, told, action in (
+            ("Conversations", "Search, open, start and delete them", "sessions"),
+            ("Sessions", "Which session continued which, and why", "lineage"),
+            ("Summary", "What a compaction would do; take one back", "compaction"),
+            ("Model", "Choose the model of this conversation", "models"),
+            ("What waits", "Change messages that wait, or take them back", "queue"),
+            ("All keys", "What every key does", "keys"),
+        ):
+            yield SystemCommand(title, told, getattr(self._chat, f"action_{action}"))
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _append(file: Path, text: str, *, anew: bool = False) -> None:
+    """Keep something; where it cannot be kept it is forgotten."""
+    with suppress(OSError):
+        file.touch(mode=0o600)
+        with file.open("w" if anew else "a", encoding="utf-8") as stream:
+            stream.write(text)

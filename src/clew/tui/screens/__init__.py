@@ -1,0 +1,3 @@
+"""The screens."""
+
+from __future__ import annotations

@@ -1,0 +1,245 @@
+"""The screen of a conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import Screen
+from textual.widgets import Static
+
+from clew.tui.screens.deeds import Deeds
+from clew.tui.widgets.bars import Question, StatusBar, TitleBar, Waiting
+from clew.tui.widgets.prompt import Prompt
+from clew.tui.widgets.proposals import Proposals
+from clew.tui.widgets.transcript import Transcript
+from clew.wire import methods
+from clew.wire.errors import CallFailed
+from clew.wire.params import CompleteParams
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from clew.tui.desk import Desk
+    from clew.tui.state.typed import History
+    from clew.tui.state.view import View
+
+#: Seconds between two drawings while much is told: about 15 in a second.
+PACE = 1 / 15
+
+
+class Chat(Screen[None]):
+    """Shows the desk's view, and hands to the desk what a person does."""
+
+    DEFAULT_CSS = """
+    Chat { layout: vertical; }
+    Chat #reply { height: auto; max-height: 12; padding: 0 1; display: none; background: $panel; }
+    Chat #reply.open { display: block; }
+    Chat #low { height: auto; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Stop", show=False),
+        Binding("f1", "keys", "Keys", priority=True),
+        Binding("f2", "sessions", "Conversations", priority=True),
+        Binding("f3", "lineage", "Sessions", priority=True),
+        Binding("f4", "compaction", "Summary", priority=True),
+        Binding("f5", "models", "Model", priority=True),
+        Binding("f6", "queue", "What waits", priority=True),
+        Binding("f7", "question", "Question", priority=True),
+        Binding("pageup", "page(-1)", "Up", priority=True),
+        Binding("pagedown", "page(1)", "Down", priority=True),
+        Binding("ctrl+end", "page(1000)", "End", priority=True, show=False),
+    ]
+
+    def __init__(self, desk: Desk, typed: History, keep: Callable[[str], None]) -> None:
+        super().__init__()
+        self._desk, self._typed, self._keep = desk, typed, keep
+        self._deeds = Deeds(self, desk)
+        self._shown: View | None = None
+        self._due = False
+
+    def compose(self) -> ComposeResult:
+        yield TitleBar()
+        yield Transcript()
+        with Vertical(id="low"):
+            yield Static(id="reply")
+            yield Question()
+            yield Waiting()
+            yield Proposals()
+            yield Prompt(self._typed)
+            yield StatusBar()
+
+    def on_mount(self) -> None:
+        self.query_one(Prompt).focus()
+        self._draw()
+
+    def changed(self) -> None:
+        """The view is another one: draw it, with whatever else comes in the same moment."""
+        if not self._due and self.is_attached:
+            self._due = True
+            self.set_timer(PACE, self._draw)
+
+    def _draw(self) -> None:
+        self._due = False
+        view, before = self._desk.view, self._shown
+        if view is before or not self.is_attached:
+            return
+        self._shown = view
+        self.query_one(Transcript).show(view)
+        if before is not None and _around(before) == _around(view):
+            return
+        self.query_one(TitleBar).show(view)
+        self.query_one(StatusBar).show(view)
+        self.query_one(Waiting).show(view)
+        self._ask(view)
+
+    def _ask(self, view: View) -> None:
+        question, prompt = self.query_one(Question), self.query_one(Prompt)
+        was_open = question.has_class("open")
+        question.show(view)
+        if view.approvals and not was_open and not prompt.text and prompt.has_focus:
+            question.focus()
+        elif not view.approvals and question.has_focus:
+            prompt.focus()
+
+    def redraw(self) -> None:
+        """The colours are others."""
+        self.query_one(Transcript).redraw()
+
+    def reply(self, text: str) -> None:
+        """Show what a command answered, until something else is done."""
+        shown = self.query_one("#reply", Static)
+        shown.set_class(bool(text), "open")
+        shown.update(text)
+
+    def write(self, text: str) -> None:
+        """Have a text in the prompt, if nothing is being written there."""
+        prompt = self.query_one(Prompt)
+        if not prompt.text.strip():
+            prompt.put(text)
+        prompt.focus()
+
+    # What the prompt says
+
+    def on_prompt_sent(self, event: Prompt.Sent) -> None:
+        self.reply("")
+        self._desk.trouble("")
+        self.run_worker(self._send(event.text, steer=event.steer), group="send")
+
+    async def _send(self, text: str, *, steer: bool) -> None:
+        prompt = self.query_one(Prompt)
+        try:
+            done = await self._deeds.command(text)
+            if not done:
+                await self._desk.say(text, double_text="steer" if steer else None)
+        except (CallFailed, OSError) as error:
+            self.reply(str(error))
+            return
+        self._keep(text)
+        prompt.clear_said(text)
+        self.query_one(Proposals).offer(None)
+        prompt.proposing = False
+
+    def on_prompt_typed(self, _event: Prompt.Typed) -> None:
+        prompt = self.query_one(Prompt)
+        last = prompt.text.rsplit(maxsplit=1)[-1:] if prompt.text else []
+        begun = prompt.text.startswith("/") and " " not in prompt.text
+        if begun or (last and last[0].startswith("@") and not prompt.text[-1:].isspace()):
+            self.run_worker(self._propose(prompt.text), group="propose", exclusive=True)
+        elif prompt.proposing:
+            self._close_proposals()
+
+    async def _propose(self, text: str) -> None:
+        try:
+            found = await self._desk.call(methods.COMPLETE, CompleteParams(text=text))
+        except CallFailed:
+            return
+        if self.query_one(Prompt).text == text:
+            typed = text[found.start : found.end].strip()
+            exact = [one.text.strip() for one in found.items] == [typed]
+            self.query_one(Proposals).offer(None if exact else found)
+            self.query_one(Prompt).proposing = bool(found.items) and not exact
+
+    def _close_proposals(self) -> None:
+        self.query_one(Proposals).offer(None)
+        self.query_one(Prompt).proposing = False
+
+    def on_prompt_chosen(self, event: Prompt.Chosen) -> None:
+        proposals, prompt = self.query_one(Proposals), self.query_one(Prompt)
+        if event.key in ("up", "down"):
+            proposals.move(1 if event.key == "down" else -1)
+            return
+        taken = proposals.taken(prompt.text) if event.key != "escape" else None
+        self._close_proposals()
+        if taken is not None:
+            prompt.put(taken)
+            if event.key == "enter" and taken.startswith("/") and not taken.endswith(" "):
+                prompt.action_send("")
+
+    # What the transcript and the question say
+
+    def on_transcript_wants_older(self) -> None:
+        self.run_worker(self._older(), group="older", exclusive=True)
+
+    async def _older(self) -> None:
+        try:
+            await self._desk.older()
+        except CallFailed as error:
+            self._desk.trouble(str(error))
+
+    def on_transcript_done(self, event: Transcript.Done) -> None:
+        self.query_one(Prompt).focus()
+        self._deeds.start(self._deeds.pointed(event.deed, event.block))
+
+    def on_question_answered(self, event: Question.Answered) -> None:
+        self._deeds.start(self._deeds.answer(event.word))
+
+    # Keys
+
+    def action_back(self) -> None:
+        prompt = self.query_one(Prompt)
+        if not prompt.has_focus:
+            prompt.focus()
+        elif self._desk.view.is_running:
+            self._deeds.start(self._desk.interrupt())
+        else:
+            self.reply("")
+
+    def action_page(self, step: int) -> None:
+        transcript = self.query_one(Transcript)
+        if step > 1:
+            transcript.scroll_end(animate=False)
+        else:
+            transcript.scroll_relative(y=step * (transcript.size.height - 2), animate=False)
+
+    def action_question(self) -> None:
+        if self._desk.view.approvals:
+            self.query_one(Question).focus()
+
+    def action_keys(self) -> None:
+        self._deeds.start(self._deeds.keys())
+
+    def action_sessions(self) -> None:
+        self._deeds.start(self._deeds.sessions())
+
+    def action_lineage(self) -> None:
+        self._deeds.start(self._deeds.lineage())
+
+    def action_compaction(self) -> None:
+        self._deeds.start(self._deeds.compaction())
+
+    def action_models(self) -> None:
+        self._deeds.start(self._deeds.models())
+
+    def action_queue(self) -> None:
+        self._deeds.start(self._deeds.queue())
+
+
+def _around(view: View) -> tuple[object, ...]:
+    """What the lines around the conversation show."""
+    live = (bool(view.live.text), bool(view.live.thinking))
+    return view.link, view.trouble, view.conversation, view.state, view.usage, view.gone, live

@@ -1,0 +1,118 @@
+"""What a compaction would do, before it is done; and the way back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from clew.tui.state.words import one_line, short
+from clew.wire import methods
+from clew.wire.errors import CallFailed
+from clew.wire.params import CompactParams
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+    from clew.tui.desk import Desk
+    from clew.wire.records import LineShape
+    from clew.wire.results import Compaction
+
+
+class CompactionScreen(ModalScreen[str | None]):
+    """Shows which messages go and which stay; gives back what is to be said of it."""
+
+    DEFAULT_CSS = """
+    CompactionScreen { align: center middle; }
+    CompactionScreen #box { width: 90%; max-width: 100; height: 85%; background: $surface;
+        padding: 0 1; border: round $primary; }
+    CompactionScreen Input { background: $panel; }
+    CompactionScreen #head, CompactionScreen #keys { height: auto; }
+    CompactionScreen #keys { color: $text-muted; }
+    CompactionScreen VerticalScroll { height: 1fr; margin: 1 0; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave"),
+        Binding("ctrl+u", "undo", "Take the last one back", priority=True),
+        Binding("pageup", "scroll(-1)", "Up", priority=True),
+        Binding("pagedown", "scroll(1)", "Down", priority=True),
+    ]
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static("looking at what a summary would do …", id="head")
+            yield Input(placeholder="what matters most (may be empty)", id="focus", compact=True)
+            with VerticalScroll(can_focus=False):
+                yield Static(id="lines")
+            yield Static("Enter summarises · ^U takes the last one back · Esc leaves", id="keys")
+
+    def on_mount(self) -> None:
+        self.run_worker(self._look(), group="look")
+
+    async def _look(self) -> None:
+        try:
+            found = await self._ask(dry_run=True)
+        except CallFailed as error:
+            self._say(str(error))
+            return
+        before, after = short(found.tokens_before), short(found.tokens_after)
+        goes, stays = found.goes or [], found.stays or []
+        told = f"{len(goes)} messages would become a summary, {len(stays)} stay"
+        self._say(f"{told}: {before} tokens, {after} and the summary afterwards")
+        self.query_one("#lines", Static).update(
+            Text("\n").join([*_lines("goes", goes), *_lines("stays", stays)])
+        )
+
+    async def _ask(self, **given: object) -> Compaction:
+        params = CompactParams.model_validate({"session_id": self._desk.view.head, **given})
+        return await self._desk.call(methods.COMPACT, params)
+
+    def _say(self, text: str) -> None:
+        self.query_one("#head", Static).update(text)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        focus = event.value.strip() or None
+        self._say("summarising …")
+        self.run_worker(self._do(focus=focus), group="do", exclusive=True)
+
+    def action_undo(self) -> None:
+        self.run_worker(self._do(undo=True), group="do", exclusive=True)
+
+    async def _do(self, **given: object) -> None:
+        try:
+            done = await self._ask(**given)
+        except CallFailed as error:
+            self._say(str(error))
+            return
+        sizes = f"{short(done.tokens_before)} tokens became {short(done.tokens_after)}"
+        what = "the summary was taken back" if given.get("undo") else "summarised"
+        self.dismiss(f"{what}: {sizes}" if done.moved else done.note)
+
+    def action_scroll(self, step: int) -> None:
+        self.query_one(VerticalScroll).scroll_relative(y=8 * step, animate=False)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+
+def _lines(what: str, lines: Sequence[LineShape]) -> list[Text]:
+    return [
+        Text.assemble(
+            (f"{what:<6}", "bold" if what == "stays" else "italic"),
+            f"{line.role:<10}{short(line.tokens):>6}  {one_line(line.text, 200)}",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        for line in lines
+    ]

@@ -1,0 +1,49 @@
+"""A text to be changed: a message that waits, a title."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+if TYPE_CHECKING:
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
+
+class Writing(ModalScreen[str | None]):
+    """Ctrl-S keeps the text, Escape leaves it as it was."""
+
+    DEFAULT_CSS = """
+    Writing { align: center middle; }
+    Writing #box { width: 90%; max-width: 100; height: 60%; background: $surface; padding: 0 1;
+        border: round $primary; }
+    Writing TextArea { height: 1fr; }
+    Writing #keys { color: $text-muted; height: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Leave", priority=True),
+        Binding("ctrl+s", "keep", "Keep", priority=True),
+    ]
+
+    def __init__(self, heading: str, text: str) -> None:
+        super().__init__()
+        self._heading, self._text = heading, text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box"):
+            yield Static(self._heading)
+            yield TextArea(self._text, id="text", compact=True)
+            yield Static("^S keeps it · Esc leaves it as it was", id="keys")
+
+    def on_mount(self) -> None:
+        self.query_one(TextArea).move_cursor(self.query_one(TextArea).document.end)
+
+    def action_keep(self) -> None:
+        self.dismiss(self.query_one(TextArea).text)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)

@@ -1,0 +1,100 @@
+"""Entries as blocks: one message may be a text, thoughts and tool calls."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from clew.tui.state.view import Block, Kind, Progress, Result, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+
+class Entry(Protocol):
+    """What an entry of a list and an event of an entry have in common."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def role(self) -> str | None: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def message(self) -> Any: ...
+
+
+def blocks_of(entry: Entry) -> list[Block]:
+    """What is shown of an entry; results of tools belong to the blocks of their calls."""
+    if entry.kind == "event":
+        return [_block(entry, Kind.NOTE, entry.text)]
+    if entry.kind == "attempt":
+        return [_block(entry, Kind.NOTE, f"no answer: {entry.text}")] if entry.text else []
+    if entry.role == "user":
+        return [_block(entry, Kind.USER, entry.text)]
+    if entry.role == "assistant":
+        return list(_of_response(entry))
+    return []
+
+
+def results_of(entry: Entry) -> list[Result]:
+    """What tools gave back in an entry."""
+    if entry.kind != "message" or entry.role == "assistant":
+        return []
+    return [
+        Result(
+            call=str(part.get("tool_call_id", "")),
+            text=_text(part.get("content")),
+            failed=part.get("part_kind") == "retry-prompt" or part.get("outcome") == "failed",
+        )
+        for part in _parts(entry.message)
+        if part.get("part_kind") in ("tool-return", "retry-prompt", "retry-feedback")
+        and part.get("tool_call_id")
+    ]
+
+
+def _of_response(entry: Entry) -> Iterator[Block]:
+    parts = list(_parts(entry.message))
+    if not parts and entry.text:
+        yield _block(entry, Kind.ANSWER, entry.text)
+    for number, part in enumerate(parts):
+        content = part.get("content")
+        match part.get("part_kind"):
+            case "text" if content:
+                yield _block(entry, Kind.ANSWER, str(content), number)
+            case "thinking" if content:
+                yield _block(entry, Kind.THINKING, str(content), number)
+            case "tool-call" | "builtin-tool-call":
+                call = str(part.get("tool_call_id", ""))
+                tool = Tool(
+                    call=call, name=str(part.get("tool_name", "")), args=_text(part.get("args"))
+                )
+                yield Block(key=f"{entry.seq}.{number}", kind=Kind.TOOL, seq=entry.seq, tool=tool)
+            case _:
+                pass
+
+
+def _block(entry: Entry, kind: Kind, text: str, number: int = 0) -> Block:
+    return Block(key=f"{entry.seq}.{number}", kind=kind, seq=entry.seq, text=text)
+
+
+def _parts(message: object) -> Iterator[Mapping[str, Any]]:
+    parts = cast("dict[str, object]", message).get("parts") if isinstance(message, dict) else None
+    for part in cast("list[object]", parts) if isinstance(parts, list) else ():
+        if isinstance(part, dict):
+            yield cast("dict[str, Any]", part)
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def progress_of(status: str | None) -> Progress:
+    """How far a call is, by an event's status."""
+    if status is None:
+        return Progress.RUNNING
+    return Progress.DONE if status == "ok" else Progress.FAILED

@@ -1,0 +1,97 @@
+"""A view in words: the lines around the conversation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from clew.core.text import shorten
+from clew.tui.state.view import Link
+from clew.tui.text.clean import clean
+
+if TYPE_CHECKING:
+    from clew.tui.state.view import View
+    from clew.wire.records import ApprovalShape, UsageShape
+
+#: Cells of the gauge.
+_CELLS: Final = 10
+_KINDS: Final = {"message": "", "command": "command ", "expiry": "expiry ", "completion": "result "}
+
+
+def one_line(text: str, most: int = 200) -> str:
+    """Text on one line."""
+    return shorten(clean(" ".join(text.split())), most)
+
+
+def doing(view: View) -> str:
+    """What goes on, in a few words; "" for nothing."""
+    if view.link is not Link.UP:
+        return view.trouble or "connecting …"
+    if view.gone:
+        return "this conversation was deleted: F2 shows the others"
+    if view.approvals:
+        return "a tool waits for your word"
+    turn = view.state.turn if view.state else None
+    if turn is None:
+        return view.trouble
+    if turn.stopping:
+        return "stopping …"
+    return "thinking …" if view.live.thinking and not view.live.text else "answering …"
+
+
+def gauge(usage: UsageShape | None) -> str:
+    """How full the context is, and what was spent."""
+    if usage is None:
+        return ""
+    told = _context(usage)
+    if usage.cost is not None:
+        told += f"  ${usage.cost:.2f}" if usage.cost >= 0.1 else f"  ${usage.cost:.4f}"
+    return told
+
+
+def _context(usage: UsageShape) -> str:
+    if not usage.context_window:
+        return f"{short(usage.context_tokens)} tokens"
+    share = min(1.0, usage.context_tokens / usage.context_window)
+    full = round(share * _CELLS)
+    return f"{'▰' * full}{'▱' * (_CELLS - full)} {share:.0%} of {short(usage.context_window)}"
+
+
+def short(count: int) -> str:
+    """A count of tokens: ``950``, ``12k``, ``1.2M``."""
+    if count < 1000:
+        return str(count)
+    return f"{count / 1000:.0f}k" if count < 1_000_000 else f"{count / 1_000_000:.1f}M"
+
+
+def queued(view: View) -> list[str]:
+    """What waits, one line each."""
+    items = view.state.queue if view.state else []
+    return [f"{_KINDS[item.kind]}{one_line(item.text)}" for item in items]
+
+
+def asked(approval: ApprovalShape) -> str:
+    """A question: whether a tool may run."""
+    return f"{clean(approval.tool)}({one_line(approval.args, 300)})"
+
+
+#: Why a session was opened, in words.
+REASONS: Final = {
+    "start": "it began",
+    "compression": "what was old was summarised",
+    "orphaned_compression": "a summary was begun and not finished",
+    "restore": "a summary was taken back",
+    "rewind": "somebody went back",
+    "reopen": "it was taken up again",
+    "branch": "a branch began",
+    "import": "it was imported",
+    "reset": "a new conversation began",
+    "idle": "nobody said anything for long",
+    "daily": "a new day began",
+    "tui_close": "the terminal was closed",
+    "user_exit": "it was closed",
+}
+
+
+def reason(name: str | None) -> str:
+    """A stored reason in words."""
+    return REASONS.get(name or "", (name or "").replace("_", " "))

@@ -1,0 +1,57 @@
+"""The colours of text, taken from the theme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Palette:
+    """Names of colours; every use also has a sign or a weight, so that none is needed."""
+
+    accent: str = "cyan"
+    quiet: str = "bright_black"
+    good: str = "green"
+    bad: str = "red"
+    code: str = "yellow"
+    #: Pygments style of code.
+    code_theme: str = "ansi_dark"
+
+    @classmethod
+    def of(cls, variables: Mapping[str, str], *, dark: bool) -> Palette:
+        """The colours of a theme's variables."""
+        usual = cls()
+        return cls(
+            accent=_plain(variables.get("primary"), usual.accent),
+            quiet="#8a8a8a" if dark else "#6c6c6c",
+            good=_plain(variables.get("success"), usual.good),
+            bad=_plain(variables.get("error"), usual.bad),
+            code=_plain(variables.get("accent"), usual.code),
+            code_theme="monokai" if dark else "default",
+        )
+
+    def styles(self) -> dict[str, str]:
+        """How Markdown is drawn."""
+        return {
+            "markdown.code": self.code,
+            "markdown.code_block": self.code,
+            "markdown.h1": f"bold {self.accent}",
+            "markdown.h2": f"bold {self.accent}",
+            "markdown.h3": "bold",
+            "markdown.h4": "bold",
+            "markdown.item.bullet": self.accent,
+            "markdown.item.number": self.accent,
+            "markdown.hr": self.quiet,
+            "markdown.block_quote": self.quiet,
+            "markdown.link": f"underline {self.accent}",
+            "markdown.link_url": self.quiet,
+        }
+
+
+def _plain(colour: str | None, usual: str) -> str:
+    """A colour that Rich knows, too."""
+    return colour if colour and colour.startswith("#") and len(colour) == 7 else usual

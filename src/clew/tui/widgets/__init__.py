@@ -1,0 +1,3 @@
+"""The parts of the screens."""
+
+from __future__ import annotations

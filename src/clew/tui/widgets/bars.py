@@ -1,0 +1,119 @@
+"""The lines around the conversation: title, what goes on, what waits, questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding
+from textual.message import Message
+from textual.widgets import Static
+
+from clew.tui.state.view import Link
+from clew.tui.state.words import asked, doing, gauge, queued
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
+
+    from clew.tui.state.view import View
+
+#: Inputs that are shown of those that wait.
+_WAITING = 3
+
+
+def _apart(left: Text, right: Text) -> Table:
+    """Two texts at the two ends of a line; the left one is cut where both do not fit."""
+    line = Table.grid(expand=True, padding=(0, 1, 0, 0))
+    line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    line.add_column(justify="right", no_wrap=True)
+    line.add_row(left, right)
+    return line
+
+
+class TitleBar(Static):
+    """The conversation and its model; how full the context is, what it cost."""
+
+    DEFAULT_CSS = """
+    TitleBar { height: 1; background: $panel; color: $text; padding: 0 1; }
+    """
+
+    def show(self, view: View) -> None:
+        model = view.state.model if view.state else ""
+        left = Text.assemble((view.title or "clew", "bold"), f"  {model}")
+        self.update(_apart(left, Text(gauge(view.usage))))
+
+
+class StatusBar(Static):
+    """What goes on, and the keys that matter now."""
+
+    DEFAULT_CSS = """
+    StatusBar { height: 1; background: $panel; color: $text-muted; padding: 0 1; }
+    StatusBar.lost { color: $text-warning; text-style: bold; }
+    """
+
+    def show(self, view: View) -> None:
+        self.set_class(view.link is Link.LOST, "lost")
+        keys = "Esc stop · ^S steer" if view.is_running else "F2 talks · F1 keys · ^Q quit"
+        self.update(_apart(Text(doing(view)), Text(keys)))
+
+
+class Waiting(Static):
+    """The inputs that wait, in order."""
+
+    DEFAULT_CSS = """
+    Waiting { height: auto; padding: 0 1; color: $text-muted; display: none; }
+    Waiting.some { display: block; }
+    """
+
+    def show(self, view: View) -> None:
+        lines = queued(view)
+        self.set_class(bool(lines), "some")
+        more = len(lines) - _WAITING
+        shown = [f"⧗ {n}. {line}" for n, line in enumerate(lines[:_WAITING], start=1)]
+        if more > 0:
+            shown.append(f"  and {more} more")
+        text = Text("\n".join(shown), no_wrap=True, overflow="ellipsis")
+        if lines:
+            text.append("   F6 edits", style="italic")
+        self.update(text)
+
+
+class Question(Static, can_focus=True):
+    """A tool call that waits for a person's word."""
+
+    DEFAULT_CSS = """
+    Question { height: auto; max-height: 6; padding: 0 1; display: none; background: $warning 20%; }
+    Question.open { display: block; }
+    Question:focus { background: $warning 40%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer('yes')", "Allow"),
+        Binding("n", "answer('no')", "Refuse"),
+        Binding("a", "answer('all')", "Allow all"),
+    ]
+
+    class Answered(Message):
+        """A person's word."""
+
+        def __init__(self, word: Literal["yes", "no", "all"]) -> None:
+            super().__init__()
+            self.word: Literal["yes", "no", "all"] = word
+
+    def show(self, view: View) -> None:
+        waiting = list(view.approvals)
+        self.set_class(bool(waiting), "open")
+        if not waiting:
+            self.update("")
+            return
+        more = f"  (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        self.update(
+            Text.assemble(
+                ("May this run?  ", "bold"),
+                f"{asked(waiting[0])}{more}",
+                ("\ny yes · n no · a all", ""),
+            )
+        )
+
+    def action_answer(self, word: Literal["yes", "no", "all"]) -> None:
+        self.post_message(self.Answered(word))

@@ -1,0 +1,109 @@
+"""Where a person writes: several lines, history, pastes as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.binding import Binding
+from textual.message import Message
+from textual.widgets import TextArea
+
+if TYPE_CHECKING:
+    from textual import events
+    from textual.binding import BindingType
+
+    from clew.tui.state.typed import History
+
+
+class Prompt(TextArea):
+    """Enter sends, Ctrl-J begins a line; up and down at the edges look through the history."""
+
+    DEFAULT_CSS = """
+    Prompt { height: auto; max-height: 8; border: none; padding: 0 1; background: $surface; }
+    Prompt:focus { border: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "send('steer')", "Send into the running turn", priority=True),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", priority=True),
+    ]
+
+    @dataclass
+    class Sent(Message):
+        """A message is to be handed in."""
+
+        text: str
+        #: Into the running turn, instead of after it.
+        steer: bool
+
+    class Typed(Message):
+        """The text, or the place in it, has changed."""
+
+    @dataclass
+    class Chosen(Message):
+        """A key that belongs to the list of proposals while that is open."""
+
+        key: str
+
+    def __init__(self, history: History) -> None:
+        super().__init__(
+            id="prompt",
+            soft_wrap=True,
+            show_line_numbers=False,
+            highlight_cursor_line=False,
+            tab_behavior="focus",
+            placeholder="Say something; / for commands, @ for files, F1 for keys",
+        )
+        self.typed = history
+        #: Whether proposals are shown, whose keys go before those of the history.
+        self.proposing = False
+
+    async def _on_key(self, event: events.Key) -> None:
+        if self.proposing and event.key in ("up", "down", "tab", "escape", "enter"):
+            event.prevent_default().stop()
+            self.post_message(self.Chosen(event.key))
+            return
+        if event.key == "enter":
+            event.prevent_default().stop()
+            self.action_send("")
+            return
+        if event.key in ("up", "down") and self._at_edge(event.key):
+            event.prevent_default().stop()
+            self._look(event.key)
+            return
+        await super()._on_key(event)
+
+    def _at_edge(self, key: str) -> bool:
+        row, _ = self.cursor_location
+        if key == "up":
+            return row == 0 and self.typed.at > 0
+        return row == self.document.line_count - 1 and self.typed.at < len(self.typed.texts)
+
+    def _look(self, key: str) -> None:
+        move = self.typed.back if key == "up" else self.typed.forth
+        self.typed, text = move(self.text)
+        self.put(text)
+
+    def put(self, text: str) -> None:
+        """Have a text in place of what stands there, with the cursor at its end."""
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    def action_newline(self) -> None:
+        self.insert("\n")
+
+    def action_send(self, how: str) -> None:
+        text = self.text
+        if text.endswith("\\"):  # for terminals that tell no other key from Enter
+            self.put(text[:-1] + "\n")
+        elif text.strip():
+            self.post_message(self.Sent(text, steer=how == "steer"))
+
+    def clear_said(self, text: str) -> None:
+        """The text was handed in: it goes into the history."""
+        self.typed = self.typed.said(text)
+        if self.text == text:
+            self.text = ""
+
+    def on_text_area_changed(self) -> None:
+        self.post_message(self.Typed())

@@ -1,0 +1,45 @@
+"""``clew`` as a person starts it: on a terminal, alone and beside a server."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.program import Terminal
+
+if TYPE_CHECKING:
+    from tests.acceptance.program import Clew
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals"),
+]
+CTRL_Q = "\x11"
+
+
+def test_clew_without_a_command_opens_the_terminal_ui_over_an_engine_of_its_own(clew: Clew) -> None:
+    with Terminal(clew) as terminal:
+        terminal.see("Say something")
+        terminal.see("offline")
+        terminal.type("hello there\r")
+        terminal.see("You said: hello there")
+        terminal.type(CTRL_Q)
+        assert terminal.ended() == 0
+    assert clew.said()[0] == ("user", "hello there")
+
+
+def test_beside_a_server_it_is_a_client_of_that(clew: Clew) -> None:
+    with clew.serving(), Terminal(clew) as terminal:
+        terminal.see("offline")
+        terminal.type("hello there\r")
+        terminal.see("You said: hello there")
+        terminal.type(CTRL_Q)
+        assert terminal.ended() == 0
+        owners = clew.data("doctor", "--offline")["findings"]
+        assert not any("tui" in each["detail"] for each in owners)
+
+
+def test_without_a_terminal_clew_prints_its_help(clew: Clew) -> None:
+    assert "Commands:" in clew.ok()

@@ -1,0 +1,210 @@
+"""The terminal UI, screen by screen, before a real engine with the fake provider."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.config.settings import ToolsSettings
+from clew.testing import Endless, FakeProvider, Text
+from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
+from clew.tui.widgets.prompt import Prompt
+from clew.tui.widgets.transcript import Transcript
+from tests.integration.api_server import running, serving, settings_for
+from tests.integration.rpc_clients import over_socket
+from tests.tui.screen import Seen, at, before
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    from tests.integration.api_server import Server
+
+MARKDOWN = (
+    "# Theseus\n\nHe had a **thread**:\n\n- red\n- long\n\n```python\nfor turn in maze:\n```\n"
+)
+
+
+@pytest.fixture
+def provider() -> Iterator[FakeProvider]:
+    with FakeProvider(echo) as fake:
+        yield fake
+
+
+@asynccontextmanager
+async def person(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[tuple[Seen, Server]]:
+    settings = settings_for(tmp_path, provider=provider)
+    settings = replace(settings, tools=ToolsSettings(modules=("tests.tui.tools",)))
+    async with running(settings) as server, at(server, tmp_path) as seen:
+        yield seen, server
+
+
+async def test_what_is_said_is_answered_in_markdown_and_remembered(
+    tmp_path: Path, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    provider.script = sequence([Text(MARKDOWN, chunks=8, thinking="let me see")], default=echo)
+    (tmp_path / "notes.txt").write_text("the minotaur")
+    async with person(tmp_path, provider) as (seen, _):
+        await seen.say("hello")
+        await seen.see("Theseus", "He had a thread:", "• red", "for turn in maze:", "thinking ▸")
+        assert "**" not in seen.text
+        assert "# Theseus" not in seen.text
+        # Several lines, and what was typed before.
+        await seen.type("one")
+        await seen.pilot.press("ctrl+j")
+        await seen.say("two")
+        await seen.see("echo: one")
+        prompt = seen.app.screen.query_one(Prompt)
+        await seen.pilot.press("up", "up", "up")
+        assert prompt.text == "hello"
+        await seen.pilot.press("down", "down", "down")
+        assert prompt.text == ""
+        # Commands and files are offered while they are typed.
+        await seen.type("/stat")
+        await seen.see("/status")
+        await seen.pilot.press("enter")
+        await seen.see("hello", "openai-chat:fake-model")
+        await seen.type("see @not")
+        await seen.see("notes.txt")
+        await seen.pilot.press("tab")
+        assert prompt.text == "see @notes.txt"
+        await seen.pilot.press("enter")
+        await seen.see("[file", "notes.txt")
+        await seen.say("/nosuch")
+        await seen.see("/help")
+
+
+async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopped(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    provider.script = per_user_text({"go on": Endless()}, default=echo)
+    async with person(tmp_path, provider) as (seen, _):
+        await seen.say("go on")
+        await seen.see("again again", "answering", "Esc stop")
+        await seen.say("first")
+        await seen.see("1. first")
+        await seen.say("second")
+        await seen.see("2. second")
+        await seen.pilot.press("f6")
+        await seen.see("What waits")
+        await seen.pilot.press("enter")
+        await seen.see("Change: first")
+        await seen.type("ly")
+        await seen.pilot.press("ctrl+s")
+        await seen.see("1. firstly")
+        await seen.pilot.press("f6")
+        await seen.see("What waits")
+        await seen.pilot.press("down", "ctrl+d")
+        await seen.gone("2. second")
+        await seen.pilot.press("escape")
+        await seen.see("echo: firstly")
+        assert "second" not in seen.text
+
+
+async def test_a_tool_waits_for_a_word_runs_and_its_output_opens(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    calls = Calls([Call("look", {"where": "crete"}), Call("pay", {"amount": 3})])
+    provider.script = sequence([calls, Text("done")], default=echo)
+    async with person(tmp_path, provider) as (seen, _):
+        await seen.say("please")
+        await seen.see("May this run?", 'pay({"amount":3})', '✓ look(where="crete")', "○ pay")
+        await seen.pilot.press("y")
+        await seen.see("✓ pay(amount=3)", 'look(where="crete") ▸ 3 lines', "done")
+        assert "May this run?" not in seen.text
+        await seen.pilot.press("tab")
+        assert isinstance(seen.app.focused, Transcript)
+        await seen.pilot.press("a")
+        await seen.see("│ a thread", "│ paid 3")
+        await seen.pilot.press("home", "down", "enter")
+        await seen.gone("│ a thread")
+        await seen.pilot.press("escape")
+        assert isinstance(seen.app.focused, Prompt)
+
+
+async def test_conversations_are_searched_begun_opened_and_deleted(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    async with person(tmp_path, provider) as (seen, server):
+        for n in range(3):
+            await server.say(f"about topic {n}", f"old-{n}")
+        await seen.say("/sessions")
+        await seen.see("Conversations", "old-2", "about topic 0")
+        await seen.type("topic 1")
+        await seen.gone("old-2")
+        await seen.pilot.press("enter")
+        await seen.gone("Conversations")
+        await seen.see("echo: about topic 1")
+        await seen.pilot.press("f2")
+        await seen.see("Conversations")
+        await seen.pilot.press("ctrl+n")
+        await seen.gone("echo: about topic 1")
+        await seen.say("afresh")
+        await seen.see("echo: afresh")
+        await seen.pilot.press("f2")
+        await seen.see("about topic 2")
+        await seen.type("topic 2")
+        await seen.gone("old-1")
+        await seen.pilot.press("ctrl+d")
+        await seen.see("deleted")
+        # The other lists.
+        await seen.pilot.press("f3")
+        await seen.see("Sessions of this conversation", "it began")
+        await seen.pilot.press("escape", "f5")
+        await seen.see("Model of this conversation", "● openai-chat:fake-model")
+        await seen.pilot.press("enter")
+        await seen.see("answers from the next message on")
+        await seen.pilot.press("f1")
+        await seen.see("earlier texts")
+        await seen.pilot.press("escape")
+        await seen.say("/title The thread")
+        await seen.see("The thread  openai-chat")
+
+
+async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    async with person(tmp_path, provider) as (seen, _):
+        for text in ("one", "two", "three"):
+            await seen.say(text)
+            await seen.see(f"echo: {text}")
+        await seen.pilot.press("tab", "home", "down", "b")
+        await seen.see("this is the branch")
+        await seen.say("else")
+        await seen.see("echo: else")
+        assert "echo: three" not in seen.text
+        await seen.pilot.press("f2")
+        await seen.see("Conversations")
+        await seen.pilot.press("down", "enter")
+        await seen.see("echo: three")
+        await seen.pilot.press("tab", "up", "r")
+        await seen.see("went back")
+        assert seen.app.screen.query_one(Prompt).text == "three"
+        await seen.pilot.press("f3")
+        await seen.see("somebody went back")
+        await seen.pilot.press("escape", "f4")
+        await seen.see("stay", "tokens")
+        await seen.pilot.press("escape")
+
+
+async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_is_said_once(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    settings = settings_for(tmp_path, provider=provider)
+    async with running(settings) as server, AsyncExitStack() as stack:
+        url = await stack.enter_async_context(serving(server.engine, settings))
+        settings = replace(settings, api=replace(settings.api, port=int(url.rpartition(":")[2])))
+        here = replace(server, url=url)
+        async with before(over_socket(here), tmp_path) as seen:
+            await seen.say("one")
+            await seen.see("echo: one")
+            await stack.aclose()
+            await seen.see("the server has gone")
+            await seen.say("two")
+            async with serving(server.engine, settings):
+                await seen.see("echo: two")
+                assert seen.text.count("echo: one") == seen.text.count("echo: two") == 1

@@ -1,0 +1,3 @@
+"""What the tests of the terminal UI share."""
+
+from __future__ import annotations

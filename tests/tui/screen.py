@@ -1,0 +1,79 @@
+"""The terminal UI before a real engine in the test's own loop."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from clew.tui.app import Terminal
+from tests.integration.rpc_clients import over_pipe
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from textual.pilot import Pilot
+
+    from clew.tui.transports import Connect
+    from tests.integration.api_server import Server
+
+
+class Seen:
+    """A person before the screen."""
+
+    def __init__(self, app: Terminal, pilot: Pilot[None]) -> None:
+        self.app, self.pilot = app, pilot
+
+    @property
+    def text(self) -> str:
+        """What stands on the screen."""
+        lines = self.app.screen._compositor.render_strips()  # pyright: ignore[reportPrivateUsage]
+        return "\n".join("".join(segment.text for segment in line).rstrip() for line in lines)
+
+    async def see(self, *texts: str) -> None:
+        """Wait until all of it is on the screen."""
+        try:
+            async with asyncio.timeout(20):
+                while not all(text in self.text for text in texts):
+                    await self.pilot.pause(0.02)
+        except TimeoutError:
+            raise AssertionError(f"never saw {texts} but:\n{self.text}") from None
+
+    async def gone(self, text: str) -> None:
+        """Wait until it is not on the screen any more."""
+        try:
+            async with asyncio.timeout(20):
+                while text in self.text:
+                    await self.pilot.pause(0.02)
+        except TimeoutError:
+            raise AssertionError(f"still saw {text!r}:\n{self.text}") from None
+
+    async def type(self, text: str) -> None:
+        """Type as a person does, key by key."""
+        names = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "-": "minus"}
+        await self.pilot.press(*(names.get(each, each) for each in text))
+
+    async def say(self, text: str) -> None:
+        await self.type(text)
+        await self.pilot.press("enter")
+
+
+@asynccontextmanager
+async def before(
+    connect: Connect, folder: Path, *, name: str = "talk", size: tuple[int, int] = (80, 24)
+) -> AsyncGenerator[Seen]:
+    """Somebody before the screen, once the conversation is open."""
+    app = Terminal(connect, name=name, folder=folder)
+    async with app.run_test(size=size) as pilot:
+        seen = Seen(app, pilot)
+        await seen.see("Say something")
+        yield seen
+
+
+@asynccontextmanager
+async def at(
+    server: Server, folder: Path, *, name: str = "talk", size: tuple[int, int] = (80, 24)
+) -> AsyncGenerator[Seen]:
+    async with before(over_pipe(server), folder, name=name, size=size) as seen:
+        yield seen

@@ -1,0 +1,279 @@
+"""The view of the terminal UI: what each event makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.tui.state import reduce
+from clew.tui.state.typed import History, dumped, files_in, loaded
+from clew.tui.state.view import Kind, Link, Progress, View
+from clew.tui.state.words import doing, gauge
+from clew.tui.text.chunks import chunks
+from clew.tui.text.painter import Painter
+from clew.tui.text.palette import Palette
+from clew.tui.widgets.pieces import STEP, Layout
+from clew.wire.notices import AnyNotice, read_notice
+from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+CONVERSATION = ConversationShape(
+    id="cnv_1",
+    title=None,
+    head_session="ses_1",
+    scope="local",
+    entries=0,
+    created_at="",
+    updated_at="",
+    routes=["agent:main:local:talk"],
+    origin=None,
+    sessions=[],
+)
+STATE = StateShape(
+    title=None,
+    head_session="ses_1",
+    closed=False,
+    model="offline",
+    turn=None,
+    queue=[],
+    approvals=[],
+)
+
+
+def begun(entries: int = 0) -> View:
+    shape = CONVERSATION.model_copy(update={"entries": entries})
+    return reduce.opened(View(), shape, STATE)
+
+
+def notice(type_: str, seq: int = 0, **fields: Any) -> AnyNotice:
+    common = {"conversation": "cnv_1", "session": "ses_1", "seq": seq, "type": type_}
+    found = read_notice({**common, "turn": "trn_1", **fields})
+    assert found is not None
+    return found
+
+
+def entry(
+    seq: int, role: str, text: str = "", *, parts: Sequence[object] = (), kind: str = "message"
+) -> AnyNotice:
+    message = {"parts": list(parts)}
+    return notice("entry", seq, role=role, text=text, message=message, kind=kind, created_at="")
+
+
+def said(seq: int, text: str = "hello") -> AnyNotice:
+    return entry(seq, "user", text)
+
+
+CALL = {"part_kind": "tool-call", "tool_name": "look", "args": "{}", "tool_call_id": "c1"}
+RETURN = {"part_kind": "tool-return", "content": "seen", "tool_call_id": "c1"}
+
+
+def after(view: View, *notices: AnyNotice) -> View:
+    for each in notices:
+        view = reduce.told(view, each)
+    return view
+
+
+def texts(view: View) -> list[str]:
+    return [block.text for block in view.blocks]
+
+
+def test_an_entry_that_is_told_again_changes_nothing() -> None:
+    view = after(begun(), said(1, "a"), said(2, "b"))
+    assert after(view, said(1, "a"), said(2, "b")) is view
+    assert texts(view) == ["a", "b"]
+
+
+def test_a_missing_entry_is_noticed_and_nothing_behind_it_is_shown() -> None:
+    view = after(begun(), said(1, "a"), said(3, "c"))
+    assert view.gap
+    assert (texts(view), view.seq) == (["a"], 1)
+    assert texts(after(reduce.caught_up(view), said(2, "b"), said(3, "c"))) == ["a", "b", "c"]
+
+
+@given(st.lists(st.integers(1, 12), max_size=40))
+def test_whatever_is_told_how_often_the_entries_stand_once_and_in_order(seqs: list[int]) -> None:
+    view = begun()
+    for seq in seqs:
+        view = after(view, said(seq, str(seq)))
+        if view.gap:
+            view = after(reduce.caught_up(view), *(said(n, str(n)) for n in range(1, seq + 1)))
+        assert texts(view) == [str(n) for n in range(1, view.seq + 1)]
+
+
+def test_what_is_told_of_another_conversation_is_left_out() -> None:
+    view = begun()
+    other = said(1).model_copy(update={"conversation": "cnv_2"})
+    assert after(view, other) is view
+
+
+def test_pieces_make_a_response_that_its_entry_replaces() -> None:
+    pieces = [notice("delta", kind="text", text=text) for text in ("Hel", "lo")]
+    view = after(begun(), said(1), *pieces, notice("delta", kind="thinking", text="hm"))
+    assert (view.live.text, view.live.thinking) == ("Hello", "hm")
+    text = {"part_kind": "text", "content": "Hello"}
+    view = after(view, entry(2, "assistant", "Hello", parts=[text]))
+    assert view.live.text == ""
+    assert texts(view) == ["hello", "Hello"]
+
+
+def test_a_snapshot_stands_for_all_pieces_and_a_retraction_voids_them() -> None:
+    view = after(begun(), notice("delta", kind="text", text="xx"), notice("snapshot", text="yy"))
+    assert view.live.text == "yy"
+    assert after(view, notice("retracted", reason="again")).live.text == ""
+
+
+def test_a_call_is_asked_runs_and_has_its_result_in_whatever_order_that_is_told() -> None:
+    asked = after(begun(), entry(1, "assistant", parts=[CALL]))
+    [block] = asked.blocks
+    assert block.tool is not None
+    assert (block.kind, block.tool.progress) == (Kind.TOOL, Progress.ASKED)
+    running = notice("tool", 1, call="c1", tool="look", args="{}", status=None)
+    done = notice("tool", 1, call="c1", tool="look", args="{}", status="ok")
+    result = entry(2, "tool", parts=[RETURN])
+    for order in ([running, done, result], [running, result, done], [result, running]):
+        [block] = after(asked, *order).blocks
+        assert block.tool is not None
+        assert (block.tool.progress, block.tool.result) == (Progress.DONE, "seen")
+
+
+def test_entries_from_before_stand_before_and_calls_find_their_results() -> None:
+    view = after(begun(2), said(3))
+    shapes = [
+        EntryShape.model_validate(each.model_dump(exclude={"conversation", "type"}))
+        for each in (entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[RETURN]))
+    ]
+    assert view.first == 3
+    half = reduce.older(view, shapes[1:])
+    assert (half.first, len(half.strays)) == (2, 1)
+    view = reduce.older(half, shapes[:1])
+    assert view.first == 1
+    assert view.blocks[0].tool is not None
+    assert view.blocks[0].tool.result == "seen"
+    assert reduce.older(view, []).first == 1
+
+
+def test_a_lost_connection_keeps_what_is_stored_and_drops_what_was_provisional() -> None:
+    view = after(begun(), said(1), notice("delta", kind="text", text="x"))
+    gone = reduce.lost(view, "gone")
+    assert (gone.link, gone.live.text, texts(gone)) == (Link.LOST, "", ["hello"])
+    assert doing(gone) == "gone"
+    back = reduce.opened(gone, CONVERSATION.model_copy(update={"entries": 5}), STATE)
+    assert (back.link, back.seq, texts(back)) == (Link.UP, 1, ["hello"])
+
+
+def test_another_conversation_begins_at_its_end() -> None:
+    other = CONVERSATION.model_copy(update={"id": "cnv_2", "entries": 9})
+    view = reduce.opened(after(begun(), said(1)), other, STATE)
+    assert (view.blocks, view.first, view.seq) == ((), 10, 9)
+
+
+def test_failures_and_notices_are_shown() -> None:
+    failed = notice("turn_closed", 1, outcome="failed", error="no credit", code="quota")
+    view = after(begun(), entry(1, "user", "a notice", kind="event"), failed)
+    assert view.blocks[0].kind is Kind.NOTE
+    assert doing(view) == "no credit"
+    assert doing(after(view, notice("deleted"))).startswith("this conversation was deleted")
+
+
+def test_the_gauge_says_how_full_it_is_and_what_it_cost() -> None:
+    usage = UsageShape(
+        input_tokens=1,
+        cached_tokens=0,
+        output_tokens=1,
+        cost=0.123,
+        context_tokens=5000,
+        context_window=10_000,
+    )
+    assert gauge(usage) == "▰▰▰▰▰▱▱▱▱▱ 50% of 10k  $0.12"
+    plain = usage.model_copy(update={"context_window": None, "cost": None})
+    assert gauge(plain) == "5k tokens"
+    assert gauge(None) == ""
+
+
+def test_the_history_goes_back_and_forth_and_keeps_what_was_being_written() -> None:
+    history = History().said("one").said("two").said("two")
+    history, text = history.back("draft")
+    assert text == "two"
+    history, text = history.back(text)
+    history, text = history.back(text)
+    assert text == "one"
+    history, text = history.forth(text)
+    history, text = history.forth(text)
+    assert text == "draft"
+    lines = "\n".join([dumped("a\nb"), "no JSON", "1", dumped("c")])
+    assert loaded(lines).texts == ("a\nb", "c")
+
+
+def test_files_are_named_behind_an_at_sign_that_begins_a_word() -> None:
+    assert files_in('look at @a.png and @"b c.txt", not x@y.z') == ["a.png", "b c.txt"]
+
+
+MARKDOWN = "# T\n\none\ntwo\n\n- a\n\n- b\n\n  more\n\n```py\nx\n\ny\n```\n\n1. x\n\n2. y\n\nend"
+
+
+@given(st.text(alphabet="a `-1.\n#>|~", max_size=200))
+def test_pieces_of_markdown_joined_are_the_text(text: str) -> None:
+    assert "".join(chunks(text)) == text
+
+
+def test_code_and_lists_are_not_cut() -> None:
+    assert [piece.strip() for piece in chunks(MARKDOWN)] == [
+        "# T",
+        "one\ntwo\n\n- a\n\n- b\n\n  more",
+        "```py\nx\n\ny\n```\n\n1. x\n\n2. y",
+        "end",
+    ]
+
+
+def drawn(layout: Layout) -> list[str]:
+    return [
+        "".join(segment.text for segment in line).strip()
+        for piece in layout.pieces
+        for line in piece.lines
+    ]
+
+
+def test_while_it_is_made_a_response_looks_as_it_will_when_it_is_stored() -> None:
+    layout = Layout(Painter(60, Palette()))
+    for end in range(0, len(MARKDOWN), 7):
+        layout.show((), replace(begun().live, turn="t", text=MARKDOWN[:end]))
+    layout.show((), replace(begun().live, turn="t", text=MARKDOWN))
+    live = drawn(layout)
+    part = {"part_kind": "text", "content": MARKDOWN}
+    layout.show(after(begun(), entry(1, "assistant", MARKDOWN, parts=[part])).blocks, begun().live)
+    assert drawn(layout) == live
+
+
+def test_only_the_end_of_a_long_conversation_is_drawn_and_the_rest_on_the_way_back() -> None:
+    view = after(begun(), *(said(n, f"line {n}") for n in range(1, 101)))
+    layout = Layout(Painter(40, Palette()))
+    layout.show(view.blocks, view.live)
+    assert (len(layout.pieces), layout.stored) == (STEP, STEP)
+    height = layout.height
+    assert layout.more() == layout.height - height > 0
+    while not layout.is_complete:
+        layout.more()
+    assert drawn(layout) == [f"line {n}" for n in range(1, 101)]
+    assert [layout.at(piece.top) for piece in layout.pieces] == list(range(100))
+    longer = after(view, said(101, "line 101"))
+    changed = layout.show(longer.blocks, longer.live)
+    assert changed == layout.pieces[99].end
+    layout.redrawn(Painter(20, Palette()))
+    assert len(layout.pieces) == STEP
+
+
+def test_a_call_is_opened_and_closed_and_nothing_in_it_steers_the_terminal() -> None:
+    bad = {**RETURN, "content": "a\x1b[2Jb\nline 2"}
+    view = after(begun(), entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[bad]))
+    layout = Layout(Painter(60, Palette()))
+    layout.show(view.blocks, view.live)
+    assert drawn(layout) == ["✓ look() ▸ 2 lines"]
+    layout.turn(0)
+    assert drawn(layout)[1:] == ["│ a[2Jb", "│ line 2"]
+    layout.turn_all()
+    assert len(drawn(layout)) == 1
