@@ -414,11 +414,11 @@ def letters(
     found = t.all(
         """
         SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
-               error, updated_at
+               error, created_at, updated_at
         FROM delivery WHERE state <> 'delivered' ORDER BY n DESC
         """
     )
-    return [(rows.delivery(row[:11]), row[11]) for row in found if row[7] in kept][:limit]
+    return [(rows.delivery(row[:12]), row[12]) for row in found if row[7] in kept][:limit]
 
 
 def retry(t: Tx, delivery: DeliveryId) -> Delivery:
