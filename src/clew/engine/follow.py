@@ -19,7 +19,7 @@ from clew.core.events import (
 )
 from clew.core.turn import Outcome, TurnState
 from clew.engine.hub import Changed
-from clew.engine.lasting import patiently
+from clew.engine.lasting import PATIENCE, patiently
 from clew.store.transactions import conversations, entries, inbox, standing, stops
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from clew.store.contract import Store, Tx
 
 _SLICE = 200
-#: Seconds for which somebody who waits for an answer waits for the store, too.
-PATIENCE = 60.0
 
 
 async def follow(

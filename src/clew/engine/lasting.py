@@ -21,6 +21,8 @@ P = ParamSpec("P")
 
 log = structlog.get_logger(__name__)
 
+#: Seconds for which a store is waited for where nobody cancels.
+PATIENCE = 60.0
 #: Seconds between two tries: doubled up to the longest.
 _FIRST, _LONGEST = 0.1, 2.0
 
