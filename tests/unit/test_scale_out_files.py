@@ -66,8 +66,9 @@ def test_the_balancer_knows_as_many_gateways_as_there_are_and_asks_whether_they_
     config = text("haproxy.cfg")
     replicas = compose["services"]["gateway"]["deploy"]["replicas"]
     port = compose["services"]["gateway"]["environment"]["CLEW_API__PORT"]
-    assert f"server-template gateway {replicas} gateway:{port} " in config
-    assert "default-server check" in config
+    templates = re.findall(r"server-template gateway (\d+) gateway:(\d+) ", config)
+    assert templates == [(str(replicas), port)] * config.count("\nbackend ")
+    assert config.count("default-server check") == len(templates)
     assert "option httpchk GET /readyz" in config
     assert "/readyz" in OPEN
     (published,) = compose["services"]["balancer"]["ports"]
