@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
 
     from clew.tui.transports import Connect
     from tests.acceptance.program import Clew
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "write-a-client.md"
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -99,6 +106,51 @@ async def _resumed(client: Blind, conversation: str, *, last: int) -> None:
         assert entries == list(range(after + 1, last + 1))
     ahead = await client.fail("events.subscribe", conversation=conversation, after=last + 1)
     assert ahead["data"]["param"] == "after"
+
+
+def test_the_client_of_the_page_prints_what_the_page_says(clew: Clew, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    program = tmp_path / "client.py"
+    program.write_text(code, encoding="utf-8")
+    with clew.serving() as (url, _):
+        environ = {**clew.environ, "CLEW_SOCKET": f"{url.replace('http', 'ws', 1)}/api/ws"}
+        done = subprocess.run(
+            [sys.executable, str(program)],
+            env=environ,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=False,
+        )
+    assert (done.stdout, done.stderr) == ("You said: hello there\n", "")
+
+
+def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_is_gone(
+    clew: Clew,
+) -> None:
+    asked = '{"jsonrpc": "2.0", "id": 1, "method": "config.get", "params": {"key": "api.port"}}\n'
+    with clew.serving() as (_, server):
+        piped = subprocess.Popen(
+            [CLEW, "rpc"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=clew.environ,
+            encoding="utf-8",
+        )
+        assert piped.stdin is not None
+        assert piped.stdout is not None
+        piped.stdin.write(asked)
+        piped.stdin.flush()
+        # The server's own setting: only it was told another port.
+        (setting,) = json.loads(piped.stdout.readline())["result"]["items"]
+        assert setting["value"] == 0
+        server.kill()
+        _, said = piped.communicate(timeout=60)
+        assert piped.returncode == 1
+        assert "the server has gone" in said
+    (setting,) = json.loads(clew.ok("rpc", text=asked))["result"]["items"]
+    assert setting["value"] == 8420
 
 
 def test_three_screens_show_the_same_in_the_same_order_past_a_killed_server(durable: Clew) -> None:

@@ -106,6 +106,8 @@ _HEAD = f"""\
 Terminal UI, desktop apps and programs speak this with Clew: JSON-RPC 2.0, over a WebSocket and over pipes. The same in
 a form for programs, an [OpenRPC](https://spec.open-rpc.org) document, is [rpc.json](rpc.json), and what `rpc.discover` answers.
 
+[How to write a client](../how-to/write-a-client.md) shows it at work.
+
 * **WebSocket**: `ws://HOST:PORT/api/ws` of `clew serve`, with `Authorization: Bearer TOKEN` where a token is set. One text
   frame is one message.
 * **Pipes**: `clew rpc` reads one message from each line of its input, and writes one in each line of its output. It attaches to
