@@ -146,8 +146,8 @@ def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_i
         (setting,) = json.loads(piped.stdout.readline())["result"]["items"]
         assert setting["value"] == 0
         server.kill()
-        _, said = piped.communicate(timeout=60)
-        assert piped.returncode == 1
+        assert piped.wait(timeout=60) == 1
+        _, said = piped.communicate()
         assert "the server has gone" in said
     (setting,) = json.loads(clew.ok("rpc", text=asked))["result"]["items"]
     assert setting["value"] == 8420

@@ -52,19 +52,24 @@ class Leaving:
 
 
 def create_app(
-    engine: Engine, settings: Settings, *, leaving: Leaving | None = None, pace: Pace = PACE
+    engine: Engine,
+    settings: Settings,
+    *,
+    leaving: Leaving | None = None,
+    pace: Pace = PACE,
+    name: str = "",
 ) -> Starlette:
     """
     The API over a running engine, as an ASGI application.
 
     It opens and closes nothing, so that it can be mounted in another program. ``leaving`` tells it
-    that its server stops.
+    that its server stops. ``name`` is told to those who look for this very server.
     """
     leaving, served = leaving or Leaving(), Served()
     app = Starlette(
         routes=[
             *routes(_endpoints(engine, settings, leaving, served, pace), pace),
-            WebSocketRoute("/api/ws", Socket(engine, settings).serve),
+            WebSocketRoute("/api/ws", Socket(engine, settings, name).serve),
         ],
         middleware=[Middleware(Counting, served), Middleware(Guard, settings.api.token)],
         exception_handlers={

@@ -40,14 +40,16 @@ async def serve(
     sockets: list[socket.socket] | None = None,
     on_ready: Callable[[str], None] | None = None,
     pace: Pace = PACE,
+    name: str = "",
 ) -> None:
     """
     Serve the API until cancelled, then stop in order.
 
     ``sockets`` listen already, and are closed here. ``on_ready`` is called with the base URL once
-    requests are accepted. Cancelled, it takes no new connections, ends endless streams, gives turns
-    a moment, tells those who still wait that the answer will be in the conversation, and
-    returns by raising ``CancelledError``.
+    requests are accepted; ``name`` is as for ``create_app``.
+
+    Cancelled, it takes no new connections, ends endless streams, gives turns a moment, tells those
+    who still wait that the answer will be in the conversation, and raises ``CancelledError``.
 
     :raises SettingsError: if the address cannot be listened on, or is open to others without a
         token
@@ -56,7 +58,7 @@ async def serve(
         sockets = listen(settings.api)
     try:
         leaving = Leaving()
-        app = create_app(engine, settings, leaving=leaving, pace=pace)
+        app = create_app(engine, settings, leaving=leaving, pace=pace, name=name)
         server = _Server(app, base_url(sockets[0]), on_ready, pace)
         await _until_cancelled(server, sockets, leaving, pace.grace)
     finally:

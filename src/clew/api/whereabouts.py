@@ -1,8 +1,8 @@
 """
 Whereabouts: a server tells in its home where it is, for the programs of the same person.
 
-``run/api.json`` names its URL and its owner. A server that was killed leaves the file behind, and
-another program may get its port: so whoever connects asks for that owner.
+``run/api.json`` holds its URL and the name of this run. A server that was killed leaves the file
+behind, and another program may get its port: so whoever connects asks for that name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Found:
 
     #: ``http://HOST:PORT``.
     url: str
-    owner: str
+    #: Of the run: another one has another name.
+    name: str
 
     @property
     def socket(self) -> str:
@@ -35,11 +36,11 @@ class Found:
 
 
 @contextmanager
-def announced(home: Path, *, url: str, owner: str) -> Generator[None]:
+def announced(home: Path, *, url: str, name: str) -> Generator[None]:
     """Say where this server is, for as long as the block lasts."""
     file = home / "run" / _FILE
     made = file.with_name(f".{_FILE}.{os.getpid()}")
-    text = json.dumps({"url": url, "owner": owner})
+    text = json.dumps({"url": url, "name": name})
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as stream:  # noqa: PTH123  (a descriptor)
         stream.write(text)
@@ -61,7 +62,7 @@ def find(home: Path) -> Found | None:
     if not isinstance(told, dict):
         return None
     fields = cast("dict[str, object]", told)
-    url, owner = fields.get("url"), fields.get("owner")
-    if not (isinstance(url, str) and isinstance(owner, str)):
+    url, name = fields.get("url"), fields.get("name")
+    if not (isinstance(url, str) and isinstance(name, str)):
         return None
-    return Found(url=url, owner=owner)
+    return Found(url=url, name=name)

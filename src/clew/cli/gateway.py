@@ -13,6 +13,7 @@ import signal
 import sys
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import structlog
 
@@ -88,7 +89,9 @@ async def _live(settings: Settings) -> None:
         )
         sockets = listen(settings.api)
         stack.callback(close, sockets)
-        print(f"ready {base_url(sockets[0])}", flush=True)
+        url, name = base_url(sockets[0]), uuid4().hex
+        stack.enter_context(announced(settings.home, url=url, name=name))
+        print(f"ready {url}", flush=True)
         with undisturbed():
             from clew.api.serving import serve  # noqa: PLC0415  (after the port is open)
             from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the port is open)
@@ -97,6 +100,4 @@ async def _live(settings: Settings) -> None:
         # What was imported stays: looking through it again and again would delay answers.
         gc.freeze()
         await stack.enter_async_context(Gateway(product.engine, settings))
-        here = base_url(sockets[0])
-        stack.enter_context(announced(settings.home, url=here, owner=product.engine.owner))
-        await serve(product.engine, settings, sockets=sockets)
+        await serve(product.engine, settings, sockets=sockets, name=name)

@@ -7,6 +7,7 @@ Files, terminals and pipes are all read and written in threads: event loops take
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from queue import SimpleQueue
@@ -27,12 +28,12 @@ class PipeClosed(Exception):
 
 
 class Pipe:
-    """Lines in from one file, lines out to another; threads of it end with the process."""
+    """Lines of standard input and to standard output; its threads end with the process."""
 
-    def __init__(
-        self, source: BinaryIO = sys.stdin.buffer, sink: BinaryIO = sys.stdout.buffer
-    ) -> None:
-        self._source, self._sink = source, sink
+    def __init__(self) -> None:
+        # Files of their own: what a thread still reads or writes keeps Python from closing its own.
+        self._source: BinaryIO = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+        self._sink: BinaryIO = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
         self._frames: SimpleQueue[tuple[str, asyncio.Future[None]]] = SimpleQueue()

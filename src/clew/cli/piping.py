@@ -48,7 +48,7 @@ async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | N
     if found is None:
         return None
     token = None if settings.api.token is None else settings.api.token.reveal()
-    connect = websocket(found.socket, token=token, owner=found.owner)
+    connect = websocket(found.socket, token=token, server=found.name)
     try:
         return await stack.enter_async_context(connect())
     except ConnectionLost:

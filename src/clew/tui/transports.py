@@ -59,11 +59,11 @@ Connect = Callable[[], AbstractAsyncContextManager[Connection]]
 Serve = Callable[[AsyncIterator[str], Callable[[str], Awaitable[None]]], Awaitable[None]]
 
 
-def websocket(url: str, *, token: str | None = None, owner: str | None = None) -> Connect:
+def websocket(url: str, *, token: str | None = None, server: str | None = None) -> Connect:
     """
     Connections to ``ws://HOST:PORT/api/ws``.
 
-    With ``owner`` only the server whose answer names that owner will do: another program, or a
+    With ``server`` only the one that gives this as its name will do: another program, or a
     server of other conversations, may have got the port since.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -84,15 +84,15 @@ def websocket(url: str, *, token: str | None = None, owner: str | None = None) -
         except (OSError, InvalidHandshake, TimeoutError) as error:
             raise ConnectionLost(f"{url} cannot be reached: {error}") from error
         async with socket:
-            if owner is not None and _owner(socket) != owner:
+            if server is not None and _name(socket) != server:
                 raise Refused(f"{url} is served by another program now", other=True)
             yield _Socket(socket)
 
     return opened
 
 
-def _owner(socket: ClientConnection) -> str | None:
-    return None if socket.response is None else socket.response.headers.get("x-clew-owner")
+def _name(socket: ClientConnection) -> str | None:
+    return None if socket.response is None else socket.response.headers.get("x-clew-server")
 
 
 def _refused(error: InvalidStatus) -> Refused | ConnectionLost:

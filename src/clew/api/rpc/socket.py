@@ -26,12 +26,12 @@ RESTARTS = 1012
 class Socket:
     """The endpoint."""
 
-    def __init__(self, engine: Engine, settings: Settings) -> None:
-        self._engine, self._settings = engine, settings
+    def __init__(self, engine: Engine, settings: Settings, name: str) -> None:
+        self._engine, self._settings, self._name = engine, settings, name
 
     async def serve(self, socket: WebSocket) -> None:
         """One client, from its connecting to its going."""
-        await socket.accept(headers=[(b"x-clew-owner", self._engine.owner.encode())])
+        await socket.accept(headers=[(b"x-clew-server", self._name.encode())])
         office = Office(
             engine=self._engine,
             settings=self._settings,

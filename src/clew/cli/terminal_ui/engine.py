@@ -75,7 +75,7 @@ class Behind:
         api = self._settings.api
         token = None if api.token is None else api.token.reveal()
         try:
-            connect = websocket(found.socket, token=token, owner=found.owner)
+            connect = websocket(found.socket, token=token, server=found.name)
             server = await stack.enter_async_context(connect())
         except ConnectionLost:
             return None
