@@ -32,6 +32,7 @@ def test_of_four_gateways_one_is_killed_every_two_seconds_and_each_message_is_an
         store_url=postgres_url,
         conversations=20,
         messages=20,
+        every=10,
     )
     outcome = cluster.run(kill_one, within=150)
     assert outcome.wrong == []

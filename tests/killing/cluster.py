@@ -57,6 +57,8 @@ class Cluster:
     at_once: int = 12
     #: Seconds that a client waits for an answer before it asks another gateway.
     patience: float = PATIENCE
+    #: Which requests are made again from the store: all, or each n-th.
+    every: int = 1
     #: The last gateway works on this host.
     far: Host | None = None
 
@@ -85,7 +87,7 @@ class Cluster:
                     patience=self.patience,
                 )
                 asyncio.run(_talk(gateways, talk, disturb, within))
-            wrong = asyncio.run(verdict(job))
+            wrong = asyncio.run(verdict(job, every=self.every))
             wrong += overlaps(history_of(job, captured(job)))
             return Outcome(
                 talk=talk,

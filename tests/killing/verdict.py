@@ -79,12 +79,13 @@ async def verdict(
     ordered: bool = True,
     agent: Agent[None, str] | None = None,
     summaries: Mapping[str, int] | None = None,
+    every: int = 1,
 ) -> list[str]:
     """
     Everything that is wrong after a campaign.
 
     ``agent``: which one answered, if not ours; ``summaries``: how often a summary was to be asked
-    for, by conversation.
+    for, by conversation; ``every``: which requests are made again from the store, all or each n-th.
     """
     requests = captured(job)
     history = history_of(job, requests)
@@ -93,7 +94,7 @@ async def verdict(
     async with await open_store(job.store_url, home=job.folder) as store:
         broken = [*await store.read(invariants.check), *await _fsck(job, store)]
         agent = agent or make_agent(job, Killer(None, job.fronts, job.folder))
-        unequal = await _unequal(job, store, requests, agent)
+        unequal = await _unequal(job, store, requests[::every], agent)
     return [*found, *broken, *unequal]
 
 
