@@ -269,11 +269,11 @@ async def test_a_connection_that_is_renewed_invalidated_or_breaks_loses_nothing(
     assert desk.texts() == [f"You said: message {number}" for number in range(1, len(breaks) + 1)]
 
 
-async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_path: Path) -> None:
+async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: Path) -> None:
     """Cut connections, lost answers, waits, repeated dispatches: the nonce says all."""
     faults = Faults(cut=0.1, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, seed=2)
     with FakeDiscord(faults=faults) as discord:
-        async with open_desk(store_url, tmp_path, discord, allow="*", double_text="queue") as desk:
+        async with open_desk(url, tmp_path, discord, allow="*", double_text="queue") as desk:
             for number, user in product(range(2), range(1, 7)):
                 discord.say(f"message {number} of {user}", user=str(user))
             await desk.quiet()

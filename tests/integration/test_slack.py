@@ -115,9 +115,9 @@ async def test_a_mention_begins_a_thread_and_its_conversation_goes_on_there(
     await until(lambda: len(desk.slack.texts(CHANNEL)) == 3)
     await desk.quiet()
     assert sorted(desk.slack.texts(CHANNEL)) == [
-        "You said: somebody (U42): and again @you",
-        "You said: somebody (U42): for you",
-        "You said: somebody (U42): hello",
+        "You said: Ada (U42): and again @you",
+        "You said: Ada (U42): for you",
+        "You said: Ada (U42): hello",
     ]
     assert {one.thread for one in desk.slack.messages} == {ts, "1.5"}
     assert len((await desk.world.engine.list()).items) == 2
@@ -227,7 +227,7 @@ async def test_a_socket_that_slack_renews_or_that_breaks_loses_nothing(desk: Sla
     assert "socket mode is off" in (health["slack"].error or "")
 
 
-async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_path: Path) -> None:
+async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: Path) -> None:
     """Cut connections, lost answers, waits, repeated envelopes: Slack is asked what arrived."""
     faults = Faults(
         cut=0.08, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, reordered=0.5, seed=2
@@ -236,7 +236,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
         for number in range(2):
             for user in range(1, 7):
                 slack.say(f"message {number} of {user}", user=f"U{user}")
-        async with open_desk(store_url, tmp_path, slack, allow="*", double_text="queue") as desk:
+        async with open_desk(url, tmp_path, slack, allow="*", double_text="queue") as desk:
             await desk.quiet()
             assert await desk.world.engine.deliveries.list() == []
         assert slack.intrusions == 0

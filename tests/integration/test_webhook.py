@@ -102,6 +102,9 @@ async def test_an_edit_is_asked_again_and_a_button_lets_a_tool_run(desk: Webhook
     (asked,) = [one for one in desk.fake.sent if one.data.get("buttons")]
     desk.fake.press(asked.data["buttons"][0]["label"])
     await until(lambda: len(desk.fake.sent) >= 4)
+    await until(lambda: desk.fake.pressed)
+    (answered,) = desk.fake.pressed
+    assert (answered["user"], answered["message"], answered["closed"]) == ("42", asked.id, True)
     await desk.quiet()
 
 

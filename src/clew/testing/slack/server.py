@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.testing.websocket import WebSocket
 
 #: Methods that faults spare: without them nothing would begin.
-_SPARED = ("auth.test", "apps.connections.open")
+_SPARED = ("auth.test", "apps.connections.open", "users.info")
 
 
 class FakeSlack(People):
@@ -156,6 +156,12 @@ class FakeSlack(People):
             raise Refusal("file_not_found")
         return {"file": self._world.files[given["file"]][0]}
 
+    def _user(self, given: Json) -> Json:
+        if given["user"] == "U99":
+            raise Refusal("user_not_found")
+        profile = {"display_name": "Ada"}
+        return {"user": {"id": given["user"], "real_name": "Ada L.", "profile": profile}}
+
     # Sockets
 
     def __enter__(self) -> Self:
@@ -247,6 +253,7 @@ _METHODS = {
     "conversations.history": "_history",
     "conversations.replies": "_replies",
     "files.info": "_file_info",
+    "users.info": "_user",
 }
 
 

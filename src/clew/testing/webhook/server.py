@@ -68,6 +68,8 @@ class FakeWebhook(FakePlatform):
         self._sent: dict[str, Sent] = {}
         self._throttled: dict[str, float] = {}
         self._refused: set[str] = set()
+        #: What came of buttons that were pressed.
+        self.pressed: list[Json] = []
         #: What it was told when it handed something in, in order; 0 where it was told nothing.
         self.statuses: list[int] = []
 
@@ -214,7 +216,9 @@ class FakeWebhook(FakePlatform):
             return Reply({"error": "too many"}, 429, wait)
         if status == 410:
             return Reply({"error": "nobody is there any more"}, 410)
-        if id_ not in self._sent:
+        if json.loads(http.body)["type"] == "button.answered":
+            self.pressed.append(data)
+        elif id_ not in self._sent:
             self._sent[id_] = Sent(
                 n=n, id=id_, chat=chat, thread=data["thread"], text=data["text"], data=data
             )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 import structlog
 
 from clew.config.secret import Secret
+from clew.core.chat import DM, Heard
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.slack import codec
@@ -34,6 +37,8 @@ METADATA = "clew_delivery"
 _PAGES, _PAGE = 5, 200
 #: Messages with buttons that were pressed, kept until they are answered.
 _MOST_PRESSED = 200
+#: Names of people that are kept, and seconds for finding one.
+_MOST_NAMES, _NAMING = 1000, 3.0
 _KNOWN = frozenset({"app_token", "command"})
 
 Json = dict[str, Any]
@@ -93,6 +98,7 @@ class SlackChannel(Channel):
         command = str(config.options.get("command") or "/clew")
         self._me = codec.Me(user="", label=config.label, command=command)
         self._pressed: OrderedDict[str, Json] = OrderedDict()
+        self._names: OrderedDict[str, str] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=WHOLE, connect=CONNECT)
@@ -127,7 +133,7 @@ class SlackChannel(Channel):
                 while not socket.ends:
                     envelopes = await socket.envelopes(seconds=BEAT)
                     found = [self._parsed(envelope) for envelope in envelopes]
-                    yield [event for event in found if event is not None]
+                    yield [await self._named(event) for event in found if event is not None]
                     # Asked for more: these are stored.
                     await socket.acknowledge(envelopes)
 
@@ -145,6 +151,29 @@ class SlackChannel(Channel):
             while len(self._pressed) > _MOST_PRESSED:
                 self._pressed.popitem(last=False)
         return event
+
+    async def _named(self, event: Event) -> Event:
+        """Where several people write, the agent hears who: Slack tells only ids."""
+        if not isinstance(event, Heard) or event.route.kind == DM or event.sender.name:
+            return event
+        user = event.sender.id
+        if user not in self._names:
+            self._names[user] = await self._name_of(user)
+            while len(self._names) > _MOST_NAMES:
+                self._names.popitem(last=False)
+        return replace(event, sender=replace(event.sender, name=self._names[user]))
+
+    async def _name_of(self, user: str) -> str:
+        try:
+            async with asyncio.timeout(_NAMING):
+                looked = await self._api.look("users.info", {"user": user})
+        except (TimeoutError, ChannelError) as error:
+            # It is heard without a name rather than late.
+            log.info("name_not_found", user=user, error=str(error))
+            return ""
+        person: Json = looked.get("user") or {}
+        profile: Json = person.get("profile") or {}
+        return str(profile.get("display_name") or person.get("real_name") or "")
 
     def render(self, message: Outgoing) -> Sequence[str]:
         return codec.render(message)

@@ -10,6 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
+import structlog
 
 from clew.config.secret import Secret
 from clew.engine.doors import SHUT, Answer, Knock
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from types import TracebackType
 
-    from clew.core.chat import Event, Outgoing
+    from clew.core.chat import Event, Outgoing, Pressed
     from clew.core.route import Route
+
+log = structlog.get_logger(__name__)
 
 #: Seconds for which whoever hands something in waits until it is stored.
 PATIENCE = 20.0
@@ -171,8 +174,19 @@ class WebhookChannel(Channel):
         return codec.repeated(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        answer = await self._post(codec.payload(route, chunk), key=key)
+        return _message(answer) or key
+
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+        body = codec.answered(pressed, text, closed=closed)
+        try:
+            await self._post(body, key=f"answer:{pressed.event}")
+        except ChannelError as error:
+            # Nothing depends on it: the press itself is stored.
+            log.info("press_not_answered", error=str(error))
+
+    async def _post(self, body: bytes, *, key: str) -> httpx2.Response:
         assert self._http is not None
-        body = codec.payload(route, chunk)
         # A dot would end the id in what is signed.
         headers = sign(self._keys[0], id_=key.replace(".", "_"), at=int(time.time()), body=body)
         more = {"content-type": "application/json", "idempotency-key": key}
@@ -187,7 +201,7 @@ class WebhookChannel(Channel):
             raise OutcomeUnknown(f"the connection to the webhook failed ({what})") from None
         if error := _failure(answer.status_code, answer.headers):
             raise error
-        return _message(answer) or key
+        return answer
 
 
 def _taken(waiting: asyncio.Queue[_Handed]) -> list[_Handed]:

@@ -198,3 +198,18 @@ def payload(route: Route, chunk: str) -> bytes:
     place = {"chat": route.chat, "kind": route.kind, "thread": route.thread}
     told = {"type": "message", "data": {**place, "format": "markdown", **json.loads(chunk)}}
     return json.dumps(told, ensure_ascii=False).encode()
+
+
+def answered(pressed: Pressed, text: str, *, closed: bool) -> bytes:
+    """The body of the request that says what came of a button; once closed, it is to go away."""
+    data = {
+        "chat": pressed.route.chat,
+        "kind": pressed.route.kind,
+        "thread": pressed.route.thread,
+        "user": pressed.sender.id,
+        "message": pressed.message,
+        "text": text,
+        "closed": closed,
+    }
+    told = {"type": "button.answered", "data": data}
+    return json.dumps(told, ensure_ascii=False).encode()
