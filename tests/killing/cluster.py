@@ -124,12 +124,16 @@ async def _talk(
                 await disturbing
 
 
-async def kill_one(gateways: Gateways, _: Talk, *, every: float = 2.0) -> None:
-    """``kill -9`` for one of them at random, again and again; it is started anew at once."""
+async def kill_one(gateways: Gateways, talk: Talk, *, every: float = 2.0) -> None:
+    """
+    ``kill -9`` for one of them at random, again and again; it is started anew at once.
+
+    On a machine too busy to answer between two kills, later: a turn that is killed three times
+    without getting further is given up, as it should be.
+    """
     while True:
+        answered = talk.answered
         await asyncio.sleep(every)
+        while talk.answered < answered + talk.at_once:  # noqa: ASYNC110  (nothing tells)
+            await asyncio.sleep(0.05)
         await asyncio.to_thread(gateways.kill, random.randrange(len(gateways.jobs)))
-
-
-async def nothing(_: Gateways, __: Talk) -> None:
-    """Let them alone."""
