@@ -91,8 +91,9 @@ async def running(url: str, home: Path, there: Together) -> AsyncGenerator[World
 
 
 async def test_b156_a_channel_that_fails_or_loses_its_network_takes_no_other_down(
-    tmp_path: Path,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """And nothing that is said of all this holds a secret."""
     with ExitStack() as stack:
         there = Together(stack)
         async with running(f"sqlite:///{tmp_path}/clew.db", tmp_path, there) as world:
@@ -119,6 +120,11 @@ async def test_b156_a_channel_that_fails_or_loses_its_network_takes_no_other_dow
                 ("You said: one", "You said: two"),
                 ("You said: one",),
             }
+            told = "".join([*capsys.readouterr(), str(health)])
+            assert "channel_down" in told
+            secrets = [there.slack.token, there.slack.app_token, there.discord.token]
+            assert [secret for secret in secrets if secret in told] == []
+            assert there.webhook.secret.removeprefix("whsec_") not in told
 
 
 PLATFORMS: Mapping[str, Callable[[ExitStack], Platform]] = {
