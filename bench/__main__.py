@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, checking, cluster, lasting, plugins, rotation, searching, turns
+from bench import appends, checking, cluster, lasting, plugins, rotation, searching, terminal, turns
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -30,6 +30,7 @@ BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "rotation": rotation.measure,
     "search": searching.measure,
     "search-postgres": searching.measure_postgres,
+    "tui": terminal.measure,
     "turns": turns.measure,
     "turns-postgres": turns.measure_postgres,
 }

@@ -92,6 +92,14 @@ async def _lengthen(home: Path, conversations: dict[int, ConversationId]) -> Non
             await store.write(_rotate, conversation, count)
 
 
+def lengthened(file: Path, conversation: str, *, few: int, many: int) -> None:
+    """Repeat the ``few`` entries of a conversation until it has ``many``, while nobody uses it."""
+    with closing(apsw.Connection(str(file))) as connection:
+        cursor_of(connection).execute(_COPY, (conversation, many, few))
+        update = "UPDATE lease SET last_seq = ?2 WHERE conversation_id = ?1"
+        cursor_of(connection).execute(update, (conversation, many))
+
+
 def _rotate(t: Tx, conversation: ConversationId, count: int) -> None:
     t.run("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", conversation, count)
     lease = leases.acquire(t, conversation, owner=OwnerId("own_bench")).lease

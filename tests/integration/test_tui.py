@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,14 +16,15 @@ from clew.tui.widgets.prompt import Prompt
 from clew.tui.widgets.transcript import Transcript
 from tests.integration.api_server import running, serving, settings_for
 from tests.integration.rpc_clients import over_socket
+from tests.tui.pictures import make
 from tests.tui.screen import Seen, at, before
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
-    from pathlib import Path
 
     from tests.integration.api_server import Server
 
+DOCS = Path(__file__).parents[2] / "docs"
 MARKDOWN = (
     "# Theseus\n\nHe had a **thread**:\n\n- red\n- long\n\n```python\nfor turn in maze:\n```\n"
 )
@@ -208,3 +210,23 @@ async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_i
             async with serving(server.engine, settings):
                 await seen.see("echo: two")
                 assert seen.text.count("echo: one") == seen.text.count("echo: two") == 1
+
+
+async def test_the_pictures_in_the_docs_can_be_made(tmp_path: Path) -> None:
+    """Not compared to the letter: fonts and colours are those of the library's version."""
+    (tmp_path / "home").mkdir()
+    await make(tmp_path, home=tmp_path / "home")
+    there, pages = _kept()
+    assert _names(tmp_path) == there
+    assert "ball&#160;of&#160;thread" in (tmp_path / "terminal-chat.svg").read_text()
+    assert [name for name in there if name not in pages] == []
+
+
+def _kept() -> tuple[list[str], str]:
+    """The pictures that are kept, and the page that shows them."""
+    page = (DOCS / "how-to" / "terminal.md").read_text(encoding="utf-8")
+    return _names(DOCS / "images"), page
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("terminal-*.svg"))

@@ -42,9 +42,12 @@ class Terminal(App[None]):
         if wanted in self.available_themes:
             self.theme = wanted
         self.theme_changed_signal.subscribe(self, lambda theme: self._themed(theme.name))
-        self.push_screen(self._chat)
         # After the first picture: nothing that takes time stands before it.
         self.call_after_refresh(self._begin)
+
+    def get_default_screen(self) -> Screen[None]:
+        """The conversation is the first thing that is seen."""
+        return self._chat
 
     def _begin(self) -> None:
         self.run_worker(self.desk.run(), name="desk", group="desk")

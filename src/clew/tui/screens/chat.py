@@ -21,6 +21,7 @@ from clew.wire.params import CompleteParams
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -35,6 +36,7 @@ PACE = 1 / 15
 class Chat(Screen[None]):
     """Shows the desk's view, and hands to the desk what a person does."""
 
+    AUTO_FOCUS = "#prompt"
     DEFAULT_CSS = """
     Chat { layout: vertical; }
     Chat #reply { height: auto; max-height: 12; padding: 0 1; display: none; background: $panel; }
@@ -76,6 +78,12 @@ class Chat(Screen[None]):
     def on_mount(self) -> None:
         self.query_one(Prompt).focus()
         self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before anything has the focus is meant for the prompt."""
+        if self.focused is None:
+            event.stop()
+            self.query_one(Prompt).focus().post_message(event)
 
     def changed(self) -> None:
         """The view is another one: draw it, with whatever else comes in the same moment."""

@@ -71,7 +71,9 @@ class CompactionScreen(ModalScreen[str | None]):
         told = f"{len(goes)} messages would become a summary, {len(stays)} stay"
         self._say(f"{told}: {before} tokens, {after} and the summary afterwards")
         self.query_one("#lines", Static).update(
-            Text("\n").join([*_lines("goes", goes), *_lines("stays", stays)])
+            Text("\n", no_wrap=True, overflow="ellipsis").join(
+                [*_lines("goes", goes), *_lines("stays", stays)]
+            )
         )
 
     async def _ask(self, **given: object) -> Compaction:
