@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final
 from bench.figures import Figure, percentile
 from bench.lasting import lengthened
 from bench.places import scratch
+from bench.streaming import SPEED
+from bench.turns import provider
 from clew.config.settings import ModelSettings, Settings
-from clew.testing import Endless, FakeProvider, echo
-from clew.testing.provider import per_user_text
+from clew.testing import FakeProvider, echo
 from clew.tui.app import Terminal
 from clew.tui.widgets.transcript import Transcript
 from tests.integration.api_server import running
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 CLEW: Final = str(Path(sys.executable).with_name("clew"))
 STARTS, KEYS, OPENINGS = 7, 60, 7
 ENTRIES: Final = 5000
-#: Tokens that stream in each second while keys are pressed.
-SPEED: Final = 200
 #: None of them is in what streams in.
 _LETTERS: Final = "αβγδεζηθικλμνξοπρστυφχψω"
 
@@ -42,11 +41,12 @@ async def measure() -> list[Figure]:
 
 
 def _before_a_terminal() -> list[Figure]:
-    with scratch() as folder, FakeProvider(per_user_text({"go": _stream()}, echo)) as provider:
+    # In a process of its own: this one is busy reading the screen.
+    with scratch() as folder, provider("bench.streaming:script") as url:
         env = {
             "CLEW_HOME": str(folder / "home"),
             "CLEW_MODEL__NAME": "openai-chat:fake-model",
-            "CLEW_MODEL__BASE_URL": provider.openai_url,
+            "CLEW_MODEL__BASE_URL": url,
         }
         starts = [_start(env) for _ in range(STARTS)]
         echoes = _echoes(env)
@@ -65,10 +65,6 @@ def _before_a_terminal() -> list[Figure]:
         ),
         Figure(name="the same, 95 of 100", value=percentile(echoes, 0.95) * 1000, unit="ms"),
     ]
-
-
-def _stream() -> Endless:
-    return Endless(interval=1 / SPEED)
 
 
 class _Pty:
@@ -135,10 +131,10 @@ def _echoes(env: dict[str, str]) -> list[float]:
 
 
 async def _openings() -> Figure:
-    with scratch() as folder, FakeProvider(echo) as provider:
+    with scratch() as folder, FakeProvider(echo) as asked:
         settings = Settings(
             home=folder,
-            model=ModelSettings(name="openai-chat:fake-model", base_url=provider.openai_url),
+            model=ModelSettings(name="openai-chat:fake-model", base_url=asked.openai_url),
         )
         async with running(settings) as server:
             for number in range(5):
