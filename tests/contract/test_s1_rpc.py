@@ -133,6 +133,24 @@ async def test_s1_3_after_a_compaction_inside_a_submitted_prompt_the_old_session
         assert {"entry", "turn_begun", "turn_closed"} <= {notice.type for notice in told}
 
 
+async def test_a_compaction_can_be_looked_at_first_and_taken_back(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with (
+        open_house(store_url, tmp_path, session_ids=[OLD, NEW]) as house,
+        client(house, tmp_path) as one,
+    ):
+        await house.store.write(fill, await opened(one), 20)
+        preview = await one.call(methods.COMPACT, CompactParams(session_id=OLD, dry_run=True))
+        assert preview.goes
+        assert (preview.moved, house.summariser.calls, preview.session) == (False, 0, OLD)
+        done = await one.call(methods.COMPACT, CompactParams(session_id=OLD))
+        assert (done.moved, done.messages_after) == (True, preview.messages_after)
+        undone = await one.call(methods.COMPACT, CompactParams(session_id=OLD, undo=True))
+        assert undone.session not in (OLD, NEW)
+        assert (undone.messages_before, undone.messages_after) == (done.messages_after, 20)
+
+
 async def _title(house: House, conversation: ConversationId) -> str | None:
     await house.quiet(conversation)
     return (await house.engine.show(conversation)).conversation.title

@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from clew.api.pace import Pace
+from clew.core.ids import ConversationId
 from clew.core.scope import Scope
 from clew.testing import FakeProvider, Text, counter
 from clew.tui.client import Client, Refused
@@ -158,6 +159,11 @@ async def test_what_waits_can_be_edited_and_taken_back(
             second, third = listed.items[-2:]
             edited = EditParams(inbox_id=second.inbox_id, text="second")
             assert (await one.call(methods.EDIT, edited)).edited
+            back = await on_each.engine.rewind(ConversationId(conversation), to=0)
+            wrong = EditParams(inbox_id=back.inbox_id, text="undo")
+            assert not (await one.call(methods.EDIT, wrong)).edited, "it is no message"
+            taken_back = CancelParams(inbox_id=back.inbox_id)
+            assert (await one.call(methods.CANCEL, taken_back)).cancelled
             taken = CancelParams(inbox_id=third.inbox_id)
             assert (await one.call(methods.CANCEL, taken)).cancelled
             assert not (await one.call(methods.CANCEL, taken)).cancelled

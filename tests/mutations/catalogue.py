@@ -9,6 +9,7 @@ from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
 from tests.mutations.mutation import Mutation
 from tests.mutations.outages import OUTAGES
+from tests.mutations.rpc import RPC
 
 __all__ = ["ALL", "Mutation"]
 
@@ -273,6 +274,7 @@ ALL = (
     *BOUNDARIES,
     *FAILURES,
     *OUTAGES,
+    *RPC,
     *EXPORTS,
     *BACKUPS,
 )

@@ -1,0 +1,60 @@
+"""Safeguards of the protocol: order, scope, resuming, and what must not be edited."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_RPC = "tests/integration/test_rpc.py::test_"
+_API = "src/clew/api/rpc"
+
+RPC = (
+    Mutation(
+        name="rpc-order",
+        mechanism="what one client asks first is stored first",
+        file=f"{_API}/office.py",
+        old="        await self._lock.acquire()\n        left = False\n",
+        new="        await asyncio.sleep((hash(asyncio.current_task()) >> 4) % 5 / 100)\n"
+        "        left = True\n",
+        test=f"{_RPC}requests_of_one_client_are_stored_in_the_order_in_which_it_sends_them",
+    ),
+    Mutation(
+        name="rpc-scope",
+        mechanism="nothing of another scope can be reached by its name",
+        file=f"{_API}/office.py",
+        old="        return await self.engine.resolve(name, viewer=self.viewer)\n",
+        new="        return await self.engine.resolve(name)\n",
+        test=f"{_RPC}another_scope_sees_and_changes_nothing",
+    ),
+    Mutation(
+        name="rpc-key",
+        mechanism="a message that is sent again with its key is stored once",
+        file=f"{_API}/turns.py",
+        old="        key=_key(call, given),\n",
+        new="        key=None,\n",
+        test=f"{_RPC}a_message_that_is_sent_again_with_its_key_is_stored_once[sqlite]",
+    ),
+    Mutation(
+        name="rpc-edit",
+        mechanism="a command that waits is not edited",
+        file="src/clew/store/transactions/inbox.py",
+        old=" AND kind = 'message' RETURNING conversation_id\n",
+        new=" RETURNING conversation_id\n",
+        test=f"{_RPC}what_waits_can_be_edited_and_taken_back[sqlite]",
+    ),
+    Mutation(
+        name="rpc-upgrade",
+        mechanism="the limits of a request's head end with the upgrade",
+        file="src/clew/api/connections.py",
+        old="        if self._upgraded:\n            return\n",
+        new="",
+        test=f"{_RPC}a_connection_lives_longer_than_the_head_of_a_request_may_take",
+    ),
+    Mutation(
+        name="rpc-detach",
+        mechanism="a connection that breaks holds no session open",
+        file=f"{_API}/peer.py",
+        old="            await self._client.gone()\n",
+        new="            pass\n",
+        test="tests/contract/test_s1_rpc.py::test_s1_1_a_connection_that_breaks_only_detaches[sqlite]",
+    ),
+)
