@@ -107,7 +107,7 @@ class Actors:
 
     def offer(self, conversation: ConversationId) -> None:
         """
-        Something changed, here or in another process.
+        Something was changed by another process.
 
         Whoever is at it here is told at once. Else it is left to the process that an input came to:
         its front shows the pieces of the answer, and the others need not look in vain. They look

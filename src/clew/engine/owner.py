@@ -18,6 +18,7 @@ from clew.engine.hub import CHANGED
 from clew.engine.maintenance import maintain
 from clew.errors import StoreError
 from clew.store import upkeep
+from clew.store.contract import Topics
 from clew.store.transactions import approvals, locks, owners, work
 from clew.store.transactions.deliveries import TOPIC
 
@@ -113,13 +114,14 @@ class Owner:
                 self._hub.publish_to_all(CHANGED)
                 await self._scan()
                 continue
+            here = topics.here if isinstance(topics, Topics) else topics
             for topic in topics:
                 if topic.startswith(TOPIC):
                     continue  # for the channels
                 conversation = ConversationId(topic)
                 self._hub.publish(conversation, CHANGED)
                 if self._mine(conversation):
-                    self._actors.offer(conversation)
+                    (self._actors.kick if topic in here else self._actors.offer)(conversation)
 
     async def _beat(self) -> None:
         while True:

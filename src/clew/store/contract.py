@@ -34,6 +34,12 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
+class Topics(frozenset[str]):
+    """What changed, where a database can tell who changed it: ``here`` is what this process did."""
+
+    here: frozenset[str] = frozenset()
+
+
 class Tx(Protocol):
     """
     One open transaction.
@@ -129,6 +135,7 @@ class Store(abc.ABC):
         """
         What others and we have changed since the last step: topics given to ``Tx.wake``.
 
+        They are ``Topics`` where others may have woken some of them, else all are ours.
         ``None`` stands for "anything may have changed" and comes first. Topics are merged
         while nobody asks; none is lost. Each call is a listener of its own. It ends when the store
         is closed.

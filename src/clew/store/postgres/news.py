@@ -7,6 +7,7 @@ import contextlib
 import weakref
 from typing import TYPE_CHECKING, Self
 
+from clew.store.contract import Topics
 from clew.store.postgres.line import Line
 from clew.store.postgres.tx import CHANNEL, EVERYTHING
 
@@ -33,6 +34,7 @@ class Changes:
         self._poll = poll
         self._loop = asyncio.get_running_loop()
         self._topics: set[str] = set()
+        self._here: set[str] = set()
         self._everything = True
         self._ended = False
         self._news = asyncio.Event()
@@ -50,11 +52,11 @@ class Changes:
             raise StopAsyncIteration
         return self._take()
 
-    def tell(self, topics: AbstractSet[str] | None) -> None:
-        """From any thread."""
+    def tell(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
+        """From any thread; ``here``: this process woke them."""
         with contextlib.suppress(RuntimeError):
             # A closed loop has nobody who listens.
-            self._loop.call_soon_threadsafe(self._add, topics)
+            self._loop.call_soon_threadsafe(self._add, topics, here)
 
     def end(self) -> None:
         """In the loop: no more steps."""
@@ -65,18 +67,22 @@ class Changes:
         """Stop listening, as an asynchronous generator would."""
         self.end()
 
-    def _add(self, topics: AbstractSet[str] | None) -> None:
+    def _add(self, topics: AbstractSet[str] | None, here: bool) -> None:
         if topics is None or EVERYTHING in topics:
             self._everything = True
         else:
             self._topics |= topics
+            self._here |= topics if here else set()
         self._news.set()
 
     def _take(self) -> frozenset[str] | None:
         # Nothing heard until the poll was over counts as everything, too.
-        topics = None if self._everything or not self._topics else frozenset(self._topics)
+        topics = None if self._everything or not self._topics else Topics(self._topics)
+        if topics is not None:
+            topics.here = frozenset(self._here)
         self._everything = False
         self._topics.clear()
+        self._here.clear()
         self._news.clear()
         return topics
 
@@ -107,10 +113,10 @@ class News:
             self._line.start()
         return listener
 
-    def tell(self, topics: AbstractSet[str] | None) -> None:
-        """From any thread: these topics changed, or anything (``None``)."""
+    def tell(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
+        """From any thread: these topics changed, or anything (``None``); ``here``: by us."""
         for listener in self._alive():
-            listener.tell(topics)
+            listener.tell(topics, here=here)
 
     async def aclose(self) -> None:
         """End the listeners and the connection."""

@@ -131,7 +131,7 @@ class PostgresStore(Store):
                     self._news.tell(None)
                 raise
             if topics is None or topics:
-                self._news.tell(topics)
+                self._news.tell(topics, here=True)
             return result
 
         return await self._writers.run(work)
