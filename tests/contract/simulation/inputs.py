@@ -106,8 +106,10 @@ def cancel(sim: Sim, thread: Thread, index: int) -> None:
 
 def edit(sim: Sim, thread: Thread, index: int) -> None:
     item = list(thread.items.values())[index % len(thread.items)]
-    item.text = sim.new("edited")
-    assert sim.desk.do(inbox.edit, item.id, item.text)
+    text, changes = sim.new("edited"), item.kind is InboxKind.MESSAGE
+    assert sim.desk.do(inbox.edit, item.id, text) is changes
+    if changes:
+        item.text = text
     sim.touched.add(thread.id)
 
 
