@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from bench.lasting import lengthened
 from clew.config.settings import ToolsSettings
 from clew.testing import Endless, FakeProvider, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
@@ -210,6 +211,27 @@ async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_i
             async with serving(server.engine, settings):
                 await seen.see("echo: two")
                 assert seen.text.count("echo: one") == seen.text.count("echo: two") == 1
+
+
+async def test_of_a_long_conversation_the_end_is_seen_at_once_and_the_rest_on_the_way_back(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    settings = settings_for(tmp_path, provider=provider)
+    async with running(settings) as server:
+        for number in range(5):
+            await server.say(f"message {number}")
+        conversation = await server.engine.resolve("talk")
+    lengthened(tmp_path / "clew.db", conversation, few=10, many=300)
+    async with running(settings) as server, at(server, tmp_path) as seen:
+        await seen.see("echo: message 4")
+        assert len(seen.app.desk.view.blocks) < 100
+        await seen.pilot.press("tab")
+        for _ in range(40):
+            await seen.pilot.press("home")
+            await seen.pilot.pause(0.05)
+            if "message 0" in seen.text and seen.app.desk.view.first == 1:
+                break
+        assert [block.seq for block in seen.app.desk.view.blocks] == list(range(1, 301))
 
 
 async def test_the_pictures_in_the_docs_can_be_made(tmp_path: Path) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from typing import TYPE_CHECKING, Protocol
-
-from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from clew.wire.framing import LARGEST
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Sequence
+    from collections.abc import AsyncGenerator, Generator, Sequence
 
     from websockets.asyncio.client import ClientConnection
+    from websockets.exceptions import InvalidStatus
 
 #: Frames that wait between the two ends within a process.
 _MOST = 1000
@@ -70,6 +73,10 @@ def websocket(url: str, *, token: str | None = None, server: str | None = None) 
 
     @asynccontextmanager
     async def opened() -> AsyncGenerator[Connection]:
+        # A tenth of the imports that stand before a first picture.
+        from websockets.asyncio.client import connect  # noqa: PLC0415
+        from websockets.exceptions import InvalidHandshake, InvalidStatus  # noqa: PLC0415
+
         try:
             socket = await connect(
                 url,
@@ -108,16 +115,22 @@ class _Socket:
         self._socket = socket
 
     async def send(self, frame: str) -> None:
-        try:
+        with _closing_told():
             await self._socket.send(frame)
-        except ConnectionClosed as error:
-            raise ConnectionLost(str(error)) from error
 
     async def receive(self) -> str | bytes:
-        try:
+        with _closing_told():
             return await self._socket.recv()
-        except ConnectionClosed as error:
-            raise ConnectionLost(str(error)) from error
+
+
+@contextmanager
+def _closing_told() -> Generator[None]:
+    from websockets.exceptions import ConnectionClosed  # noqa: PLC0415  (loaded with the socket)
+
+    try:
+        yield
+    except ConnectionClosed as error:
+        raise ConnectionLost(str(error)) from error
 
 
 def pipes(command: Sequence[str]) -> Connect:

@@ -109,8 +109,10 @@ class Behind:
         # Half a second of imports: the person sees the screen meanwhile.
         with undisturbed():
             from clew.api.rpc.office import Office  # noqa: PLC0415
+            from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_product  # noqa: PLC0415
 
+        self._stack.enter_context(logs_to_file(self._settings))
         portal = self._stack.enter_context(start_blocking_portal("asyncio"))
         product = self._stack.enter_context(
             portal.wrap_async_context_manager(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.logs import logs_to_file
 from clew.cli.terminal_ui.engine import Behind
 from clew.config import ensure_home
 from clew.tui.app import Terminal
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def run(settings: Settings, name: str) -> int:
     """Talk on the whole screen until the person leaves; the exit code."""
     ensure_home(settings)
-    with logs_to_file(settings), Behind(settings) as behind:
+    with Behind(settings) as behind:
         app = Terminal(behind.connect, name=name, folder=settings.home)
         app.run()
     return app.return_code or 0

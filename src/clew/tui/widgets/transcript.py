@@ -74,6 +74,7 @@ class Transcript(ScrollView, can_focus=True):
         if _id(view) != _id(self._view):
             self._layout, self._pointed, self._asked_before = None, None, 0
             self._follows = True
+        came_before = view.first < self._view.first and self.scroll_y < self.size.height
         self._view = view
         layout = self._layout or self._made()
         if layout is None:
@@ -83,6 +84,8 @@ class Transcript(ScrollView, can_focus=True):
         changed = layout.show(view.blocks, view.live)
         moved = layout.pieces and layout.pieces[0].block.key != offset and offset
         self._fit(changed if not moved else 0)
+        if came_before and not self._follows:
+            self.call_later(self._reach_back)
         if self._follows:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
         elif moved and layout.height > height:
@@ -143,9 +146,10 @@ class Transcript(ScrollView, can_focus=True):
         if layout is None:
             return
         if not layout.is_complete:
+            before = self._count
             came = layout.more()
             if self._pointed is not None:
-                self._pointed += len(layout.pieces) - self._count
+                self._pointed += self._count - before
             self._fit(0)
             self.scroll_relative(y=came, animate=False, immediate=True)
         elif self._view.first > 1 and self._view.first != self._asked_before:
@@ -195,6 +199,8 @@ class Transcript(ScrollView, can_focus=True):
     def _point_at(self, index: int) -> None:
         assert self._layout is not None
         self._pointed = index
+        if index == 0:
+            self.call_later(self._reach_back)
         piece = self._layout.pieces[index]
         top, height = round(self.scroll_y), self.size.height
         if piece.top < top or piece.end - piece.top > height:
