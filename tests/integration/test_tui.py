@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from bench.lasting import lengthened
+from clew.cli.common import Globals
+from clew.cli.opening import open_terminal
 from clew.config.settings import ToolsSettings
+from clew.errors import ClewError
 from clew.testing import Endless, FakeProvider, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
 from clew.tui.widgets.prompt import Prompt
@@ -84,7 +88,7 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
 async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopped(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"go on": Endless()}, default=echo)
+    provider.script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("go on")
         await seen.see("again again", "answering", "Esc stop")
@@ -92,8 +96,11 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
         await seen.see("1. first")
         await seen.say("second")
         await seen.see("2. second")
+        await seen.type("third")
+        await seen.pilot.press("ctrl+s")
+        await seen.see("3. third")
         await seen.pilot.press("f6")
-        await seen.see("What waits")
+        await seen.see("What waits", "third  steer")
         await seen.pilot.press("enter")
         await seen.see("Change: first")
         await seen.type("ly")
@@ -104,7 +111,7 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
         await seen.pilot.press("down", "ctrl+d")
         await seen.gone("2. second")
         await seen.pilot.press("escape")
-        await seen.see("echo: firstly")
+        await seen.see("firstly", "third", "echo: ")
         assert "second" not in seen.text
 
 
@@ -252,3 +259,11 @@ def _kept() -> tuple[list[str], str]:
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("terminal-*.svg"))
+
+
+def test_without_the_package_that_draws_it_a_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "textual", None)
+    with pytest.raises(ClewError, match=r"pip install 'clew\[tui\]'"):
+        open_terminal(Globals(home=tmp_path, flags={}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two drawings while much is told: about 15 in a second.
 PACE = 1 / 15
+#: At most a part of the time goes into drawing: what takes long is drawn less often.
+_SHARE = 4
 
 
 class Chat(Screen[None]):
@@ -63,6 +66,7 @@ class Chat(Screen[None]):
         self._deeds = Deeds(self, desk)
         self._shown: View | None = None
         self._due = False
+        self._pace = PACE
 
     def compose(self) -> ComposeResult:
         yield TitleBar()
@@ -89,10 +93,15 @@ class Chat(Screen[None]):
         """The view is another one: draw it, with whatever else comes in the same moment."""
         if not self._due and self.is_attached:
             self._due = True
-            self.set_timer(PACE, self._draw)
+            self.set_timer(self._pace, self._draw)
 
     def _draw(self) -> None:
         self._due = False
+        begun = time.perf_counter()
+        self._show_view()
+        self._pace = max(PACE, _SHARE * (time.perf_counter() - begun))
+
+    def _show_view(self) -> None:
         view, before = self._desk.view, self._shown
         if view is before or not self.is_attached:
             return
