@@ -10,6 +10,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from clew.core.health import ChannelState
+from clew.gateway import supervision
 from clew.store.transactions import files
 from clew.testing.telegram import FakeTelegram, Faults
 from tests.channels.desk import Desk, echo, open_desk, telegram_desk, until
@@ -285,6 +286,25 @@ async def test_a_token_that_telegram_does_not_know_is_told_without_the_token(
             assert "@BotFather" in (health["telegram"].error or "")
     out, err = capsys.readouterr()
     assert "another-token" not in out + err + str(health)
+
+
+async def test_b148_a_poll_that_is_never_answered_is_replaced(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "SILENCE", 0.5)
+    with FakeTelegram(longest_poll=0.1) as telegram:
+        async with open_desk(url, tmp_path, telegram) as desk:
+            telegram.say("hello")
+            await desk.answered()
+            health = desk.world.engine.channels
+            assert health["telegram"].heard_at is not None
+            telegram.black_hole = True
+            telegram.say("anybody there?")
+            await until(lambda: health["telegram"].state is ChannelState.DEGRADED)
+            assert "silent" in (health["telegram"].error or "")
+            telegram.black_hole = False
+            assert (await desk.answered(2))[1] == "You said: anybody there?"
+            await desk.quiet()
 
 
 async def test_one_channel_that_cannot_be_reached_holds_no_other_up(

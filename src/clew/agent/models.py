@@ -12,6 +12,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import infer_provider
 
+from clew.agent.failures import never_tell
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.errors import SettingsError
@@ -154,6 +155,7 @@ def _openai_provider(spec: ModelSpec) -> Provider[Any]:
         )
     except Exception as error:
         raise _no_key(spec, "OPENAI_API_KEY") from error
+    never_tell(client.api_key)
     return OpenAIProvider(openai_client=client)
 
 
@@ -168,6 +170,7 @@ def _anthropic(spec: ModelSpec, name: str) -> Model:
     )
     if client.api_key is None:
         raise _no_key(spec, "ANTHROPIC_API_KEY")
+    never_tell(client.api_key)
     return AnthropicModel(name, provider=AnthropicProvider(anthropic_client=client))
 
 
@@ -177,6 +180,7 @@ def _other(spec: ModelSpec, name: str) -> Model:
         client = getattr(found, "client", None)
         if hasattr(client, "max_retries"):
             client.max_retries = 0  # pyright: ignore[reportOptionalMemberAccess]
+        never_tell(getattr(client, "api_key", None))
         return found
 
     return infer_model(spec.name, provider)

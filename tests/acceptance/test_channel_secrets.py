@@ -1,0 +1,75 @@
+"""Secrets that stand in messages and settings stand in no log, error or listing."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.testing import Fail, FakeProvider, Text
+from clew.testing.telegram import FakeTelegram, Faults
+from tests.acceptance.program import Clew, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.testing import Request
+
+#: What the keys of well-known services begin with.
+SHAPES = (
+    "sk-", "sk-proj-", "sk-ant-", "ghp_", "gho_", "github_pat_", "glpat-", "xoxb-", "xapp-", "AKIA",
+    "ASIA", "AIza", "ya29.", "hf_", "npm_", "pypi-", "dop_v1_", "SG.", "key-", "sq0atp-",
+    "rk_live_", "whsec_", "eyJhbGciOiJIUzI1NiJ9.", "Bearer ", "password=", "postgres://me:",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
+    clew: Clew, tmp_path: Path
+) -> None:
+    said = [f"{shape}{secrets.token_hex(16)}" for shape in SHAPES]
+    kept = {name: secrets.token_hex(16) for name in ("bot", "model", "api", "extra")}
+    faults = Faults(cut=0.1, lost=0.1, broken=0.2, throttled=0.1, seed=3)
+    token = f"123456:{kept['bot']}"
+    log = tmp_path / "serve.log"
+
+    def script(request: Request) -> Text | Fail:
+        if "AKIA" in request.user_texts[-1]:
+            wrong = f"Incorrect API key provided: {kept['model']}"
+            return Fail(status=401, body={"error": {"message": wrong, "type": "invalid_request"}})
+        return Text("Kept.")
+
+    with FakeProvider(script) as provider, FakeTelegram(token=token, faults=faults) as telegram:
+        settings = {
+            "MODEL__API_KEY": kept["model"],
+            "API__TOKEN": kept["api"],
+            "CHANNELS__TELEGRAM__TOKEN": token,
+            "CHANNELS__TELEGRAM__BASE_URL": telegram.base_url,
+            "CHANNELS__TELEGRAM__ALLOW": "*",
+            "CHANNELS__SECOND__KIND": "nothing",
+            "CHANNELS__SECOND__EXTRA_SECRET": kept["extra"],
+        }
+        program = clew.asking(provider).with_env(
+            {f"CLEW_{name}": value for name, value in settings.items()}
+        )
+        with log.open("w") as errors, program.serving(errors=errors):
+            for user, secret in enumerate(said, 1):
+                telegram.say(f"Keep {secret}", user=user, name=f"{secret} Ada")
+            telegram.block(len(said))
+            telegram.update("message", {"text": said[0], "chat": said[1]})
+            until(lambda: all(telegram.texts(user) for user in range(1, len(said))))
+        listings = [
+            program.run(*command)
+            for command in (["config", "show"], ["config", "show", "--json"], ["doctor"])
+        ]
+        answers = "".join(message.text for message in telegram.messages)
+    told = log.read_text() + "".join(each.out + each.err for each in listings)
+    assert len(said) + len(kept) == 30
+    assert json.loads(listings[1].out)
+    assert any("update_not_understood" in line for line in told.splitlines())
+    hidden = [secret[-32:] for secret in [*said, *kept.values()]]
+    assert [secret for secret in hidden if secret in told] == []
+    assert [secret for secret in kept.values() if secret in answers] == []
