@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 import uvloop
 
-from bench import appends, checking, cluster, lasting, plugins, rotation, searching, terminal, turns
+from bench import (
+    appends,
+    channels,
+    checking,
+    cluster,
+    lasting,
+    plugins,
+    rotation,
+    searching,
+    terminal,
+    turns,
+)
 from bench.figures import number, table
 from bench.places import fsync_millis
 
@@ -21,6 +32,7 @@ if TYPE_CHECKING:
 
 BENCHES: dict[str, Callable[[], Coroutine[None, None, list[Figure]]]] = {
     "appends": appends.measure,
+    "channels": channels.measure,
     "cluster": cluster.measure,
     "fsck": checking.measure,
     "fsck-postgres": checking.measure_postgres,

@@ -47,9 +47,9 @@ def _measure(store: str | None) -> list[Figure]:
         with serve(folder, asked, store) as server:
             ours = _Times.take(server.port, "c")
             rate = _at_once(server.port, "r")
-            memory = [_rss(server.process.pid)]
+            memory = [rss(server.process.pid)]
             _talk(server.port, "m", 1000 - server.turns)
-            memory.append(_rss(server.process.pid))
+            memory.append(rss(server.process.pid))
         figures = [*_compared(where, ours, bare, slow=store is not None)]
         figures.append(
             Figure(
@@ -222,7 +222,7 @@ def _starts(folder: Path, provider: str) -> Generator[Figure]:
     yield Figure(name="clew --version", value=percentile(versions, 0.5), unit="s", target=0.1)
 
 
-def _rss(pid: int) -> float:
+def rss(pid: int) -> float:
     """Resident memory in MB."""
     status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)

@@ -1,0 +1,93 @@
+"""What chats cost: the memory of a gateway with 300 of them on Telegram against one with 100."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+
+from bench.figures import Figure
+from bench.places import scratch
+from bench.turns import provider, rss
+from clew.testing.telegram import FakeTelegram
+
+#: Chats of the two gateways, and messages in each chat.
+FEW, MANY = 100, 300
+MESSAGES = int(os.environ.get("CLEW_BENCH_MESSAGES", "200"))
+#: Messages that are said before their answers are waited for.
+_AT_ONCE = 20
+#: Seconds without an answer after which a gateway is taken to stand still.
+_PATIENCE = 60.0
+
+#: ``clew``, with a Telegram that asks for no pauses: at its own pace 60,000 answers take an hour.
+_PROGRAM = """
+from dataclasses import replace
+from clew.cli import main
+from clew.gateway.channels.telegram import channel
+channel.CAPABILITIES = replace(channel.CAPABILITIES, chat_pause=None, account_pause=0.0)
+main()
+"""
+
+
+async def measure() -> list[Figure]:
+    """Resident memory after ``MESSAGES`` messages in each chat."""
+    return await asyncio.to_thread(_compare)
+
+
+def _compare() -> list[Figure]:
+    few, many = (_memory(chats) for chats in (FEW, MANY))
+    return [
+        Figure(
+            name=f"memory of {MANY} chats less that of {FEW}, after {MESSAGES} messages in each",
+            value=many - few,
+            unit="MB",
+            target=5,
+        ),
+        Figure(name=f"memory, {MANY} chats", value=many, unit="MB"),
+    ]
+
+
+def _memory(chats: int) -> float:
+    with provider() as asked, scratch() as folder, FakeTelegram() as telegram:
+        settings = {
+            "model.name": "openai-chat:fake-model",
+            "model.base_url": asked,
+            "api.port": "0",
+            "session.double_text": "queue",
+            "channels.telegram.token": telegram.token,
+            "channels.telegram.base_url": telegram.base_url,
+            "channels.telegram.allow": "*",
+            "channels.telegram.stream": "false",
+        }
+        flags = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+        command = [sys.executable, "-c", _PROGRAM, "--home", str(folder / "home"), *flags, "serve"]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            try:
+                _talk(telegram, chats)
+                return rss(process.pid)
+            finally:
+                process.kill()
+
+
+def _talk(telegram: FakeTelegram, chats: int) -> None:
+    """Everybody writes in rounds, as many at once in both gateways: chats count, not crowds."""
+    users = range(1, chats + 1)
+    said = 0
+    for number in range(1, MESSAGES + 1):
+        for user in users:
+            telegram.say(f"message {number}", user=user)
+            said += 1
+            if said % _AT_ONCE == 0:
+                _until_answered(telegram, said)
+
+
+def _until_answered(telegram: FakeTelegram, count: int) -> None:
+    ends = time.monotonic() + _PATIENCE
+    while len(telegram.messages) < count:
+        if time.monotonic() > ends:
+            raise TimeoutError(f"{len(telegram.messages)} of {count} answers")
+        time.sleep(0.05)
