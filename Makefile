@@ -26,11 +26,11 @@ $(SOAK_ARGS): ; @:
 endif
 endif
 
-.PHONY: help chat setup serve test check format bench soak mutations contracts lock clean
+.PHONY: help chat setup serve demo-channels test check format bench soak mutations contracts lock clean
 
 help: ## print this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
-	  printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' Makefile | while IFS=$$'\t' read -r name text; do \
+	  printf '  make %-14s %s\n' "$$name" "$$text"; done
 
 chat: $(RUN) ## talk to the agent in this terminal
 	@exec $(BIN)/clew chat
@@ -40,6 +40,9 @@ setup: $(RUN) ## choose a model, try it, and talk
 
 serve: $(RUN) ## run the gateway: channels, API, scheduler
 	@exec $(BIN)/clew serve
+
+demo-channels: $(RUN) ## watch a conversation on a chat platform, without a token
+	@exec $(BIN)/python -m clew.testing.demo
 
 test: $(DEV) ## run all tests on SQLite and PostgreSQL, with coverage
 	@exec $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from clew.store.transactions.context import ContextMessage, News, Position
 
 #: Conversations, and bytes of their messages as JSON, that are kept.
-MOST = 256
-MOST_BYTES = 32_000_000
+MOST = 64
+MOST_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
