@@ -47,10 +47,10 @@ async def client(connect: Connect) -> AsyncGenerator[Client]:
         yield found
 
 
-async def until(events: Followed, kind: str) -> None:
-    """Let the events pass up to the first of a kind."""
+async def until_spoken(events: Followed) -> None:
+    """Let the events pass up to a piece of an answer, or to what was said of it before."""
     async for notice in events:
-        if not isinstance(notice, Resumed) and notice.type == kind:
+        if not isinstance(notice, Resumed) and notice.type in ("delta", "snapshot"):
             return
 
 

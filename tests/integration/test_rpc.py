@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from clew.api.pace import Pace
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
-from clew.testing import FakeProvider, Text, counter
+from clew.testing import FakeProvider, Text, counter, sequence
 from clew.tui.client import Client, Refused
 from clew.tui.transports import websocket
 from clew.wire import methods
@@ -53,8 +53,8 @@ from tests.integration.rpc_clients import (
     over_pipe,
     over_socket,
     socket_url,
-    until,
     until_closed,
+    until_spoken,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 
 SLOW = Text("one two three four five six", chunks=6, delay=0.1)
+#: Longer than a busy machine needs to say something in the middle of it.
+LASTING = Text("one two three four five six", chunks=6, delay=1.0)
 
 
 @pytest.fixture
@@ -104,7 +106,7 @@ async def both_hear(
         assert await opened(two) == conversation
         async with one.follow(conversation) as first, two.follow(conversation) as second:
             await one.submit("talk", "first")
-            await until(second, "delta")
+            await until_spoken(second)
             await two.submit("talk", "second", double_text=rule)
             return await until_closed(first, turns), await until_closed(second, turns)
 
@@ -129,7 +131,7 @@ async def test_a_message_typed_while_anothers_turn_runs_waits_for_its_own_turn(
 async def test_a_message_that_interrupts_stops_anothers_turn_and_keeps_its_text(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = always(SLOW)
+    provider.script = sequence([LASTING], SLOW)
     first, _ = await both_hear(server, "interrupt", 2)
     closed = [notice.outcome for notice in first if notice.type == "turn_closed"]
     assert closed == ["cancelled", "answered"]
@@ -139,7 +141,7 @@ async def test_a_message_that_interrupts_stops_anothers_turn_and_keeps_its_text(
 async def test_a_message_whose_rule_is_reject_is_refused_while_a_turn_runs(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = always(SLOW)
+    provider.script = always(LASTING)
     with pytest.raises(CallFailed) as caught:
         await both_hear(server, "reject", 1)
     assert caught.value.code == Code.REJECTED
@@ -373,7 +375,7 @@ async def test_who_comes_late_is_told_the_text_so_far(
         conversation = await opened(one)
         async with one.follow(conversation) as events:
             await one.submit("talk", "hello")
-            await until(events, "delta")
+            await until_spoken(events)
             async with two.follow(conversation, after=1) as late:
                 told = await until_closed(late)
     texts = [each.text for each in told if isinstance(each, (SnapshotNotice, DeltaNotice))]

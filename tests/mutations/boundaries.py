@@ -126,7 +126,7 @@ BOUNDARIES = (
         name="warm-many",
         mechanism="a process keeps the states of many conversations",
         file=f"{_ENGINE}/warm.py",
-        old="MOST = 256\n",
+        old="MOST = 64\n",
         new="MOST = 1\n",
         test=f"{_S2}1_a_route_that_switches_away_and_back_finds_its_warm_state_again[sqlite]",
     ),

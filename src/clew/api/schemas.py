@@ -241,6 +241,17 @@ class Health(Shape):
     status: Literal["ok"]
 
 
+class ChannelShape(Shape):
+    state: Literal["connecting", "connected", "degraded", "standby", "refused"]
+    #: Seconds since the platform last answered, and since something last happened there.
+    heard: float | None
+    event: float | None
+
+
+class Readiness(Health):
+    channels: dict[str, ChannelShape]
+
+
 class AcceptedShape(Shape):
     inbox_id: str
     conversation: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from clew.api.schemas import Nothing
+    from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
 
 log = structlog.get_logger(__name__)
@@ -47,7 +49,11 @@ class System:
         return JSONResponse({"status": "ok"})
 
     async def ready(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        """The store can be read and written."""
+        """
+        The store can be read and written; how the channels are does not change the answer.
+
+        Anybody may ask, so why one is not connected is for the log.
+        """
         try:
             await self.engine.check()
         except StoreError as error:
@@ -57,7 +63,8 @@ class System:
             return Problem(
                 status=503, message=message, code="not_ready", type=SERVER, again=True
             ).response()
-        return JSONResponse({"status": "ok"})
+        channels = {name: _channel(health) for name, health in self.engine.channels.items()}
+        return JSONResponse({"status": "ok", "channels": channels})
 
     async def describe(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return JSONResponse(self.description())
@@ -65,3 +72,16 @@ class System:
 
 def _model(name: str) -> dict[str, object]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
+
+
+def _channel(health: ChannelHealth) -> dict[str, object]:
+    return {
+        "state": health.state.value,
+        "heard": _age(health.heard_at),
+        "event": _age(health.event_at),
+    }
+
+
+def _age(moment: datetime | None) -> float | None:
+    """Seconds since then."""
+    return None if moment is None else round((datetime.now(UTC) - moment).total_seconds(), 1)

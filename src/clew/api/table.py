@@ -260,10 +260,10 @@ def _operating(metrics: Metrics, system: System) -> Sequence[AnyEndpoint]:
             method="GET",
             path="/readyz",
             handler=system.ready,
-            summary="Whether the store can be read and written",
+            summary="Whether the store can be read and written, and how the channels are",
             query=Nothing,
             body=Nothing,
-            replies={200: Reply(says="It can", shape=schemas.Health)},
+            replies={200: Reply(says="It can", shape=schemas.Readiness)},
             open=True,
         ),
         Endpoint(

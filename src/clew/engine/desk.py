@@ -70,7 +70,9 @@ class Desk:
         """
         self.on_filed()
         if await self.engine.unfinished_turn(filed.conversation_id) is not None:
-            return None
+            # Looked at last: the turn may be one that began after it was carried out.
+            end = await self.engine.input_end(filed.inbox_id)
+            return None if end is None else executed(end)
         return executed(await self.engine.carried_out(filed))
 
 
