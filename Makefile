@@ -14,8 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --no-input
 RUN := $(VENV)/.run-installed
 DEV := $(VENV)/.dev-installed
 UV_VERSION := 0.13.9
-# Most tests wait for processes and for time: twice as many as cores keep two of them busy.
-WORKERS ?= 4
+# Most tests wait for processes and for time: three at once keep two cores busy.
+WORKERS ?= 3
 PYTEST_ARGS ?=
 
 # `make soak NAME`: the words after "soak" are arguments, not targets.

@@ -47,10 +47,10 @@ async def client(connect: Connect) -> AsyncGenerator[Client]:
         yield found
 
 
-async def until_spoken(events: Followed) -> None:
-    """Let the events pass up to a piece of an answer, or to what was said of it before."""
+async def until_told(events: Followed, *kinds: str) -> None:
+    """Let the events pass up to the first of some kinds."""
     async for notice in events:
-        if not isinstance(notice, Resumed) and notice.type in ("delta", "snapshot"):
+        if not isinstance(notice, Resumed) and notice.type in kinds:
             return
 
 

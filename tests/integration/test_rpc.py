@@ -54,7 +54,7 @@ from tests.integration.rpc_clients import (
     over_socket,
     socket_url,
     until_closed,
-    until_spoken,
+    until_told,
 )
 
 if TYPE_CHECKING:
@@ -105,8 +105,11 @@ async def both_hear(
         conversation = await opened(one)
         assert await opened(two) == conversation
         async with one.follow(conversation) as first, two.follow(conversation) as second:
+            # They listen once they were told where the conversation stands.
+            await until_told(first, "state")
+            await until_told(second, "state")
             await one.submit("talk", "first")
-            await until_spoken(second)
+            await until_told(second, "delta", "snapshot")
             await two.submit("talk", "second", double_text=rule)
             return await until_closed(first, turns), await until_closed(second, turns)
 
@@ -375,7 +378,7 @@ async def test_who_comes_late_is_told_the_text_so_far(
         conversation = await opened(one)
         async with one.follow(conversation) as events:
             await one.submit("talk", "hello")
-            await until_spoken(events)
+            await until_told(events, "delta", "snapshot")
             async with two.follow(conversation, after=1) as late:
                 told = await until_closed(late)
     texts = [each.text for each in told if isinstance(each, (SnapshotNotice, DeltaNotice))]
