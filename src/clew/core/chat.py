@@ -68,6 +68,21 @@ class Edited(Heard):
     #: The event of the message when it was first heard.
     original: str
 
+    @classmethod
+    def of(cls, heard: Heard, *, at: object) -> Edited:
+        """A message as heard after its change; ``at`` tells that from other changes."""
+        return cls(
+            event=f"{heard.event}:{at}",
+            route=heard.route,
+            sender=heard.sender,
+            message=heard.message,
+            text=heard.text,
+            files=heard.files,
+            addressed=heard.addressed,
+            sent_at=heard.sent_at,
+            original=heard.event,
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Deleted:

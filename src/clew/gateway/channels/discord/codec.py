@@ -164,17 +164,7 @@ def _edited(message: Json, me: Me, known: Mapping[str, str | None]) -> Edited | 
     heard = _heard(message, me, known) if at else None
     if heard is None:
         return None
-    return Edited(
-        event=f"{heard.event}:{at}",
-        route=heard.route,
-        sender=heard.sender,
-        message=heard.message,
-        text=heard.text,
-        files=heard.files,
-        addressed=heard.addressed,
-        sent_at=heard.sent_at,
-        original=heard.event,
-    )
+    return Edited.of(heard, at=at)
 
 
 def _sender(user: Json, member: Json | None) -> Sender:

@@ -156,17 +156,7 @@ def _changed(event: Json, me: Me) -> Edited | None:
     heard = _heard(message, event["channel"], me, told=event)
     if heard is None:
         return None
-    return Edited(
-        event=f"{heard.event}:{message['edited']['ts']}",
-        route=heard.route,
-        sender=heard.sender,
-        message=heard.message,
-        text=heard.text,
-        files=heard.files,
-        addressed=heard.addressed,
-        sent_at=heard.sent_at,
-        original=heard.event,
-    )
+    return Edited.of(heard, at=message["edited"]["ts"])
 
 
 def _deleted(event: Json, me: Me) -> Deleted | None:

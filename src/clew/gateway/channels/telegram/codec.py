@@ -108,18 +108,7 @@ def _edited(message: Json, me: Me) -> Edited | None:
     heard = _heard(message, me)
     if heard is None:
         return None
-    edited_at = message.get("edit_date", 0)
-    return Edited(
-        event=f"{heard.event}:{edited_at}",
-        route=heard.route,
-        sender=heard.sender,
-        message=heard.message,
-        text=heard.text,
-        files=heard.files,
-        addressed=heard.addressed,
-        sent_at=heard.sent_at,
-        original=heard.event,
-    )
+    return Edited.of(heard, at=message.get("edit_date", 0))
 
 
 def _pressed(query: Json, me: Me) -> Pressed | None:
