@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from clew.core.chat import Button, Outgoing
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.channels.telegram.markup import LONGEST, MOST_ENTITIES, linkable, utf16
+from clew.gateway.channels.telegram.markup import LONGEST, MOST_ENTITIES
 from clew.gateway.text.markdown import read, read_plain
+from clew.gateway.text.marked import linkable, utf16
 from clew.gateway.text.pieces import Code, plain, with_addresses
 
 JOINER = "\N{WORD JOINER}"

@@ -12,15 +12,15 @@ from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
 import structlog
 
 from clew.errors import ChannelError, NotDelivered, SettingsError
+from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.link import Link, Session
 from clew.gateway.channels.discord.messages import LONGEST
-from clew.gateway.channels.discord.transport import CONNECT, WHOLE, Api
+from clew.gateway.channels.discord.transport import Api
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -120,8 +120,7 @@ class DiscordChannel(Channel):
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=WHOLE, connect=CONNECT)
-        self._http = aiohttp.ClientSession(timeout=timeout)
+        self._http = client()
         self._api = Api(self._http, token=self._token, base_url=self._config.base_url or BASE_URL)
         try:
             await self._api.call("GET", "/users/@me")

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from clew.errors import (
     AccountRefused,
     ChannelError,
     NotDelivered,
-    NotSent,
     OutcomeUnknown,
     Throttled,
 )
+from clew.gateway.calls import connected, content
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
-#: Seconds to connect, and for a whole call.
-CONNECT, WHOLE = 10.0, 30.0
+    import aiohttp
+
 #: Seconds to wait where whoever refuses does not say.
 _WAIT = 60.0
-_PIECE = 1 << 16
 _AGENT = "DiscordBot (https://github.com/clew/clew, 1)"
 
-#: Failures before the first byte of a request.
-_BEFORE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 #: Discord's numbers for a message that is not there.
 _UNKNOWN_MESSAGE = 10008
 _FILES = (".discordapp.com", ".discordapp.net", ".discord.com")
@@ -63,7 +58,7 @@ class Api:
             raise NotDelivered(f"the file is not at Discord but at {host}")
         with translated():
             async with self._http.get(url, allow_redirects=False) as answer:
-                return await _content(answer, most=most)
+                return await content(answer, "Discord", most=most)
 
 
 async def _told(answer: aiohttp.ClientResponse) -> Any:
@@ -73,27 +68,9 @@ async def _told(answer: aiohttp.ClientResponse) -> Any:
     return await answer.json()
 
 
-async def _content(answer: aiohttp.ClientResponse, *, most: int) -> bytes:
-    if answer.status != 200:
-        raise NotDelivered(f"Discord did not give the file: {answer.status}")
-    content = bytearray()
-    async for piece in answer.content.iter_chunked(_PIECE):
-        content += piece
-        if len(content) > most:
-            raise NotDelivered(f"the file has more than {most:,} bytes")
-    return bytes(content)
-
-
-@contextmanager
-def translated() -> Generator[None]:
+def translated() -> AbstractContextManager[None]:
     """Failures of the library as ours."""
-    try:
-        yield
-    except _BEFORE as error:
-        raise NotSent(f"Discord cannot be reached ({type(error).__name__})") from None
-    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-        what = type(error).__name__
-        raise OutcomeUnknown(f"the connection to Discord failed ({what})") from None
+    return connected("Discord", ValueError)
 
 
 def translate(status: int, answer: Any, headers: Mapping[str, str]) -> ChannelError:

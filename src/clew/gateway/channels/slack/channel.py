@@ -7,17 +7,17 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-import aiohttp
 import structlog
 
 from clew.config.secret import Secret
 from clew.core.chat import DM, Heard
 from clew.errors import ChannelError, NotDelivered, SettingsError
+from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import LONGEST, without_buttons
 from clew.gateway.channels.slack.socket import Socket
-from clew.gateway.channels.slack.transport import CONNECT, WHOLE, Api
+from clew.gateway.channels.slack.transport import Api
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -101,8 +101,7 @@ class SlackChannel(Channel):
         self._names: OrderedDict[str, str] = OrderedDict()
 
     async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=WHOLE, connect=CONNECT)
-        self._http = aiohttp.ClientSession(timeout=timeout)
+        self._http = client()
         base_url = self._config.base_url or BASE_URL
         self._api = Api(self._http, token=self._token, app_token=self._app_token, base_url=base_url)
         try:

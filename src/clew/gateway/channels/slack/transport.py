@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -14,23 +13,18 @@ from clew.errors import (
     AccountRefused,
     ChannelError,
     NotDelivered,
-    NotSent,
     OutcomeUnknown,
     Throttled,
 )
+from clew.gateway.calls import WHOLE, connected, content
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-#: Seconds to connect, and for a whole call.
-CONNECT, WHOLE = 10.0, 30.0
+    import aiohttp
+
 #: Seconds to wait where Slack does not say.
 _WAIT = 30.0
-#: Bytes of a file that are taken at once.
-_PIECE = 1 << 16
-
-#: Failures before the first byte of a request.
-_BEFORE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
 _REFUSED = {
     "invalid_auth": "Slack does not know the token: copy it again from the app's page",
@@ -91,18 +85,7 @@ class Api:
         headers = {"Authorization": f"Bearer {self._token}"}
         with translated():
             async with self._http.get(url, headers=headers, allow_redirects=False) as answer:
-                return await _content(answer, most=most)
-
-
-async def _content(answer: aiohttp.ClientResponse, *, most: int) -> bytes:
-    if answer.status != 200:
-        raise NotDelivered(f"Slack did not give the file: {answer.status}")
-    content = bytearray()
-    async for piece in answer.content.iter_chunked(_PIECE):
-        content += piece
-        if len(content) > most:
-            raise NotDelivered(f"the file has more than {most:,} bytes")
-    return bytes(content)
+                return await content(answer, "Slack", most=most)
 
 
 def _data(found: Any) -> dict[str, Any]:
@@ -112,15 +95,11 @@ def _data(found: Any) -> dict[str, Any]:
 @contextmanager
 def translated() -> Generator[None]:
     """Failures of the libraries as ours."""
-    try:
-        yield
-    except SlackApiError as error:
-        raise translate(error) from None
-    except _BEFORE as error:
-        raise NotSent(f"Slack cannot be reached ({type(error).__name__})") from None
-    except (TimeoutError, aiohttp.ClientError, OSError) as error:
-        what = type(error).__name__
-        raise OutcomeUnknown(f"the connection to Slack failed ({what})") from None
+    with connected("Slack"):
+        try:
+            yield
+        except SlackApiError as error:
+            raise translate(error) from None
 
 
 def translate(error: SlackApiError) -> ChannelError:

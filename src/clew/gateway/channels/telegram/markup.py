@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
+from clew.gateway.text.marked import JOINER, utf16
 from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style
 from clew.gateway.text.splitting import Cost, framed
 
@@ -18,18 +18,12 @@ MOST_ENTITIES = 100
 
 #: What would mention somebody; a word joiner behind the sign keeps it from doing so.
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
-_JOINER = "\N{WORD JOINER}"
 
 _ENTITIES = (
     (Style.BOLD, "bold"),
     (Style.ITALIC, "italic"),
     (Style.STRIKE, "strikethrough"),
 )
-
-
-def utf16(text: str) -> int:
-    """The length of a text in UTF-16 code units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class Telegram:
@@ -45,19 +39,10 @@ class Telegram:
         return Cost(utf16(text))
 
 
-def linkable(address: str) -> bool:
-    """Whether Telegram links an address; those of its users, which would mention them, are not."""
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
 def _shown(run: Run, frame: Frame | None) -> str:
     if isinstance(frame, Code) or run.style & Style.CODE:
         return run.text
-    return _MENTION.sub(f"@{_JOINER}", run.text)
+    return _MENTION.sub(f"@{JOINER}", run.text)
 
 
 def _kinds(run: Run, frame: Frame | None) -> list[dict[str, object]]:

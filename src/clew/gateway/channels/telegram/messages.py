@@ -9,11 +9,10 @@ from clew.gateway.channels.telegram.markup import (
     LONGEST,
     MOST_ENTITIES,
     Telegram,
-    linkable,
-    utf16,
     write,
 )
 from clew.gateway.text.markdown import read, read_plain
+from clew.gateway.text.marked import linkable, utf16
 from clew.gateway.text.pieces import with_addresses
 from clew.gateway.text.splitting import Cost, split
 
