@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import abc
+import asyncio
 import json
 import math
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,7 @@ from clew.testing.telegram.faults import Fault, Faults
 from clew.testing.websocket import WebSocket
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 Json = dict[str, Any]
@@ -60,11 +61,30 @@ class FakePlatform(FakeServer):
         #: Calls to a chat before the time was over that they had been asked to wait.
         self.intrusions = 0
         self._asked_to_wait: dict[str, float] = {}
+        #: In the order in which they were opened.
+        self._sockets: list[WebSocket] = []
 
     def fail_next(self, *, lost: bool) -> None:
         """The next call's connection is cut: before its effect, or (``lost``) after it."""
         with self._lock:
             self.faults.coming.append(Fault.LOST if lost else Fault.CUT)
+
+    def cut(self) -> None:
+        """Every socket breaks."""
+        self._each_socket(lambda there: there.cut())
+
+    def _each_socket(self, do: Callable[[WebSocket], None]) -> None:
+        def each() -> None:
+            for there in list(self._sockets):
+                do(there)
+
+        self._loop.call_soon_threadsafe(each)
+
+    async def _until_news(self, seconds: float) -> None:
+        """Or until they are over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._news.wait()
 
     @abc.abstractmethod
     def _is_spared(self, http: HttpRequest) -> bool:
@@ -82,7 +102,12 @@ class FakePlatform(FakeServer):
         self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
     ) -> bool:
         if http.headers.get("upgrade", "").lower() == "websocket":
-            await self._opened(http, await WebSocket.accepted(http, reader, writer))
+            there = await WebSocket.accepted(http, reader, writer)
+            self._sockets.append(there)
+            try:
+                await self._opened(http, there)
+            finally:
+                self._sockets.remove(there)
             return False
         reply = self._replied(http)
         if reply is None:

@@ -25,6 +25,7 @@ class FakeServer(abc.ABC):
     def __init__(self, *, port: int = 0) -> None:
         self._port = port
         self._connections: set[asyncio.Task[None]] = set()
+        self._news = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -36,6 +37,8 @@ class FakeServer(abc.ABC):
         self._port = self._socket.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
+        # Of this loop: one that waited in an earlier one cannot wait here.
+        self._news = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
         self._thread.start()
         return self
@@ -48,6 +51,10 @@ class FakeServer(abc.ABC):
     ) -> None:
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
+
+    def look_again(self) -> None:
+        """From any thread: there is news for whoever waits for some (``_news``)."""
+        self._loop.call_soon_threadsafe(self._news.set)
 
     @abc.abstractmethod
     async def _respond(

@@ -42,10 +42,6 @@ class People(FakePlatform, abc.ABC):
         self.token = f"{base64.urlsafe_b64encode(BOT.encode()).decode().rstrip('=')}.fake.token"
         self.me: Json = {**person(BOT, "clew"), "bot": True}
 
-    @abc.abstractmethod
-    def tell(self) -> None:
-        """Something is to be told."""
-
     # What people do
 
     def open_channel(self, channel: str, *, parent: str | None = None) -> None:
@@ -160,7 +156,7 @@ class People(FakePlatform, abc.ABC):
             self._early.append((kind, content))
         for session in self._world.sessions.values():
             session.dispatch(kind, content)
-        self.tell()
+        self.look_again()
 
     # What is seen
 

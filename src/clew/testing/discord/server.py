@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.testing.discord.people import BOT, People, person
@@ -13,7 +13,6 @@ from clew.testing.discord.world import GUILD, Json, Message, Refusal, Session, c
 from clew.testing.platform import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from clew.testing.provider.http import HttpRequest
@@ -50,8 +49,6 @@ class FakeDiscord(People):
         super().__init__(faults=faults, log=log, early=early)
         #: Seconds between two signs of life that a client has to give.
         self._heartbeat = heartbeat
-        self._news: asyncio.Event | None = None
-        self._links: set[WebSocket] = set()
         #: How many connections were opened, sessions begun and taken up.
         self.opened, self.begun, self.resumed = 0, 0, 0
         #: Whether heartbeats are answered.
@@ -195,45 +192,20 @@ class FakeDiscord(People):
 
     # The gateway
 
-    def __enter__(self) -> Self:
-        self._news = None
-        return super().__enter__()
-
-    def tell(self) -> None:
-        def tell() -> None:
-            if self._news is not None:
-                self._news.set()
-
-        self._loop.call_soon_threadsafe(tell)
-
     def reconnect(self) -> None:
         """Ask every client for another connection."""
-        self._each_link(lambda there: there.send({"op": 7, "d": None}))
+        self._each_socket(lambda there: there.send({"op": 7, "d": None}))
 
     def invalidate(self, *, resumable: bool) -> None:
         """Tell every client that its session is over."""
-        self._each_link(lambda there: there.send({"op": 9, "d": resumable}))
-
-    def cut(self) -> None:
-        """Every connection breaks."""
-        self._each_link(lambda there: there.cut())
+        self._each_socket(lambda there: there.send({"op": 9, "d": resumable}))
 
     def close(self, code: int) -> None:
         """Every connection is ended, for a reason."""
-        self._each_link(lambda there: there.close(code))
-
-    def _each_link(self, do: Callable[[WebSocket], None]) -> None:
-        def each() -> None:
-            for there in list(self._links):
-                do(there)
-
-        self._loop.call_soon_threadsafe(each)
+        self._each_socket(lambda there: there.close(code))
 
     async def _opened(self, http: HttpRequest, there: WebSocket) -> None:
-        if self._news is None:
-            self._news = asyncio.Event()
         self.opened += 1
-        self._links.add(there)
         there.send({"op": 10, "d": {"heartbeat_interval": int(self._heartbeat * 1000)}})
         telling: asyncio.Task[None] | None = None
         session: Session | None = None
@@ -245,7 +217,6 @@ class FakeDiscord(People):
                     session, after = found
                     telling = asyncio.create_task(self._tell(there, session, after))
         finally:
-            self._links.discard(there)
             if telling is not None:
                 telling.cancel()
 
@@ -312,7 +283,6 @@ class FakeDiscord(People):
         return session, 0
 
     async def _tell(self, there: WebSocket, session: Session, after: int) -> None:
-        assert self._news is not None
         resumed = after > 0
         while True:
             self._news.clear()
@@ -326,9 +296,7 @@ class FakeDiscord(People):
                 if self.faults.happens(self.faults.duplicated):
                     there.send(frame)
             after += len(due)
-            waiting = asyncio.ensure_future(self._news.wait())
-            await asyncio.wait({waiting}, timeout=0.2)
-            waiting.cancel()
+            await self._until_news(0.2)
 
 
 _ROUTES = [

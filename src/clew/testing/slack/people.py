@@ -31,10 +31,6 @@ class People(FakePlatform, abc.ABC):
         #: While set, messages with blocks are refused.
         self.refuse_blocks = False
 
-    @abc.abstractmethod
-    def tell(self) -> None:
-        """Something is to be told."""
-
     # What people do
 
     def say(self, text: str, *, user: str = "U42", channel: str | None = None, **more: Any) -> str:
@@ -51,7 +47,7 @@ class People(FakePlatform, abc.ABC):
                 mention = {**event, "type": "app_mention"}
                 mention.pop("channel_type")
                 self._world.add_envelope("events_api", self._event(mention))
-        self.tell()
+        self.look_again()
         return ts
 
     def edit(self, ts: str, text: str, *, user: str = "U42", channel: str | None = None) -> None:
@@ -63,7 +59,7 @@ class People(FakePlatform, abc.ABC):
             now = self._world.next_ts()
             changed = {**message.told(), "edited": {"user": user, "ts": now}}
             self._about(where, "message_changed", message=changed, previous_message=before)
-        self.tell()
+        self.look_again()
 
     def delete(self, ts: str, *, user: str = "U42", channel: str | None = None) -> None:
         """Somebody deletes what they wrote."""
@@ -71,7 +67,7 @@ class People(FakePlatform, abc.ABC):
         with self._lock:
             before = self._world.channels[where].pop(ts).told()
             self._about(where, "message_deleted", deleted_ts=ts, previous_message=before)
-        self.tell()
+        self.look_again()
 
     def command(
         self, name: str, text: str = "", *, user: str = "U42", channel: str | None = None
@@ -92,7 +88,7 @@ class People(FakePlatform, abc.ABC):
                 "trigger_id": trigger,
             }
             self._world.add_envelope("slash_commands", payload)
-        self.tell()
+        self.look_again()
         return trigger
 
     def press(self, label: str, *, user: str = "U42") -> None:
@@ -115,13 +111,13 @@ class People(FakePlatform, abc.ABC):
                 "actions": [{**button, "action_ts": self._world.next_ts()}],
             }
             self._world.add_envelope("interactive", payload)
-        self.tell()
+        self.look_again()
 
     def event(self, event: Json) -> None:
         """Any event, as it is."""
         with self._lock:
             self._world.add_envelope("events_api", self._event(event))
-        self.tell()
+        self.look_again()
 
     def put_file(self, name: str, content: bytes, mimetype: str = "text/plain") -> Json:
         """A file that a message may name."""

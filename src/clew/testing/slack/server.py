@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.testing.platform import Json, Reply
@@ -13,7 +13,7 @@ from clew.testing.slack.people import BOT, BOT_USER, TEAM, People
 from clew.testing.slack.world import Envelope, Message, Refusal, checked, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from clew.testing.provider.http import HttpRequest
@@ -48,8 +48,6 @@ class FakeSlack(People):
         self.token, self.app_token = token, app_token
         #: Seconds after which an envelope that is not acknowledged is told again.
         self._patience = patience
-        self._news: asyncio.Event | None = None
-        self._sockets: dict[int, WebSocket] = {}
         #: How many sockets were opened.
         self.opened = 0
 
@@ -164,39 +162,16 @@ class FakeSlack(People):
 
     # Sockets
 
-    def __enter__(self) -> Self:
-        self._news = None
-        return super().__enter__()
-
-    def tell(self) -> None:
-        def tell() -> None:
-            if self._news is not None:
-                self._news.set()
-
-        self._loop.call_soon_threadsafe(tell)
-
     def disconnect(self, reason: str = "refresh_requested") -> None:
         """Ask for another connection in place of each that there is."""
         told: Json = {"type": "disconnect", "reason": reason, "debug_info": {}}
         self._each_socket(lambda there: there.send(told))
-
-    def cut(self) -> None:
-        """Every socket breaks."""
-        self._each_socket(lambda there: there.cut())
-
-    def _each_socket(self, do: Callable[[WebSocket], None]) -> None:
-        def each() -> None:
-            for there in list(self._sockets.values()):
-                do(there)
-
-        self._loop.call_soon_threadsafe(each)
 
     async def _opened(self, http: HttpRequest, there: WebSocket) -> None:
         if http.path != "/link":
             return
         self.opened += 1
         number = self.opened
-        self._sockets[number] = there
         there.send({"type": "hello", "num_connections": len(self._sockets), "debug_info": {}})
         telling = asyncio.ensure_future(self._tell(number, there))
         try:
@@ -205,7 +180,6 @@ class FakeSlack(People):
                     self._acknowledged(said["envelope_id"])
         finally:
             telling.cancel()
-            del self._sockets[number]
 
     def _acknowledged(self, envelope: str) -> None:
         if self.faults.happens(self.faults.duplicated):
@@ -215,21 +189,17 @@ class FakeSlack(People):
         self._world.acknowledge(envelope)
 
     async def _tell(self, number: int, there: WebSocket) -> None:
-        if self._news is None:
-            self._news = asyncio.Event()
         while True:
             self._news.clear()
             # The last that was opened gets everything; Slack picks any.
-            if number == max(self._sockets):
+            if there is self._sockets[-1]:
                 with self._lock:
                     due = self._due(number)
                 for envelope in due:
                     there.send(envelope.told())
                     envelope.attempts += 1
                     envelope.sent_at, envelope.socket = time.monotonic(), number
-            waiting = asyncio.ensure_future(self._news.wait())
-            await asyncio.wait({waiting}, timeout=min(0.2, self._patience))
-            waiting.cancel()
+            await self._until_news(min(0.2, self._patience))
 
     def _due(self, number: int) -> Sequence[Envelope]:
         late = time.monotonic() - self._patience

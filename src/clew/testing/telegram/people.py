@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+import abc
 import itertools
 import re
 import threading
 import time
 from typing import Any
 
+from clew.testing.serving import FakeServer
 from clew.testing.telegram.faults import Fault, Faults
 from clew.testing.telegram.world import Call, Json, Message, World
 
 
-class People:
+class People(FakeServer, abc.ABC):
     """The part of the fake that tests use; the server tells what they do."""
 
     def __init__(self, faults: Faults) -> None:
+        super().__init__()
         self.faults = faults
         self._world = World()
         self._lock = threading.RLock()
         self._queries = itertools.count(1)
         #: While set, every text with entities is refused, as if they could not be parsed.
         self.refuse_entities = False
-
-    def tell(self) -> None:
-        """Whoever polls is to look again."""
 
     # What people do
 
@@ -42,7 +42,7 @@ class People:
         with self._lock:
             message = self._message(text, user=user, chat=chat, name=name, thread=thread, **more)
             self._world.add_update("message", message)
-        self.tell()
+        self.look_again()
         return message["message_id"]
 
     def edit(self, message: int, text: str, *, user: int = 42, chat: int | None = None) -> None:
@@ -51,7 +51,7 @@ class People:
             edited = self._message(text, user=user, chat=chat, name="Ada", thread=None)
             edited |= {"message_id": message, "edit_date": int(time.time() * 1000)}
             self._world.add_update("edited_message", edited)
-        self.tell()
+        self.look_again()
 
     def press(
         self, label: str, *, user: int = 42, message: Message | None = None, data: str | None = None
@@ -77,7 +77,7 @@ class People:
                     "data": found[0]["callback_data"] if data is None else data,
                 },
             )
-        self.tell()
+        self.look_again()
         return query
 
     def meet(self, user: int, name: str = "Ada") -> None:
@@ -111,7 +111,7 @@ class People:
                 "migrate_to_chat_id": to,
             }
             self._world.add_update("message", told)
-        self.tell()
+        self.look_again()
 
     def block(self, chat: int) -> None:
         """The person lets the bot write no more."""
@@ -132,7 +132,7 @@ class People:
         """Any update, as it is."""
         with self._lock:
             self._world.add_update(kind, content)
-        self.tell()
+        self.look_again()
 
     def _message(
         self,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from clew.testing.provider.http import Outbound
-from clew.testing.serving import FakeServer
 from clew.testing.telegram.faults import Fault, Faults
 from clew.testing.telegram.methods import METHODS, parsed
 from clew.testing.telegram.people import People
@@ -29,7 +28,7 @@ _CONFLICT = (
 )
 
 
-class FakeTelegram(People, FakeServer):
+class FakeTelegram(People):
     """
     Plays Telegram for one bot, on loopback.
 
@@ -52,14 +51,12 @@ class FakeTelegram(People, FakeServer):
         log: Path | None = None,
         longest_poll: float = 25.0,
     ) -> None:
-        People.__init__(self, faults or Faults())
-        FakeServer.__init__(self)
+        super().__init__(faults or Faults())
         self.token, self.username = token, username
         self._log = log
         self._longest_poll = longest_poll
         #: The poll that waits, and what ends it.
         self._poll: asyncio.Event | None = None
-        self._news: asyncio.Event | None = None
         #: While set, polls are taken and never answered.
         self.black_hole = False
 
@@ -70,17 +67,6 @@ class FakeTelegram(People, FakeServer):
     @property
     def base_url(self) -> str:
         return f"{self.url}/bot"
-
-    def tell(self) -> None:
-        def tell() -> None:
-            if self._news is not None:
-                self._news.set()
-
-        self._loop.call_soon_threadsafe(tell)
-
-    async def _serve(self) -> None:
-        self._news = asyncio.Event()
-        await super()._serve()
 
     async def _respond(
         self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
@@ -167,7 +153,6 @@ class FakeTelegram(People, FakeServer):
     # Polling
 
     async def _updates(self, given: Json, reader: Watched, out: Outbound) -> bool:
-        assert self._news is not None
         if self._poll is not None:
             # Of two who poll, the first is sent away.
             self._poll.set()
@@ -188,7 +173,6 @@ class FakeTelegram(People, FakeServer):
     async def _polled(
         self, offset: int | None, seconds: float, mine: asyncio.Event, reader: Watched
     ) -> tuple[int, Json]:
-        assert self._news is not None
         ends = time.monotonic() + seconds
         while True:
             self._news.clear()
