@@ -183,8 +183,9 @@ class FakeSlack(People):
 
     def _acknowledged(self, envelope: str) -> None:
         if self.faults.happens(self.faults.duplicated):
-            # As if it had not arrived.
-            self._world.unacknowledged[envelope].sent_at = 0.0
+            # As if it had not arrived; an earlier one may have.
+            if lost := self._world.unacknowledged.get(envelope):
+                lost.sent_at = 0.0
             return
         self._world.acknowledge(envelope)
 
