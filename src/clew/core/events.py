@@ -91,7 +91,7 @@ class StandingChanged:
     """
     What the conversation is doing, or what waits in it, is something else now.
 
-    Whatever was stored when it was read is told before it; pieces of an answer may come later.
+    It may run ahead of what is told in order; the last one is right.
     """
 
     standing: Standing

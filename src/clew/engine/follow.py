@@ -18,7 +18,7 @@ from clew.core.events import (
     TurnClosed,
 )
 from clew.core.turn import Outcome, TurnState
-from clew.engine.hub import CHANGED, Changed
+from clew.engine.hub import Changed
 from clew.engine.lasting import PATIENCE, patiently
 from clew.store.transactions import conversations, entries, inbox, standing, stops
 
@@ -57,8 +57,7 @@ async def follow(
     """
     look = _Look(store, conversation) if with_standing else None
     with hub.follow(conversation, live=live) as follower:
-        closed = await _last_closed(store, conversation)
-        log = _Log(store, conversation, follower, last=after, closed=closed)
+        log = _Log(store, conversation, after, await _last_closed(store, conversation))
         behind = True
         while behind:
             async for stored in log.news():
@@ -68,25 +67,15 @@ async def follow(
         if snapshot := hub.snapshot(conversation):
             log.pieces = True
             yield snapshot
-        happened: Event | Changed | None = None
+        if look is not None and (changed := await look.changed()):
+            yield changed
         while True:
-            async for event in _followed(log, look, happened):
-                yield event
             happened = await follower.get()
-
-
-async def _followed(
-    log: _Log, look: _Look | None, happened: Event | Changed | None
-) -> AsyncIterator[Event]:
-    if happened is not None:
-        async for event in log.in_order(happened):
-            yield event
-    piece = isinstance(happened, (Delta, ToolCalled, Retracted))
-    if look is not None and not piece and (changed := await look.changed()):
-        # It is not to run ahead of what was stored when it was read.
-        async for event in log.in_order(CHANGED):
-            yield event
-        yield changed
+            async for event in log.in_order(happened):
+                yield event
+            piece = isinstance(happened, (Delta, ToolCalled, Retracted))
+            if look is not None and not piece and (changed := await look.changed()):
+                yield changed
 
 
 class _Look:
@@ -108,15 +97,9 @@ class _Log:
     """What of a conversation's log was told already."""
 
     def __init__(
-        self,
-        store: Store,
-        conversation: ConversationId,
-        follower: Follower,
-        *,
-        last: int,
-        closed: Turn | None,
+        self, store: Store, conversation: ConversationId, last: int, closed: Turn | None
     ) -> None:
-        self._store, self._conversation, self._follower = store, conversation, follower
+        self._store, self._conversation = store, conversation
         self._last, self._closed = last, closed
         # The newest entry that was read before its event came: pieces that are still to come of
         # its turn may be older than it.
@@ -128,7 +111,7 @@ class _Log:
         """What is told for an event: stored things from the log, which has them in order."""
         match event:
             case Changed():
-                stored = self._caught_up()
+                stored = self.news()
             case EntryAppended(entry=entry):
                 stored = self._up_to(entry)
             case TurnClosed(turn=turn):
@@ -153,26 +136,10 @@ class _Log:
         closed = None if self._closed is None else self._closed.id
         return event.turn in (ahead, closed)
 
-    async def _caught_up(self) -> AsyncIterator[Event]:
-        """Whatever is stored; what this process did until then is told first, as it happened."""
-        closed = await _last_closed(self._store, self._conversation)
-        for earlier in self._follower.take():
-            if isinstance(earlier, Changed):
-                self._follower.put(earlier)  # it may tell of what came after the look
-                continue
-            async for told in self.in_order(earlier):
-                yield told
-        async for told in self._stored(closed):
-            yield told
-
     async def news(self) -> AsyncIterator[Event]:
         """Whatever is stored and was not told yet; it may overtake what happens live."""
-        closed = await _last_closed(self._store, self._conversation)
-        async for told in self._stored(closed):
-            yield told
-
-    async def _stored(self, closed: Turn | None) -> AsyncIterator[Event]:
         # Looked at first: the entries of a turn that is closed now are all there to be read.
+        closed = await _last_closed(self._store, self._conversation)
         if closed is not None and closed != self._closed:
             async for told in self._closing(closed):
                 yield told

@@ -62,15 +62,13 @@ class Follower:
             self._pending_change = False
         return event
 
-    def take(self) -> list[Event | Changed]:
-        """What is waiting, in order."""
-        self._pending_change = False
-        return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
-
     def skip(self) -> bool:
         """Leave out what is waiting; whether any of it told of a change in the store."""
-        stored = (Changed, EntryAppended, TurnClosed)
-        return any(isinstance(event, stored) for event in self.take())
+        stored = False
+        while not self._queue.empty():
+            stored |= isinstance(self._queue.get_nowait(), (Changed, EntryAppended, TurnClosed))
+        self._pending_change = False
+        return stored
 
 
 class Hub:
