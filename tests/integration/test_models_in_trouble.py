@@ -10,7 +10,15 @@ import pytest
 from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
-from clew.core.events import Delta, EntryAppended, InputEnded, Retracted, TurnClosed
+from clew.core.events import (
+    Delta,
+    EntryAppended,
+    InputEnded,
+    Retracted,
+    StandingChanged,
+    TurnBegun,
+    TurnClosed,
+)
 from clew.core.route import local_route
 from clew.engine.hub import CHANGED
 from clew.testing import (
@@ -388,6 +396,27 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         late = told[told.index(first_turn) :]
         pieces = [event for event in late if isinstance(event, (Delta, Retracted))]
         assert {event.turn for event in pieces} <= {last_turn.turn.id}
+
+
+async def test_a_busy_client_is_told_a_quick_turn_from_its_begin_to_its_end(
+    tmp_path: Path,
+) -> None:
+    async with open_desk(tmp_path, "chat") as desk:
+        talk = await desk.begin()
+        conversation = desk.ids[talk]
+        said = await desk.engine.entries(conversation)
+        events = desk.engine.follow(conversation, after=said[-1].seq, with_standing=True)
+        async with aclosing(events):
+            told = [await anext(events)]
+            # It reads on only when the turn is over, and is told to look at the store first.
+            desk.means.hub.publish(conversation, CHANGED)
+            desk.play(always(Text("quick")))
+            await desk.say(talk, "hello")
+            await until_closed(events, told)
+    stored = [event for event in told if not isinstance(event, Delta)]
+    assert [type(event) for event in stored] == [
+        StandingChanged, EntryAppended, TurnBegun, EntryAppended, TurnClosed
+    ]  # fmt: skip
 
 
 # What it cost

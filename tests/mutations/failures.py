@@ -58,8 +58,8 @@ FAILURES = (
         name="overtaken-pieces",
         mechanism="pieces that their entry has overtaken are not told after it",
         file="src/clew/engine/follow.py",
-        old="        return event.turn in (ahead, closed)\n",
-        new="        return False\n",
+        old="                return event.after < self._last_of_turn or event.turn == closed\n",
+        new="                return False\n",
         test=f"{_TROUBLE}a_slow_client_is_told_everything_in_one_order[True]",
     ),
     Mutation(

@@ -42,7 +42,7 @@ def told(*events: Told) -> tuple[str, str]:
 
 
 def piece(text: str, kind: DeltaKind = DeltaKind.TEXT) -> Delta:
-    return Delta(conversation=CONVERSATION, turn=TURN, kind=kind, text=text)
+    return Delta(conversation=CONVERSATION, turn=TURN, after=1, kind=kind, text=text)
 
 
 def turn(outcome: Outcome | None = Outcome.ANSWERED) -> Turn:
@@ -154,7 +154,7 @@ def test_a_second_answer_like_the_first_is_told_too() -> None:
 
 
 def test_text_that_was_taken_back_is_said_to_be_void() -> None:
-    reason = Retracted(conversation=CONVERSATION, turn=TURN, reason="500\nserver error")
+    reason = Retracted(conversation=CONVERSATION, turn=TURN, after=1, reason="500\nserver error")
     out, notes = told(piece("half an ans"), reason, piece("whole"), answered("whole"))
     assert out == "half an ans\nwhole\n"
     assert notes == "(broken off, the text above is void: 500 server error)\n"

@@ -37,6 +37,8 @@ class Delta:
 
     conversation: ConversationId
     turn: TurnId
+    #: The seq of the newest entry when it came: an entry of a turn with a higher one confirms it.
+    after: int
     kind: DeltaKind
     text: str
 
@@ -47,6 +49,7 @@ class Snapshot:
 
     conversation: ConversationId
     turn: TurnId
+    after: int
     text: str
 
 
@@ -56,6 +59,7 @@ class Retracted:
 
     conversation: ConversationId
     turn: TurnId
+    after: int
     reason: str
 
 
@@ -91,7 +95,7 @@ class StandingChanged:
     """
     What the conversation is doing, or what waits in it, is something else now.
 
-    It may run ahead of what is told in order; the last one is right.
+    All that was stored when it was read is told before it; pieces of an answer may come later.
     """
 
     standing: Standing

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
@@ -55,104 +57,138 @@ async def follow(
 
     :raises NotFound: with ``with_standing``, once there is no such conversation any more
     """
-    look = _Look(store, conversation) if with_standing else None
     with hub.follow(conversation, live=live) as follower:
-        log = _Log(store, conversation, after, await _last_closed(store, conversation))
-        behind = True
-        while behind:
-            async for stored in log.news():
-                yield stored
-            # Pieces that came meanwhile are in the snapshot.
-            behind = follower.skip()
-        if snapshot := hub.snapshot(conversation):
-            log.pieces = True
-            yield snapshot
-        if look is not None and (changed := await look.changed()):
-            yield changed
-        while True:
-            happened = await follower.get()
+        log = _Log(store, conversation, after=after, with_standing=with_standing)
+        async for stored in log.history():
+            yield stored
+        # In one moment: the snapshot has the pieces that came meanwhile.
+        waiting, snapshot = follower.take(), hub.snapshot(conversation)
+        waiting = [event for event in waiting if not isinstance(event, (Delta, Retracted))]
+        for happened in [*waiting, *([] if snapshot is None else [snapshot])]:
             async for event in log.in_order(happened):
                 yield event
-            piece = isinstance(happened, (Delta, ToolCalled, Retracted))
-            if look is not None and not piece and (changed := await look.changed()):
-                yield changed
+        while True:
+            async for event in log.news(follower):
+                yield event
+            async for event in log.in_order(await follower.get()):
+                yield event
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Look:
-    """What was told last of where a conversation stands."""
+    """What the store held in one moment, beyond what was told."""
 
-    def __init__(self, store: Store, conversation: ConversationId) -> None:
-        self._store, self._conversation = store, conversation
-        self._told: Standing | None = None
-
-    async def changed(self) -> StandingChanged | None:
-        found = await self._store.read(standing.standing, self._conversation)
-        if found == self._told:
-            return None
-        self._told = found
-        return StandingChanged(standing=found)
+    entries: list[Entry]
+    #: There are more entries: what follows was not looked at.
+    more: bool
+    #: The turns that have ended since.
+    closed: list[Turn]
+    standing: Standing | None
 
 
 class _Log:
-    """What of a conversation's log was told already."""
+    """What of a conversation was told already, and what is told next."""
 
     def __init__(
-        self, store: Store, conversation: ConversationId, last: int, closed: Turn | None
+        self, store: Store, conversation: ConversationId, *, after: int, with_standing: bool
     ) -> None:
-        self._store, self._conversation = store, conversation
-        self._last, self._closed = last, closed
-        # The newest entry that was read before its event came: pieces that are still to come of
-        # its turn may be older than it.
-        self._ahead: Entry | None = None
+        self._store, self._conversation, self._with_standing = store, conversation, with_standing
+        #: The newest entry that was told, and the newest of them that belongs to a turn.
+        self._last, self._last_of_turn = after, 0
+        #: The newest turn whose end was told, or came before all that is told.
+        self._closed: Turn | None = None
+        self._standing: Standing | None = None
         #: Pieces were told that no entry has confirmed and nothing has taken back.
-        self.pieces = False
+        self._pieces = False
+        #: The store may hold what no event tells of.
+        self._behind = True
+
+    async def history(self) -> AsyncIterator[Event]:
+        """The entries that are stored already."""
+        self._closed = await self._store.read(stops.last_done_turn, self._conversation)
+        more = True
+        while more:
+            look = await self._look()
+            for entry in look.entries:
+                for told in self._tell(entry):
+                    yield told
+            more = look.more
+
+    async def news(self, follower: Follower) -> AsyncIterator[Event]:
+        """
+        What is stored and no event has told.
+
+        What this process did is told as it happened: while any of that waits, or comes during the
+        look, nothing is. Only pieces may be overtaken; they are left out then.
+        """
+        while self._behind and not follower.has_stored:
+            look = await self._look()
+            if follower.has_stored:
+                return
+            self._behind = look.more
+            for told in self._seen(look):
+                yield told
 
     async def in_order(self, event: Event | Changed) -> AsyncIterator[Event]:
         """What is told for an event: stored things from the log, which has them in order."""
         match event:
             case Changed():
-                stored = self.news()
+                self._behind = True
+                return
             case EntryAppended(entry=entry):
                 stored = self._up_to(entry)
             case TurnClosed(turn=turn):
                 stored = self._closing(turn)
             case _:
                 if not self._overtaken(event):
-                    self.pieces = isinstance(event, Delta) or (
-                        self.pieces and not isinstance(event, Retracted)
+                    self._pieces = isinstance(event, (Delta, Snapshot)) or (
+                        self._pieces and not isinstance(event, Retracted)
                     )
+                    self._behind |= self._with_standing and isinstance(event, TurnBegun)
                     yield event
                 return
+        self._behind |= self._with_standing
         async for told in stored:
             yield told
 
     def _overtaken(self, event: Event) -> bool:
-        """Whether a piece belongs to what was told whole already."""
-        if isinstance(event, TurnBegun):
-            self._ahead = None
-        if not isinstance(event, (Delta, Retracted)):
-            return False
-        ahead = None if self._ahead is None else self._ahead.turn_id
-        closed = None if self._closed is None else self._closed.id
-        return event.turn in (ahead, closed)
+        """Whether an event is of what was told whole already."""
+        match event:
+            case Delta() | Snapshot() | Retracted():
+                closed = None if self._closed is None else self._closed.id
+                return event.after < self._last_of_turn or event.turn == closed
+            case TurnBegun(turn=turn):
+                return self._has_closed(turn)
+            case _:
+                return False
 
-    async def news(self) -> AsyncIterator[Event]:
-        """Whatever is stored and was not told yet; it may overtake what happens live."""
-        # Looked at first: the entries of a turn that is closed now are all there to be read.
-        closed = await _last_closed(self._store, self._conversation)
-        if closed is not None and closed != self._closed:
-            async for told in self._closing(closed):
-                yield told
-        async for entry in self._entries():
-            self._ahead = entry
-            for told in self._tell(entry):
-                yield told
+    def _has_closed(self, turn: Turn) -> bool:
+        return self._closed is not None and turn.first_seq <= self._closed.first_seq
+
+    async def _look(self) -> _Look:
+        return await self._store.read(
+            _look,
+            self._conversation,
+            after=self._last,
+            closed=0 if self._closed is None else self._closed.first_seq,
+            with_standing=self._with_standing,
+        )
+
+    def _seen(self, look: _Look) -> Iterator[Event]:
+        entries = deque(look.entries)
+        for turn in look.closed:
+            while entries and _until_end(entries[0], turn):
+                yield from self._tell(entries.popleft())
+            yield self._close(turn)
+        for entry in entries:
+            yield from self._tell(entry)
+        if look.standing is not None and look.standing != self._standing:
+            self._standing = look.standing
+            yield StandingChanged(standing=look.standing)
 
     async def _up_to(self, wanted: Entry) -> AsyncIterator[Event]:
-        if self._ahead is not None and wanted.seq >= self._ahead.seq:
-            self._ahead = None
         if wanted.seq > self._last + 1:
-            async for entry in self._entries():
+            async for entry in _entries(self._store, self._conversation, self._last):
                 if entry.seq >= wanted.seq:
                     break
                 for told in self._tell(entry):
@@ -162,33 +198,51 @@ class _Log:
                 yield told
 
     async def _closing(self, turn: Turn) -> AsyncIterator[Event]:
-        if self._ahead is not None and self._ahead.turn_id == turn.id:
-            self._ahead = None
-        if turn == self._closed:
+        if self._has_closed(turn):
             return
-        async for entry in self._entries():
-            if entry.seq > turn.first_seq and entry.turn_id != turn.id:
+        async for entry in _entries(self._store, self._conversation, self._last):
+            if not _until_end(entry, turn):
                 break
             for told in self._tell(entry):
                 yield told
-        self._closed = turn
-        yield TurnClosed(turn=turn)
+        yield self._close(turn)
 
-    async def _entries(self) -> AsyncIterator[Entry]:
-        async for entry in _entries(self._store, self._conversation, self._last):
-            yield entry
+    def _close(self, turn: Turn) -> TurnClosed:
+        self._closed = turn
+        return TurnClosed(turn=turn)
 
     def _tell(self, entry: Entry) -> Iterator[Event]:
         self._last = entry.seq
-        if self.pieces and entry.kind is EntryKind.ATTEMPT and entry.turn_id is not None:
-            # This entry has overtaken the event that takes the pieces back.
-            yield Retracted(conversation=self._conversation, turn=entry.turn_id, reason=entry.text)
-        self.pieces = False
+        if entry.turn_id is not None:
+            self._last_of_turn = entry.seq
+            if self._pieces and entry.kind is EntryKind.ATTEMPT:
+                # This entry has overtaken the event that takes the pieces back.
+                yield Retracted(
+                    conversation=self._conversation,
+                    turn=entry.turn_id,
+                    after=entry.seq,
+                    reason=entry.text,
+                )
+        self._pieces = False
         yield EntryAppended(entry=entry)
 
 
-async def _last_closed(store: Store, conversation: ConversationId) -> Turn | None:
-    return await store.read(stops.last_done_turn, conversation)
+def _until_end(entry: Entry, turn: Turn) -> bool:
+    """Whether an entry comes before the end of a turn."""
+    return entry.seq <= turn.first_seq or entry.turn_id == turn.id
+
+
+def _look(
+    t: Tx, conversation: ConversationId, *, after: int, closed: int, with_standing: bool
+) -> _Look:
+    found = entries.entries_after(t, conversation, after=after, limit=_SLICE)
+    more = len(found) == _SLICE
+    return _Look(
+        entries=found,
+        more=more,
+        closed=[] if more else stops.done_turns(t, conversation, after=closed),
+        standing=standing.standing(t, conversation) if with_standing and not more else None,
+    )
 
 
 async def _entries(store: Store, conversation: ConversationId, after: int) -> AsyncIterator[Entry]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from clew.core.events import Event
-    from clew.core.ids import ConversationId, TurnId
+    from clew.core.ids import ConversationId
     from clew.core.turn import Outcome
 
 
@@ -33,6 +33,8 @@ CHANGED = Changed()
 
 #: Pieces that one slow follower may fall behind by; what is left out is in the log.
 _MOST = 1000
+
+_STORED = (EntryAppended, TurnBegun, TurnClosed)
 
 
 class Follower:
@@ -48,9 +50,16 @@ class Follower:
         self.live = live
         self._queue: asyncio.Queue[Event | Changed] = asyncio.Queue()
         self._pending_change = False
+        self._stored = 0
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether anything waits that tells of what is stored, in the order in which it was."""
+        return self._stored > 0
 
     def put(self, event: Event | Changed) -> None:
         if self._queue.qsize() < _MOST:
+            self._stored += isinstance(event, _STORED)
             self._queue.put_nowait(event)
         elif not self._pending_change:
             self._pending_change = True
@@ -58,17 +67,15 @@ class Follower:
 
     async def get(self) -> Event | Changed:
         event = await self._queue.get()
+        self._stored -= isinstance(event, _STORED)
         if event is CHANGED:
             self._pending_change = False
         return event
 
-    def skip(self) -> bool:
-        """Leave out what is waiting; whether any of it told of a change in the store."""
-        stored = False
-        while not self._queue.empty():
-            stored |= isinstance(self._queue.get_nowait(), (Changed, EntryAppended, TurnClosed))
-        self._pending_change = False
-        return stored
+    def take(self) -> list[Event | Changed]:
+        """All that waits, in order."""
+        self._pending_change, self._stored = False, 0
+        return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
 
 class Hub:
@@ -76,7 +83,7 @@ class Hub:
 
     def __init__(self) -> None:
         self._followers: defaultdict[ConversationId, list[Follower]] = defaultdict(list)
-        self._shown: dict[ConversationId, tuple[TurnId, list[str]]] = {}
+        self._shown: dict[ConversationId, list[Delta]] = {}
         #: Turns that ended in this process.
         self.closed: Counter[Outcome] = Counter()
 
@@ -102,16 +109,19 @@ class Hub:
 
     def snapshot(self, conversation: ConversationId) -> Snapshot | None:
         """The pieces that were told since the last entry."""
-        if conversation not in self._shown:
+        if (pieces := self._shown.get(conversation)) is None:
             return None
-        turn, pieces = self._shown[conversation]
-        return Snapshot(conversation=conversation, turn=turn, text="".join(pieces))
+        return Snapshot(
+            conversation=conversation,
+            turn=pieces[0].turn,
+            after=pieces[0].after,
+            text="".join(piece.text for piece in pieces),
+        )
 
     def publish(self, conversation: ConversationId, event: Event | Changed) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT):
-                _, pieces = self._shown.setdefault(conversation, (event.turn, []))
-                pieces.append(event.text)
+                self._shown.setdefault(conversation, []).append(event)
             case EntryAppended() | Retracted() | TurnBegun():
                 self._shown.pop(conversation, None)
             case TurnClosed(turn=turn):

@@ -225,7 +225,11 @@ class TurnLog:
         self._hub.publish(
             self._turn.conversation_id,
             Delta(
-                conversation=self._turn.conversation_id, turn=self._turn.id, kind=kind, text=text
+                conversation=self._turn.conversation_id,
+                turn=self._turn.id,
+                after=self._last_seq,
+                kind=kind,
+                text=text,
             ),
         )
 
@@ -233,7 +237,12 @@ class TurnLog:
         self._shown.clear()
         self._hub.publish(
             self._turn.conversation_id,
-            Retracted(conversation=self._turn.conversation_id, turn=self._turn.id, reason=reason),
+            Retracted(
+                conversation=self._turn.conversation_id,
+                turn=self._turn.id,
+                after=self._last_seq,
+                reason=reason,
+            ),
         )
 
     def aside(self, kind: EntryKind, form: str, text: str) -> Draft:

@@ -92,7 +92,7 @@ class StateNotice(Notice):
     """
     What the conversation is doing and what waits in it: at first, then whenever it changes.
 
-    It may run ahead of other events, and is never behind for long: the last one is right.
+    Every entry that was stored when it was read is told before it; the last one is right.
     """
 
     type: Literal["state"]

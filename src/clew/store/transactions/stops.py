@@ -40,6 +40,19 @@ def last_done_turn(t: Tx, conversation: ConversationId) -> Turn | None:
     return None if row is None else rows.turn(row)
 
 
+def done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[Turn]:
+    """The turns that have their outcome and began after the entry ``after``, in order."""
+    found = t.all(
+        f"""
+        {rows.TURN} WHERE conversation_id = $1 AND state = 'done' AND first_seq > $2
+        ORDER BY first_seq
+        """,
+        conversation,
+        after,
+    )
+    return [rows.turn(row) for row in found]
+
+
 def unfinished_turns(t: Tx) -> list[Turn]:
     """Every running or waiting turn, oldest first."""
     found = t.all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")
