@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from clew.core.events import (
     Delta,
+    DeltaKind,
     EntryAppended,
     InputEnded,
     Retracted,
@@ -19,6 +20,7 @@ from clew.core.events import (
     TurnBegun,
     TurnClosed,
 )
+from clew.core.ids import TurnId
 from clew.core.route import local_route
 from clew.engine.hub import CHANGED
 from clew.testing import (
@@ -417,6 +419,34 @@ async def test_a_busy_client_is_told_a_quick_turn_from_its_begin_to_its_end(
     assert [type(event) for event in stored] == [
         StandingChanged, EntryAppended, TurnBegun, EntryAppended, TurnClosed
     ]  # fmt: skip
+
+
+async def test_pieces_that_their_entry_has_overtaken_are_not_told(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, "chat") as desk:
+        talk = await desk.begin()
+        conversation = desk.ids[talk]
+        last = (await desk.engine.entries(conversation))[-1].seq
+        late, next_one = (
+            Delta(
+                conversation=conversation,
+                turn=TurnId("trn_running"),
+                after=after,
+                kind=DeltaKind.TEXT,
+                text="piece",
+            )
+            for after in (last - 1, last)
+        )
+        async with aclosing(desk.engine.follow(conversation, after=last - 1)) as events:
+            assert isinstance(await anext(events), EntryAppended)
+            following = asyncio.create_task(anext(events))
+            await asyncio.sleep(0)
+            # The entry was read from the store before this process had told of its pieces.
+            desk.means.hub.publish(conversation, late)
+            desk.means.hub.publish(conversation, Retracted(
+                conversation=conversation, turn=late.turn, after=last - 1, reason="again"
+            ))  # fmt: skip
+            desk.means.hub.publish(conversation, next_one)
+            assert await following == next_one
 
 
 # What it cost

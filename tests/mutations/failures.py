@@ -60,7 +60,7 @@ FAILURES = (
         file="src/clew/engine/follow.py",
         old="                return event.after < self._last_of_turn or event.turn == closed\n",
         new="                return False\n",
-        test=f"{_TROUBLE}a_slow_client_is_told_everything_in_one_order[True]",
+        test=f"{_TROUBLE}pieces_that_their_entry_has_overtaken_are_not_told",
     ),
     Mutation(
         name="wait-bound",
