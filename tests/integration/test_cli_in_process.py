@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +55,16 @@ def test_data_is_printed_for_people(
 ) -> None:
     assert entry.run(["--home", str(home), *args]) == 0
     assert told in capsys.readouterr().out
+
+
+def test_the_interpreter_runs_the_program_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["clew", "--version"])
+    with pytest.raises(SystemExit) as done:
+        runpy.run_module("clew", run_name="__main__")
+    assert done.value.code == 0
+    assert "clew " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
