@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 from click.shell_completion import CompletionItem
 
+from clew.cli.common import undisturbed
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -35,7 +37,9 @@ class LazyGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         entry = self.entries[cmd_name]
-        return cast("click.Command", getattr(import_module(entry.module), entry.attribute))
+        with undisturbed():
+            module = import_module(entry.module)
+        return cast("click.Command", getattr(module, entry.attribute))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
