@@ -37,6 +37,12 @@ def daily(hour: int, minute: int = 0) -> ResetPolicy:
         (daily(2, 30), "2026-10-25T00:30", "2026-10-25T00:30"),
         (daily(2, 30), "2026-10-25T01:45", "2026-10-25T00:30"),
         (ResetPolicy(daily_at=time(4)), "2026-07-01T05:00", "2026-07-01T04:00"),
+        # Samoa went over the date line: after the 29th came the 31st.
+        (
+            ResetPolicy(daily_at=time(4), timezone=ZoneInfo("Pacific/Apia")),
+            "2011-12-30T10:30",
+            "2011-12-29T14:00",
+        ),
     ],
 )
 def test_a_daily_reset_is_due_at_its_local_time(policy: ResetPolicy, now: str, due: str) -> None:
