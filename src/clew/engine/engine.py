@@ -24,7 +24,8 @@ from clew.engine.checks import checked_text
 from clew.engine.clients import Clients
 from clew.engine.deliveries import Deliveries
 from clew.engine.doors import Doors
-from clew.engine.follow import follow, follow_input, input_end
+from clew.engine.follow import follow
+from clew.engine.follow_input import follow_input, input_end
 from clew.engine.hearing import Hearing
 from clew.engine.lifecycle import Lifecycle
 from clew.engine.locks import Rights

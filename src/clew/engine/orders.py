@@ -16,7 +16,7 @@ from clew.core.history import Said
 from clew.core.inbox import Input
 from clew.core.text import storable
 from clew.engine.checks import checked_text
-from clew.engine.follow import follow_input
+from clew.engine.follow_input import follow_input
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
 from clew.store.transactions.files import Fetched, with_told
 from clew.store.transactions.orders import Key, Placed
