@@ -55,9 +55,30 @@ class Hanging(Asked):
         self.gate.wait(30)
 
 
+class Odd:
+    """Raises whatever is done with it."""
+
+    def __eq__(self, _: object) -> bool:
+        raise ValueError
+
+    def __repr__(self) -> str:
+        raise ValueError
+
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  (as an object with __eq__ has it)
+
+
 class Nonsense(Asked):
+    def __init__(self, answer: object) -> None:
+        super().__init__()
+        self.answer = answer
+
     def act(self) -> Any:
-        return [object(), {"action": 7}]
+        return self.answer
+
+
+class Ending(Asked):
+    def act(self) -> Any:
+        raise StopIteration
 
 
 @pytest.fixture
@@ -117,11 +138,49 @@ async def test_a_plugin_that_always_raises_is_logged_once_a_while_and_fills_no_l
     plugins.close()
 
 
+@pytest.mark.parametrize(
+    "answer", [[object()], {"action": 7}, {"action": Odd()}, Odd(), {"args": 7}], ids=range(5)
+)
 async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
-    logs: list[EventDict],
+    logs: list[EventDict], answer: object
 ) -> None:
-    plugins = _with(Nonsense())
+    plugins = _with(Nonsense(answer))
     await plugins.tell("on_session_end", {"session_id": "s"})
     assert await plugins.ask_tool(session_id="s") == Verdict()
     assert _told(logs) == [("nonsense", "pre_tool_call", "hook_answer_unusable")]
+    plugins.close()
+
+
+async def test_what_is_blocked_or_changed_in_a_way_that_cannot_be_told_does_not_run() -> None:
+    for answer, why in (
+        ({"action": "block", "message": Odd()}, "(Odd)"),
+        ({"args": {"at": object()}}, "the plugin nonsense gave arguments that are no JSON"),
+        ({"args": {("at", 1): 5}}, "the plugin nonsense gave arguments that are no JSON"),
+    ):
+        plugins = _with(Nonsense(answer))
+        assert await plugins.ask_tool(session_id="s") == Verdict(block=why)
+        plugins.close()
+
+
+async def test_a_plugin_that_ends_an_iteration_is_not_waited_for(logs: list[EventDict]) -> None:
+    plugins = _with(Ending())
+    assert await plugins.ask_tool(session_id="s") == Verdict()
+    assert _told(logs) == [("ending", "pre_tool_call", "hook_failed")]
+    plugins.close()
+
+
+async def test_what_a_plugin_does_with_its_arguments_another_does_not_see() -> None:
+    seen: list[object] = []
+
+    class Emptying:
+        @hookimpl
+        def pre_tool_call(self, args: dict[str, Any]) -> None:
+            seen.append(dict(args))
+            args.clear()
+
+    plugins = Plugins(30)
+    for name in ("first", "second"):
+        plugins.add(Emptying(), name)
+    await plugins.ask_tool(args={"at": 1})
+    assert seen == [{"at": 1}] * 2
     plugins.close()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import inspect
+import json
 import queue
 import sys
 import threading
 import time
 from concurrent.futures import Future
+from copy import deepcopy
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
@@ -35,6 +37,8 @@ _LEAST = 1 / 16
 _QUIET = 60.0
 #: Calls that may wait for a plugin that is behind; what comes on top is left out and logged.
 _MOST = 1000
+#: Characters of what a plugin says.
+_LONGEST = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,12 +101,13 @@ class Plugins:
         if not impls:
             return Verdict()
         answers = await asyncio.gather(*(self._called(impl, call) for impl in impls))
+        verdicts: list[Verdict] = []
         for impl, answer in zip(impls, answers, strict=True):
-            if not _is_an_answer(answer):
-                self._complaints.add("hook_answer_unusable", impl, answer=repr(answer)[:200])
-        return _verdict(
-            (impl.plugin_name, answer) for impl, answer in zip(impls, answers, strict=True)
-        )
+            if (verdict := _read(impl.plugin_name, answer)) is None:
+                self._complaints.add("hook_answer_unusable", impl, answer=_shown(answer))
+            else:
+                verdicts.append(verdict)
+        return _together(verdicts)
 
     def close(self) -> None:
         """Let the threads end; calls that hang are not waited for."""
@@ -117,7 +122,8 @@ class Plugins:
         if line.hangs:
             self._complaints.add("hook_left_out", impl)
             return _TIMED_OUT
-        arguments = {name: facts[name] for name in impl.argnames if name in facts}
+        # Copies: what one plugin does with its arguments another must not see.
+        arguments = {name: deepcopy(facts[name]) for name in impl.argnames if name in facts}
         function = cast("Callable[..., object]", impl.function)
         answer = line.put(lambda: function(**arguments))
         try:
@@ -218,6 +224,9 @@ def _run(call: Callable[[], object], answer: _Future) -> None:
         result = call()
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
+    except StopIteration as error:
+        # Nobody who waits for it can be given that: it would wait for ever.
+        answer.set_exception(RuntimeError(f"StopIteration: {error}"))
     except Exception as error:  # noqa: BLE001  (one of the places: whatever a plugin raises)
         answer.set_exception(error)
     except BaseException as error:  # noqa: BLE001  (SystemExit must not end the plugin's thread)
@@ -226,30 +235,50 @@ def _run(call: Callable[[], object], answer: _Future) -> None:
         answer.set_result(result)
 
 
-def _is_an_answer(answer: object) -> bool:
-    """Whether a tool call's question was answered in a way that means something."""
-    if answer is None or answer is _TIMED_OUT:
-        return True
+def _read(plugin: str, answer: object) -> Verdict | None:
+    """What an answer says; ``None`` if it means nothing: any object may come, with any method."""
+    if answer is None:
+        return Verdict()
+    if answer is _TIMED_OUT:
+        return Verdict(block=f"the plugin {plugin} did not answer in time")
     if not isinstance(answer, dict):
-        return False
-    said = cast("dict[str, Any]", answer)
-    return said.get("action") in ("block", "approve", "allow") or isinstance(said.get("args"), dict)
+        return None
+    try:
+        return _said(plugin, dict(cast("dict[str, Any]", answer)))
+    except Exception:  # noqa: BLE001  (one of the places: whatever a plugin answers)
+        return None
 
 
-def _verdict(answers: Iterable[tuple[str, object]]) -> Verdict:
+def _said(plugin: str, answer: dict[str, Any]) -> Verdict | None:
+    action, args = answer.get("action"), answer.get("args")
+    if action == "block":
+        return Verdict(block=_shown(answer.get("message") or f"blocked by the plugin {plugin}"))
+    if not isinstance(args, dict):
+        known = action in ("approve", "allow")
+        return Verdict(approve=action == "approve") if known else None
+    try:
+        args = json.loads(json.dumps(args))
+    except (TypeError, ValueError, RecursionError):
+        # What it wanted changed does not run as it was.
+        return Verdict(block=f"the plugin {plugin} gave arguments that are no JSON")
+    return Verdict(approve=action == "approve", args=args)
+
+
+def _shown(value: object) -> str:
+    try:
+        return (value if isinstance(value, str) else repr(value))[:_LONGEST]
+    except Exception:  # noqa: BLE001  (as above)
+        return f"({type(value).__name__})"
+
+
+def _together(verdicts: Iterable[Verdict]) -> Verdict:
     """A block beats an approval, whoever answered first."""
     approve, args = False, None
-    for plugin, answer in answers:
-        if answer is _TIMED_OUT:
-            return Verdict(block=f"the plugin {plugin} did not answer in time")
-        if not isinstance(answer, dict):
-            continue
-        said = cast("dict[str, Any]", answer)
-        if said.get("action") == "block":
-            return Verdict(block=str(said.get("message") or f"blocked by the plugin {plugin}"))
-        approve = approve or said.get("action") == "approve"
-        if isinstance(said.get("args"), dict):
-            args = cast("dict[str, Any]", said["args"])
+    for verdict in verdicts:
+        if verdict.block is not None:
+            return verdict
+        approve = approve or verdict.approve
+        args = args if verdict.args is None else verdict.args
     return Verdict(approve=approve, args=args)
 
 
