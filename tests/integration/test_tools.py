@@ -36,6 +36,10 @@ class Mute(Exception):
         raise ValueError
 
 
+class Last(BaseException):
+    """No exception that anybody expects."""
+
+
 def _raises(error: BaseException) -> Callable[[], object]:
     def act() -> object:
         raise error
@@ -54,6 +58,8 @@ DOINGS: dict[str, tuple[Callable[[], object], str]] = {
     "raises": (_raises(ValueError("no luck")), "error: ValueError: no luck"),
     "raises what cannot be said": (_raises(Mute()), "error: Mute"),
     "ends the program": (_raises(SystemExit(2)), "error: RuntimeError: it tried to end"),
+    "ends it in its own way": (_raises(Last()), "error: RuntimeError: it tried to end"),
+    "ends it as a generator": (_raises(GeneratorExit()), "error: RuntimeError: it tried to end"),
     "cancels itself": (_raises(asyncio.CancelledError()), "error: RuntimeError: it was cancelled"),
     "stops an iteration": (_raises(StopIteration("x")), "error: RuntimeError: "),
     "returns nothing": (lambda: None, ""),

@@ -6,6 +6,7 @@ import enum
 import math
 import re
 from dataclasses import dataclass
+from traceback import walk_tb
 
 from pydantic_ai import exceptions as ai
 from pydantic_ai.messages import RetryFeedbackPart
@@ -124,7 +125,7 @@ def classify(error: Exception) -> Failure:
     if isinstance(error, ai.UnexpectedModelBehavior):
         return _behaviour(error, kind)
     if isinstance(error, _UNREADABLE):
-        return Failure(kind=FailureKind.BAD_REPLY, text=_NO_SENSE)
+        return _unforeseen(error)
     if isinstance(error, TimeoutError):
         return Failure(kind=FailureKind.TIMEOUT, text="the provider was silent for too long")
     return Failure(kind=kind, text=_sentence(str(error)) or type(error).__name__)
@@ -133,6 +134,21 @@ def classify(error: Exception) -> Failure:
 _NO_SENSE = "the provider sent a reply without sense"
 # What client libraries raise on replies that they did not foresee.
 _UNREADABLE = (IndexError, TypeError, ValueError, KeyError, AttributeError)
+
+
+#: Where what a provider sent is read.
+_READERS = ("pydantic_ai.models.", "openai.", "anthropic.", "httpx.")
+
+
+def _unforeseen(error: Exception) -> Failure:
+    """A reply without sense, unless it was raised outside of what reads replies."""
+    places = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    if places and not any(place.startswith(_READERS) for place in places):
+        # The agent's instructions, its validators, what it does with the history: asking once
+        # more costs, and changes nothing.
+        text = f"the agent's own code failed ({type(error).__name__}: {_sentence(str(error))})"
+        return Failure(kind=FailureKind.INTERNAL, text=text)
+    return Failure(kind=FailureKind.BAD_REPLY, text=_NO_SENSE)
 
 
 def _behaviour(error: ai.UnexpectedModelBehavior, kind: FailureKind) -> Failure:

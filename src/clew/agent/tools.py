@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import structlog
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry
+from pydantic_ai.tools import DeferredToolResults
 from pydantic_ai.toolsets import WrapperToolset
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from clew.agent import results
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
@@ -21,13 +22,15 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine, Mapping
     from datetime import timedelta
 
-    from pydantic_ai import RunContext
+    from pydantic_ai import DeferredToolRequests, RunContext
     from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
     from clew.agent.ports import Journal
 
 
 log = structlog.get_logger(__name__)
+
+_ELSEWHERE = "error: not run: this tool is run outside of this program, which hands no calls over"
 
 
 @dataclass
@@ -43,6 +46,13 @@ class Journaling(AbstractCapability[Any]):
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         return JournaledToolset(toolset, self.journal, self.longest, dict(self.retries))
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """Answer calls that nobody here can carry out: without a result the run would end."""
+        told = {call.tool_call_id: _ELSEWHERE for call in requests.calls}
+        return DeferredToolResults(calls=dict(told)) if told else None
 
 
 @dataclass
@@ -74,11 +84,16 @@ class JournaledToolset(WrapperToolset[Any]):
             needs_approval=_needs_approval(tool),
         )
 
-        async def execute(args: str, approved: bool) -> ToolResult:
+        async def call(args: str, approved: bool) -> object:
             context = replace(ctx, tool_call_approved=approved)
-            given = tool_args if args == request.args else from_json(args)
-            call = self.wrapped.call_tool(name, given, context, tool)
-            return await settled(call, name, longest=self.longest)
+            given = tool_args
+            if args != request.args:
+                # Changed by a plugin, or a set in another order: values of the tool's own types.
+                given = tool.args_validator.validate_json(args, context=ctx.validation_context)
+            return await self.wrapped.call_tool(name, given, context, tool)
+
+        async def execute(args: str, approved: bool) -> ToolResult:
+            return await settled(call(args, approved), name, longest=self.longest)
 
         return results.given(await self.journal.call(request, execute))
 
@@ -129,7 +144,9 @@ async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> obj
 async def _not_ending_the_program(call: Coroutine[Any, Any, object]) -> object:
     try:
         return await call
-    except (SystemExit, KeyboardInterrupt) as error:
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
         raise RuntimeError(f"it tried to end the program ({type(error).__name__})") from error
 
 

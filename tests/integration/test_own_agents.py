@@ -1,0 +1,177 @@
+"""Agents of the user's own: what their code does wrong is told so, and breaks no conversation."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
+from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
+from structlog.testing import capture_logs
+
+from clew.agent.choice import Patience
+from clew.agent.loop import Loop
+from clew.agent.models import models_closed
+from clew.core.events import InputEnded
+from clew.core.route import local_route
+from clew.engine.engine import Engine
+from clew.hooks.specs import hookimpl
+from clew.runtime import make_means
+from clew.store.opening import open_store
+from clew.testing import Call, Calls, FakeProvider, Text, sequence
+from tests.contract import invariants
+from tests.integration.api_server import settings_for, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Iterator
+    from pathlib import Path
+
+    from clew.store.contract import Store
+    from clew.testing import Reply
+
+Made = Agent[Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Desk:
+    engine: Engine
+    provider: FakeProvider
+    store: Store
+
+    async def say(self, text: str) -> InputEnded:
+        said = await self.engine.submit(text, target=local_route("talk"))
+        events = [event async for event in self.engine.follow_input(said)]
+        assert isinstance(events[-1], InputEnded)
+        return events[-1]
+
+
+@pytest.fixture(autouse=True)
+def logs() -> Iterator[None]:
+    with capture_logs():
+        yield
+
+
+@asynccontextmanager
+async def open_desk(
+    home: Path, agent: Made, *replies: Reply, plugin: object = None
+) -> AsyncGenerator[Desk]:
+    with FakeProvider(sequence(replies)) as provider:
+        async with models_closed(), await open_store("sqlite:///clew.db", home=home) as store:
+            means = make_means(settings_for(home, provider=provider), store)
+            means.models.patience = Patience(first_wait=0.001)
+            if plugin is not None:
+                means.facts.plugins.add(plugin, "changing")
+            means = replace(means, loop=Loop(agent, max_steps=50))
+            async with Engine(means, role="test", version="0") as engine:
+                yield Desk(engine=engine, provider=provider, store=store)
+            assert await store.read(invariants.check) == []
+
+
+def _without_a_name() -> str:
+    return {"nobody": ""}["name"]
+
+
+def _in_its_instructions() -> Made:
+    return Agent(instructions=_without_a_name)
+
+
+def _in_a_validator() -> Made:
+    agent: Made = Agent()
+
+    @agent.output_validator
+    def refuse(_: str) -> str:
+        return _without_a_name()
+
+    return agent
+
+
+@pytest.mark.parametrize(
+    ("make", "asked"), [(_in_its_instructions, 0), (_in_a_validator, 1)], ids=["before", "after"]
+)
+async def test_an_agent_whose_code_fails_is_told_as_that_and_no_model_is_asked_again(
+    tmp_path: Path, make: Any, asked: int
+) -> None:
+    async with open_desk(tmp_path, make(), Text("one"), Text("two")) as desk:
+        ended = await desk.say("hello")
+        assert ended.turn is not None
+        assert ended.turn.error_code == "internal"
+        assert "the agent's own code failed (KeyError: 'name')" in ended.text
+        assert len(desk.provider.requests) == asked
+
+
+OUTSIDE = ToolDefinition(name="outside", parameters_json_schema={"type": "object"})
+
+
+@pytest.mark.parametrize("output", [[str], [str, DeferredToolRequests]], ids=["text", "deferred"])
+async def test_a_call_that_somebody_else_would_have_to_carry_out_has_a_result_too(
+    tmp_path: Path, output: Any
+) -> None:
+    agent = Agent(output_type=output, toolsets=[ExternalToolset([OUTSIDE])])
+    calls = Calls((Call("outside", {}), Call("outside", {})))
+    async with open_desk(tmp_path, agent, calls, Text("so not"), Text("on")) as desk:
+        assert (await desk.say("do it")).text == "so not"
+        assert (await desk.say("and?")).text == "on"
+        assert (
+            desk.provider.requests[-1].body.decode().count("error: not run: this tool is run") == 2
+        )
+
+
+async def test_an_agent_that_carries_them_out_itself_is_asked_first(tmp_path: Path) -> None:
+    def handle(_: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+        return DeferredToolResults(calls={call.tool_call_id: "done" for call in requests.calls})
+
+    agent = Agent(
+        toolsets=[ExternalToolset([OUTSIDE])], capabilities=[HandleDeferredToolCalls(handle)]
+    )
+    calls = Calls((Call("outside", {}),))
+    async with open_desk(tmp_path, agent, calls, Text("yes")) as desk:
+        assert (await desk.say("do it")).text == "yes"
+        assert "done" in desk.provider.requests[-1].body.decode()
+
+
+class Adding:
+    """A plugin that changes what a tool is called with."""
+
+    def __init__(self, names: object) -> None:
+        self._names = names
+
+    @hookimpl
+    def pre_tool_call(self) -> dict[str, Any]:
+        return {"args": {"names": self._names}}
+
+
+@pytest.mark.parametrize(
+    ("names", "told"), [(["b", "a"], "['a', 'b']"), (5, "error: ValidationError")]
+)
+@pytest.mark.parametrize("asked", [False, True], ids=["at once", "approved"])
+async def test_changed_arguments_are_what_the_tool_declares(
+    tmp_path: Path, names: object, told: str, asked: bool
+) -> None:
+    agent: Made = Agent()
+
+    @agent.tool_plain(requires_approval=asked)
+    def greet(names: set[str]) -> str:  # pyright: ignore[reportUnusedFunction]
+        return str(sorted(names & {"a", "b"}))
+
+    calls = Calls((Call("greet", {"names": ["x"]}),))
+    async with open_desk(tmp_path, agent, calls, Text("ok"), plugin=Adding(names)) as desk:
+        said = await desk.engine.submit("greet", target=local_route("talk"))
+        if asked:
+            await until(lambda: _approve(desk, said.conversation_id))
+        await until(lambda: _ended(desk, said.inbox_id))
+        assert told in desk.provider.requests[-1].body.decode()
+
+
+async def _ended(desk: Desk, inbox_id: Any) -> bool:
+    return await desk.engine.input_end(inbox_id) is not None
+
+
+async def _approve(desk: Desk, conversation: Any) -> bool:
+    for question in await desk.engine.approvals(conversation):
+        await desk.engine.answer(question.id, yes=True)
+        return True
+    return False
