@@ -88,16 +88,18 @@ class Clew:
 
     @contextmanager
     def started(
-        self, *args: str, errors: IO[str] | None = None
+        self, *args: str, errors: IO[str] | None = None, piped: bool = False
     ) -> Generator[subprocess.Popen[str]]:
         """
         A command that runs in the background, with pipes; killed at the end of the block.
+
+        Only if it is ``piped`` it has a standard input.
 
         ``errors`` takes its standard error, where nobody reads the pipe before it is full.
         """
         process = subprocess.Popen(
             [CLEW, *args],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors or subprocess.PIPE,
             env=self.environ,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from clew.testing import (
     per_user_text,
     sequence,
 )
-from tests.acceptance.program import until
+from tests.acceptance.program import CLEW, until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -73,6 +75,44 @@ def test_json_tells_where_the_answer_stands_and_what_it_cost(clew: Clew) -> None
     assert (
         clew.data("chat", "-c", told["session"], "again")["conversation"] == (told["conversation"])
     )
+
+
+LOUD = """
+import os, subprocess
+def shout() -> str:
+    print("a tool prints")
+    os.system("echo a program prints")
+    return repr(subprocess.run(["cat"], capture_output=True).stdout)
+tools = [shout]
+"""
+ORDERS = (
+    {"method": "prompt.submit", "params": {"session_id": "main", "text": "call shout"}},
+    {"method": "events.subscribe", "params": {"conversation": "main", "after": 0}},
+)
+
+
+def test_what_a_tool_prints_stands_in_no_answer_and_it_reads_nobody_elses_input(clew: Clew) -> None:
+    clew.home.joinpath("plugins").mkdir(parents=True)
+    clew.home.joinpath("plugins", "loud.py").write_text(LOUD)
+    loud = clew.with_env({"CLEW_TOOLS__MODULES": '["loud"]'})
+    assert loud.data("chat", "-c", "other", "call shout")["text"] == "The tool answered: b''"
+    with loud.started("rpc", piped=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        orders = [{"jsonrpc": "2.0", "id": n, **order} for n, order in enumerate(ORDERS)]
+        process.stdin.write("".join(f"{json.dumps(order)}\n" for order in orders))
+        process.stdin.flush()
+        # Every line is a frame, until the answer.
+        frames = (json.loads(line) for line in process.stdout)
+        assert any("The tool answered: b''" in json.dumps(frame) for frame in frames)
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
+def test_without_standard_streams_it_works_all_the_same(clew: Clew) -> None:
+    shell = ["sh", "-c", '"$0" chat one >&- 2>&- <&-', CLEW]
+    assert subprocess.run(shell, env=clew.environ, check=False, timeout=60).returncode == 0
+    assert clew.said() == [("user", "one"), ("assistant", "You said: one")]
 
 
 def test_a_failed_turn_is_told_on_standard_error_and_exits_1(

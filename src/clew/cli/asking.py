@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from clew.cli.apart import stdout_apart
 from clew.cli.common import print_json
 from clew.cli.logs import logs_to_file
 from clew.cli.talk import Talk
@@ -23,6 +24,7 @@ from clew.runtime import open_product
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from typing import TextIO
 
     from clew.cli.talk import Following
     from clew.config import Settings
@@ -35,12 +37,12 @@ FAILED, STOPPED = 1, 130
 
 def ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
     """Have one message answered, print the answer, and return the exit code."""
-    with logs_to_file(settings):
-        return asyncio.run(_ask(settings, name, text, as_json=as_json))
+    with logs_to_file(settings), stdout_apart() as stdout:
+        return asyncio.run(_ask(settings, name, text, stdout, as_json=as_json))
 
 
-async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
-    out, notes = outputs()
+async def _ask(settings: Settings, name: str, text: str, stdout: TextIO, *, as_json: bool) -> int:
+    out, notes = outputs(stdout)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_product(settings, role="chat", own_only=True) as product:
@@ -50,23 +52,23 @@ async def _ask(settings: Settings, name: str, text: str, *, as_json: bool) -> in
         else:
             reply = await talk.command(text)
             if reply.accepted is None:
-                await _told_reply(product, reply, out, as_json=as_json)
+                await _told_reply(product, reply, out, stdout if as_json else None)
                 return 0
             notes.dim(reply.text)
             accepted = reply.accepted
         answer = Answer(talk, accepted, out=Output(io.StringIO()) if as_json else out, notes=notes)
         end = await answer.awaited()
         if as_json and succeeded(end):
-            print_json(await _as_json(product, end))
+            print_json(await _as_json(product, end), stdout)
     if answer.interrupted:
         return STOPPED
     out.check()
     return 0 if succeeded(end) else FAILED
 
 
-async def _told_reply(product: Product, reply: Reply, out: Output, *, as_json: bool) -> None:
+async def _told_reply(product: Product, reply: Reply, out: Output, json_to: TextIO | None) -> None:
     """Print what a command answered."""
-    if not as_json:
+    if json_to is None:
         out.write(reply.text.rstrip("\n") + "\n")
         return
     session = None
@@ -79,7 +81,8 @@ async def _told_reply(product: Product, reply: Reply, out: Output, *, as_json: b
             "turn": None,
             "text": reply.text,
             "usage": asdict(await product.engine.orders.used(None)),
-        }
+        },
+        json_to,
     )
 
 

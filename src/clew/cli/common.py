@@ -7,7 +7,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -63,9 +63,9 @@ pass_globals = click.make_pass_decorator(Globals)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def print_json(data: object) -> None:
-    """Print data for programs."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+def print_json(data: object, to: TextIO | None = None) -> None:
+    """Print data for programs, to standard output if not elsewhere."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False), file=to)
 
 
 def example(*lines: str) -> str:

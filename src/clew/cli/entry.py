@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FAILED: Final = 1
 MISUSED: Final = 2
 STOPPED: Final = 130
+_STDERR: Final = 2
 #: Failures that are told as a sentence; anything else is a bug and shows its traceback.
 EXPECTED: Final = (ClewError, click.ClickException, click.Abort, KeyboardInterrupt, BrokenPipeError)
 #: Options that only the program itself takes.
@@ -32,7 +33,19 @@ def main() -> NoReturn:
     # The store's threads get their turn beside a busy event loop: at the default of 5 ms a write
     # waits several times as long.
     sys.setswitchinterval(0.001)
+    _have_standard_streams()
     sys.exit(run(sys.argv[1:]))
+
+
+def _have_standard_streams() -> None:
+    """A program may be started without: what is opened next would be written to as if it were."""
+    opened = os.open(os.devnull, os.O_RDWR)
+    while opened <= _STDERR:
+        opened = os.open(os.devnull, os.O_RDWR)
+    os.close(opened)
+    # Python has none then, and click and argparse expect them. Standard input is told apart.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def run(args: Sequence[str]) -> int:

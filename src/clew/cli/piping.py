@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from clew.api.whereabouts import find
+from clew.cli.apart import stdout_apart
 from clew.cli.gateway import until_told_to_stop
 from clew.cli.logs import logs_to_file
 from clew.cli.pipe import Pipe, PipeClosed
@@ -103,6 +104,9 @@ async def _by_itself(settings: Settings, pipe: Pipe) -> None:
         except PipeClosed:
             raise ClientGone from None
 
-    async with open_product(settings, role="rpc", own_only=True) as product:
+    async with AsyncExitStack() as stack:
+        # The pipe has ends of its own, and what this process runs must not take its frames.
+        stack.enter_context(stdout_apart(stdin=True))
+        product = await stack.enter_async_context(open_product(settings, role="rpc", own_only=True))
         office = Office(engine=product.engine, settings=settings, may_configure=True)
         await serve_client(office, pipe.frames(), send, patience=_PATIENCE)

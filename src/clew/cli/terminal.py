@@ -73,13 +73,14 @@ class Output:
         return f"\x1b[1m{text}\x1b[22m" if self._colours else text
 
 
-def outputs() -> tuple[Output, Output]:
+def outputs(stdout: TextIO | None = None) -> tuple[Output, Output]:
     """Standard output and error, which print any text, whatever the locale can encode."""
-    for stream in (sys.stdout, sys.stderr):
+    out = sys.stdout if stdout is None else stdout
+    for stream in (out, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    return Output(sys.stdout), Output(sys.stderr)
+    return Output(out), Output(sys.stderr)
 
 
 def _wants_colours() -> bool:
