@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CLEW = str(Path(sys.executable).with_name("clew"))
 #: How long anything may take before a test gives up on it, in seconds.
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 def until(ready: Callable[[], object]) -> None:

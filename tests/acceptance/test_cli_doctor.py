@@ -16,7 +16,7 @@ from tests.acceptance.program import Terminal
 if TYPE_CHECKING:
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

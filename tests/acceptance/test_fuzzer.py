@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tests.acceptance.program import Clew
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def test_a_fuzzer_finds_every_answer_as_described_and_the_store_whole(

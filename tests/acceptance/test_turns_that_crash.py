@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import TurnId
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tests.line.world import World
 
 #: Seconds that anything may take before a test gives up on it.
-PATIENCE = 40.0
+PATIENCE = 90.0
 
 
 async def until(true: Callable[[], object]) -> None:

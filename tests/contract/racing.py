@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SPAWN = multiprocessing.get_context("spawn")
 #: Seconds after which a process that says nothing is taken for hung.
-_PATIENCE = 60
+_PATIENCE = 90
 
 
 class Failed(Exception):

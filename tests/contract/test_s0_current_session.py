@@ -25,7 +25,7 @@ CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("way", list(Way), ids=lambda way: way.value)
 def test_s0_1_a_kill_right_after_a_compaction_loses_and_repeats_nothing(
     way: Way, store_url: str, tmp_path: Path

@@ -53,7 +53,7 @@ class Server:
     def openai(self, *, max_retries: int = 0) -> AsyncOpenAI:
         """The official client."""
         return AsyncOpenAI(
-            base_url=f"{self.url}/v1", api_key=TOKEN, max_retries=max_retries, timeout=20
+            base_url=f"{self.url}/v1", api_key=TOKEN, max_retries=max_retries, timeout=60
         )
 
     async def say(
@@ -91,7 +91,7 @@ def events_of(stream: str) -> list[Any]:
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something holds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while not await condition():  # noqa: ASYNC110  (nobody announces it)
             await asyncio.sleep(0.005)
 
@@ -135,7 +135,7 @@ async def running(
         token = settings.api.token
         headers = {} if token is None else {"Authorization": f"Bearer {token.reveal()}"}
         # Closed after the server, whose last answers it hears.
-        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
+        http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
         url = await stack.enter_async_context(serving(engine, settings, pace=pace))
         http.base_url = url
         yield Server(url=url, http=http, engine=engine, store=store, settings=settings)

@@ -25,7 +25,7 @@ SCHEMA: dict[str, Any] = {
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
 }
 MODEL = "fake-model"
-TIMEOUT = 2.0
+TIMEOUT = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)

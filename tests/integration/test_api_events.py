@@ -70,7 +70,7 @@ async def _parsed(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
 async def until_closed(heard: AsyncGenerator[Event], turns: int = 1) -> list[Event]:
     """The events up to the end of a turn, or of several."""
     found: list[Event] = []
-    async with asyncio.timeout(10), aclosing(heard):
+    async with asyncio.timeout(40), aclosing(heard):
         async for event in heard:
             found.append(event)
             turns -= event.name == "turn_closed"
@@ -81,7 +81,7 @@ async def until_closed(heard: AsyncGenerator[Event], turns: int = 1) -> list[Eve
 
 async def take(heard: AsyncGenerator[Event], count: int) -> list[Event]:
     found: list[Event] = []
-    async with asyncio.timeout(10), aclosing(heard):
+    async with asyncio.timeout(40), aclosing(heard):
         async for event in heard:
             found.append(event)
             if len(found) == count:
@@ -135,7 +135,7 @@ async def test_who_comes_back_misses_nothing_and_hears_nothing_twice(server: Ser
     seen = [event for event in await until_closed(events(server)) if event.name == "entry"]
     await say(server, "two")
     await say(server, "three")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while len(seen) < 6:
             for event in await take(events(server, last_id=seen[-1].id), 1):
                 assert event.name in ("entry", "delta", "snapshot", "turn_begun", "turn_closed")

@@ -32,7 +32,7 @@ async def server(tmp_path: Path) -> AsyncGenerator[Server]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 async def test_three_hundred_tiny_messages_are_answered_each_once(
     store_url: str, tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ class Program:
             text=True,
             env=self.environ | environ,
             stdin=subprocess.DEVNULL,
-            timeout=30,
+            timeout=60,
             check=False,
         )
 
@@ -295,5 +295,5 @@ def test_ctrl_c_exits_130_without_noise(clew: Program) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=10)
+        _, told = process.communicate(timeout=60)
     assert (process.returncode, told.strip()) == (130, "")

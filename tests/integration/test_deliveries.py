@@ -64,7 +64,7 @@ async def passes(timer: FakeTimer, seconds: float, *, until_: Callable[[], objec
             timer.advance(seconds)
             await asyncio.sleep(0.01)
 
-    await asyncio.wait_for(go_on(), 40)
+    await asyncio.wait_for(go_on(), 90)
 
 
 # A platform's wait

@@ -35,6 +35,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
+from pydantic_ai.settings import ModelSettings
 
 from clew.testing.provider import (
     Call,
@@ -91,6 +92,8 @@ class Asker:
         self.agent = Agent(model, instructions="Be brief.")
         self.agent.tool_plain(self.add)
         self.sums = list[int]()
+        #: Seconds that a request may take.
+        self.patience = 30.0
         self._stream = stream
 
     def add(self, a: int, b: int) -> int:
@@ -101,14 +104,15 @@ class Asker:
     async def __call__(self, *replies: Reply, say: str = "go") -> AgentRunResult[str]:
         """One run over the given replies; after them every request gets ``AGAIN``."""
         self.provider.script = sequence(replies, Text(AGAIN))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             return await self.run(say)
 
     async def run(self, say: str, after: AgentRunResult[str] | None = None) -> AgentRunResult[str]:
         history = after.all_messages() if after else None
+        limits = ModelSettings(timeout=self.patience)
         if not self._stream:
-            return await self.agent.run(say, message_history=history)
-        async with self.agent.iter(say, message_history=history) as run:
+            return await self.agent.run(say, message_history=history, model_settings=limits)
+        async with self.agent.iter(say, message_history=history, model_settings=limits) as run:
             async for node in run:
                 if not Agent.is_model_request_node(node):
                     continue
@@ -137,15 +141,13 @@ async def ask(wire: str, stream: bool) -> AsyncIterator[Asker]:
     with FakeProvider() as provider:
         if wire == "messages":
             async with AsyncAnthropic(
-                base_url=provider.anthropic_url, api_key="x", max_retries=0, timeout=1
+                base_url=provider.anthropic_url, api_key="x", max_retries=0
             ) as client:
                 model = AnthropicModel("fake", provider=AnthropicProvider(anthropic_client=client))
                 yield Asker(provider, model, stream=stream)
             return
         kind = OpenAIChatModel if wire == "chat" else OpenAIResponsesModel
-        async with AsyncOpenAI(
-            base_url=provider.openai_url, api_key="x", max_retries=0, timeout=1
-        ) as client:
+        async with AsyncOpenAI(base_url=provider.openai_url, api_key="x", max_retries=0) as client:
             model = kind("fake", provider=OpenAIProvider(openai_client=client))
             yield Asker(provider, model, stream=stream)
 
@@ -180,7 +182,7 @@ async def test_parallel_calls_run_and_their_results_are_accepted(ask: Asker) -> 
 
 async def test_a_conversation_of_three_turns_is_remembered(ask: Asker) -> None:
     ask.provider.script = counter
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         one = await ask.run("a")
         two = await ask.run("b", one)
         three = await ask.run("c", two)
@@ -212,6 +214,7 @@ async def test_a_cut_socket_is_a_connection_error(ask: Asker) -> None:
 
 
 async def test_a_provider_that_hangs_is_a_timeout(ask: Asker) -> None:
+    ask.patience = 0.5
     with pytest.raises(ModelTimeoutError):
         await ask(Hang())
     assert [r.outcome for r in ask.provider.settled()] == ["client_gone"]

@@ -259,7 +259,7 @@ def test_the_log_holds_what_was_captured(tmp_path: Path, wire: str) -> None:
 def test_a_body_that_is_no_json_is_refused(provider: FakeProvider) -> None:
     request = UrlRequest(f"{provider.openai_url}/chat/completions", data=b"\xff{")
     with pytest.raises(HTTPError) as caught:
-        urlopen(request, timeout=5)
+        urlopen(request, timeout=40)
     with caught.value as answer:
         assert b"could not parse the JSON body" in answer.read()
     (captured,) = provider.settled()
@@ -268,7 +268,7 @@ def test_a_body_that_is_no_json_is_refused(provider: FakeProvider) -> None:
 
 def test_an_unknown_path_is_not_found_and_not_captured(provider: FakeProvider) -> None:
     with pytest.raises(HTTPError) as caught:
-        urlopen(f"{provider.url}/v2/models", timeout=5)
+        urlopen(f"{provider.url}/v2/models", timeout=40)
     with caught.value as answer:
         assert answer.code == 404
     assert provider.settled() == []
@@ -288,7 +288,7 @@ def test_to_settle_has_a_time_limit(provider: FakeProvider) -> None:
     until(lambda: len(provider.requests))
     with pytest.raises(TimeoutError, match="still being answered"):
         provider.settled(timeout=0.02)
-    waiting.join(5)
+    waiting.join(40)
     assert [r.outcome for r in provider.settled()] == ["client_gone"]
 
 
@@ -314,7 +314,7 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
 
         def wait() -> None:
             try:
-                ask(provider, wire, stream=stream, timeout=20)
+                ask(provider, wire, stream=stream, timeout=40)
             except (openai.APIConnectionError, anthropic.APIConnectionError) as error:
                 failures.append(error)
 
@@ -323,7 +323,7 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
         while not provider.requests:
             time.sleep(0.001)
         closing = time.monotonic()
-    waiting.join(5)
+    waiting.join(40)
     assert time.monotonic() - closing < 1
     assert len(failures) == 1
     assert [r.outcome for r in provider.requests] == ["server_closed"]
@@ -354,7 +354,7 @@ def test_many_clients_at_once_get_their_own_answers(provider: FakeProvider) -> N
     heard = dict[str, str]()
 
     def one(name: str) -> None:
-        heard[name] = ask(provider, "chat", stream=True, say=name, timeout=10).text
+        heard[name] = ask(provider, "chat", stream=True, say=name, timeout=40).text
 
     threads = [threading.Thread(target=one, args=(f"client {n}",)) for n in range(12)]
     for thread in threads:
@@ -381,7 +381,7 @@ class Process:
 
     def under_way(self) -> int:
         """How many requests it knows of."""
-        with urlopen(f"{self.url}/_fake/requests", timeout=5) as answer:
+        with urlopen(f"{self.url}/_fake/requests", timeout=40) as answer:
             return len(json.loads(answer.read()))
 
 

@@ -50,7 +50,7 @@ async def chat(http: httpx2.AsyncClient, *, key: str, stream: bool) -> dict[str,
         "/v1/chat/completions",
         json={"messages": [{"role": "user", "content": "hello"}], "stream": stream},
         headers={"X-Clew-Conversation": "talk", "Idempotency-Key": key},
-        timeout=20,
+        timeout=60,
     )
     return events_of(answer.text)[-1] if stream else answer.json()
 

@@ -228,7 +228,7 @@ async def heard(
     """What the provider saw of a case, and what came back: the answer, or its events."""
     with FakeProvider(sequence([case.reply])) as provider:
         async with (
-            asyncio.timeout(10),
+            asyncio.timeout(40),
             client_class(base_url=provider.openai_url, api_key="sk-x", max_retries=0) as client,
         ):
             answer = await ask(model(case.model, wire, client), case, stream=stream)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Seconds: the shortest lease that there is.
 LEASE = 2.0
 #: Seconds after which an owner has taken over what can be taken over.
-PATIENCE = 15.0
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 #: What a process may take that has nothing to wait for.
-LONGEST = 30.0
+LONGEST = 90.0
 
 _server = multiprocessing.get_context("forkserver")
 # The main module of a test run is imported by each child, which is free if it is there already.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: What the messages of a conversation ask for, over and over.
 PLANS = ("", "", "look put", "")
 #: Seconds for one try: a gateway that is cut off takes requests and does not answer.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @dataclass(kw_only=True)

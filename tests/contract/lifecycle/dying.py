@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tests.contract.lifecycle.house import House
 
 _SPAWN = multiprocessing.get_context("spawn")
-_PATIENCE = 45
+_PATIENCE = 90
 _WINDOW = 100_000
 TALK = local_route("talk")
 
