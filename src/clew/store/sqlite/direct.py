@@ -13,6 +13,7 @@ from clew.store.direct import Direct
 from clew.store.sqlite.driver import cursor_of, rows_of
 from clew.store.sqlite.failures import translated
 from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.sqlite.names import refuse_torn
 from clew.store.sqlite.opening import connect, make_file, refuse_foreign, sign
 from clew.store.sqlite.owners import Owners
 
@@ -91,7 +92,9 @@ def open_used(path: Path, *, run_dir: Path) -> SqliteDirect:
 
     :raises StoreUnusable: if it is none
     """
-    return _opened(path, lambda: connect(path, reader=False), Owners(run_dir))
+    owners = Owners(run_dir)
+    refuse_torn(path, owners)
+    return _opened(path, lambda: connect(path, reader=False), owners)
 
 
 def open_kept(path: Path) -> SqliteDirect:

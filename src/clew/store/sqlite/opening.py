@@ -126,6 +126,9 @@ def connect(path: Path, *, reader: bool) -> apsw.Connection:
     # One plan per statement. Otherwise SQLite, as apsw builds it, makes a new one for other values:
     # a join of rows by their keys takes four times as long.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+    if reader:
+        # A writer, if there is one, ends after its readers, and knows whether that may be done.
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     for pragma in _pragmas(reader=reader):
         rows_of(connection, f"PRAGMA {pragma}")
     return connection

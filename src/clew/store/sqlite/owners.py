@@ -52,6 +52,10 @@ class Owners:
         """
         return owner in self._mine or not _is_free(self._path(owner))
 
+    def anybody(self) -> bool:
+        """Whether any owner holds its lock."""
+        return any(not _is_free(path) for path in self._folder.glob("*.lock"))
+
     def register(self, owner: str) -> None:
         """
         Hold the lock of ``owner``, a name never used before; clear away what the dead left.

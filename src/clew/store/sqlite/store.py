@@ -14,6 +14,7 @@ from clew.store.contract import Store, Tx
 from clew.store.sqlite.changes import Changes
 from clew.store.sqlite.handle import Surroundings
 from clew.store.sqlite.jobs import Job
+from clew.store.sqlite.names import refuse_torn
 from clew.store.sqlite.opening import open_writer, prepare
 from clew.store.sqlite.owners import Owners
 from clew.store.sqlite.readers import Readers
@@ -54,8 +55,10 @@ async def open_sqlite(path: Path, *, run_dir: Path, clock: Clock | None = None) 
 
 def _open(path: Path, run_dir: Path, clock: Clock) -> SqliteStore:
     path, run_dir = path.resolve(), run_dir.resolve()  # others may change the working directory
+    owners = Owners(run_dir)
+    refuse_torn(path, owners)
     prepare(path, run_dir=run_dir)
-    return SqliteStore(path, _writer(path), Owners(run_dir), clock)
+    return SqliteStore(path, _writer(path), owners, clock)
 
 
 def _writer(path: Path) -> apsw.Connection:
@@ -86,7 +89,6 @@ class SqliteStore(Store):
     ) -> None:
         """Take over ``connection``, open for writing; use ``open_sqlite``."""
         self._path = path
-        self._file = path.stat().st_ino
         self._owners = owners
         #: What is told to whoever wants to write, once a page turned out to be damaged.
         self._damage: str | None = None
@@ -147,12 +149,9 @@ class SqliteStore(Store):
 
     def _check_file(self) -> None:
         try:
-            here = self._path.stat().st_ino
+            space = os.statvfs(self._path)
         except OSError as error:
             raise StoreUnavailable(f"{self._path} is gone: {error.strerror}") from error
-        if here != self._file:
-            raise StoreUnavailable(f"{self._path} was replaced by another file: restart")
-        space = os.statvfs(self._path)
         if space.f_bavail * space.f_frsize < _ROOM:
             raise StoreFull(f"there is no space left beside {self._path}")
 

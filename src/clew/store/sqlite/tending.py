@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import apsw
 import structlog
 
+from clew.errors import StoreUnavailable
 from clew.store.sqlite.driver import Cursor, rows_of
 from clew.store.sqlite.opening import JOURNAL_LIMIT, PATIENCE
 
 if TYPE_CHECKING:
     from clew.store.sqlite.changes import Changes
+    from clew.store.sqlite.names import Names
 
 #: Seconds between two looks at what other processes commit, while somebody listens.
 LOOK_EVERY = 0.05
@@ -46,6 +48,20 @@ class Tending:
         if self._changes.wanted:
             return LOOK_EVERY
         return IDLE if self._pages else None
+
+    def let_go_if_lost(self, names: Names) -> None:
+        """
+        See that the store's files are still there: no write-back at the end harms them otherwise.
+
+        :raises StoreUnavailable: if one of them is not; nothing may be written from now on
+        """
+        try:
+            names.check()
+        except StoreUnavailable:
+            if names.only_the_log_is_gone:
+                self._checkpoint()
+            self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            raise
 
     def begin(self, cursor: Cursor) -> None:
         """

@@ -12,6 +12,7 @@ import structlog
 from clew.errors import StoreUnavailable
 from clew.store.sqlite.batch import Batches
 from clew.store.sqlite.jobs import Job, deliver, fail
+from clew.store.sqlite.names import Names
 from clew.store.sqlite.opening import open_writer
 from clew.store.sqlite.tending import Tending
 
@@ -76,11 +77,9 @@ class Writer:
         death: Exception | None = None
         for _life in ("first", "second and last"):
             death = self._life()
-            if death is None:
+            if death is None or isinstance(death, StoreUnavailable):
                 break
-        self._ended = StoreUnavailable(
-            f"the writer died: {death}" if death else "the store is closed"
-        )
+        self._ended = _told(death)
         self._fail_all(self._ended)
         self._changes.close(self._ended if death else None)
 
@@ -90,17 +89,22 @@ class Writer:
             connection, self._first = self._first or open_writer(self._path), None
             with contextlib.closing(connection):
                 self._serve(connection)
+        except StoreUnavailable as error:
+            _log.error("store_lost", error=str(error))
+            return error
         except Exception as error:  # noqa: BLE001 - whatever killed it, nobody may wait for ever
             _log.exception("writer_died")
-            self._fail_all(StoreUnavailable(f"the writer died: {error}"))
+            self._fail_all(_told(error))
             return error
         return None
 
     def _serve(self, connection: apsw.Connection) -> None:
         tending = Tending(connection, self._changes)
+        names = Names(self._path)
         batches = Batches(connection, self._surroundings, tending.begin)
         while not (self._closing and self._queue.empty() and not self._carried):
             self._collect(tending.patience)
+            tending.let_go_if_lost(names)
             if not self._carried:
                 tending.idle()
                 continue
@@ -142,3 +146,10 @@ class Writer:
                 return jobs
             if job is not None:
                 jobs.append(job)
+
+
+def _told(death: Exception | None) -> StoreUnavailable:
+    """Why nothing is written any more."""
+    if isinstance(death, StoreUnavailable):
+        return death
+    return StoreUnavailable(f"the writer died: {death}" if death else "the store is closed")
