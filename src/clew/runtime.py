@@ -143,6 +143,7 @@ def make_means(settings: Settings, store: Store) -> Means:
         facts=Facts(store, make_plugins(settings)),
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
+        turns_at_once=settings.agent.turns_at_once,
     )
 
 

@@ -11,7 +11,7 @@ from clew.core.double_text import DoubleText
 from clew.core.ids import ApprovalId, ConversationId, InboxId, OwnerId, TurnId, session_id
 from clew.core.inbox import InboxKind, InboxOutcome, Input
 from clew.core.journal import CallKey
-from clew.core.turn import MAX_RESUMES, Outcome, Stop, TurnState
+from clew.core.turn import MAX_RESUMES, Begins, Outcome, Stop, TurnState
 from clew.errors import StoreError, TakenBack, WrongMove
 from clew.store.transactions import (
     approvals,
@@ -205,6 +205,9 @@ def test_resumes_are_counted_where_an_owner_was_lost_and_nothing_was_said_since(
     begun = started(desk)
     for count in range(1, MAX_RESUMES + 1):
         desk.world.alive.clear()
+        due = desk.do(work_of.is_due, C1, me=OwnerId(f"own_{count}"))
+        assert due is not None
+        assert due.begins is (Begins.IN_ORDER if count < MAX_RESUMES - 1 else Begins.ALONE)
         begun = desk.do(acting.begin, OwnerId(f"own_{count}"))
         assert begun.turn is not None
         assert begun.turn.resumes == count

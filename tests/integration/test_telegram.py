@@ -88,6 +88,21 @@ async def test_a_group_a_topic_and_a_reply_are_kept_apart(desk: Desk) -> None:
     await desk.quiet()
 
 
+async def test_b097_each_answer_in_a_group_is_a_reply_to_its_own_question(
+    url: str, tmp_path: Path
+) -> None:
+    settings = {**SETTINGS, "double_text": "queue"}
+    async with telegram_desk(url, tmp_path, settings=settings) as desk:
+        cities = ("Accra", "Bergen")
+        asked = {
+            f"You said: Ada (42): {city}": desk.telegram.say(f"@clew_bot {city}", chat=GROUP)
+            for city in cities
+        }
+        await desk.answered(2, GROUP)
+        assert {one.text: one.reply_to for one in desk.telegram.messages} == asked
+        await desk.quiet()
+
+
 async def test_an_edit_of_the_last_message_is_asked_again(both: Desk) -> None:
     message = both.telegram.say("hallo")
     await both.answered()

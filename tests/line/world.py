@@ -138,7 +138,7 @@ def _target(target: Route | str) -> Route | ConversationId:
 
 
 @asynccontextmanager
-async def open_world(
+async def open_world(  # noqa: PLR0913  (each is what some test varies)
     url: str,
     home: Path,
     *,
@@ -146,6 +146,7 @@ async def open_world(
     clock: ShiftedClock | None = None,
     longest_call: float = 600,
     max_steps: int = 50,
+    turns_at_once: int = 16,
     kind: type[PointedStore] = PointedStore,
 ) -> AsyncGenerator[World]:
     """Start an engine over the store; leaving the block lets its turns go, as a drain does."""
@@ -155,7 +156,8 @@ async def open_world(
     compacting = Compacting(points)
     async with kind(await open_store(url, home=home, clock=clock), points) as store:
         means = _means(home, store, model, tools(made), longest_call, max_steps)
-        means = replace(means, compactions=_compactions(means, compacting, model))
+        compactions = _compactions(means, compacting, model)
+        means = replace(means, compactions=compactions, turns_at_once=turns_at_once)
         try:
             async with Engine(means, role="test", version="0") as engine:
                 yield World(

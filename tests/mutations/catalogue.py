@@ -18,6 +18,7 @@ _SCHEMA = "src/clew/store/migrations/0001_first"
 _OVERLAP = "tests/contract/test_overlap.py::test_"
 _LEASES = "tests/contract/test_leases.py::test_"
 _TURNS = "tests/contract/test_turns.py::test_"
+_AT_ONCE = "tests/integration/test_turns_at_once.py::test_"
 _REPEATS = "tests/contract/test_repeats.py::test_"
 _SCHEMA_TEST = "tests/contract/test_constraints.py::test_the_schema_refuses"
 
@@ -37,6 +38,22 @@ ALL = (
         old="        if (holder, held) == (owner, claim):\n",
         new="        if False:\n",
         test=f"{_REPEATS}finish_and_its_deliveries[sqlite]",
+    ),
+    Mutation(
+        name="slot-first",
+        mechanism="a turn is begun once there is a slot for it",
+        file="src/clew/engine/actors.py",
+        old="            if begins is Begins.AT_ONCE or slot.given.is_set():\n",
+        new="            if True:\n",
+        test=f"{_AT_ONCE}what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next[sqlite]",
+    ),
+    Mutation(
+        name="suspects-alone",
+        mechanism="of turns that may be what ends the process one is begun at a time",
+        file="src/clew/engine/slots.py",
+        old="            if slot.suspect:\n",
+        new="            if False:\n",
+        test="tests/unit/test_slots.py::test_one_suspect_is_begun_at_a_time_and_before_others",
     ),
     Mutation(
         name="fence-numbers",

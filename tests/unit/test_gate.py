@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from typing import TYPE_CHECKING, cast
 
+from clew.core.chat import Pressed, Sender
+from clew.core.people import Account
 from clew.core.route import Route
+from clew.errors import Throttled
 from clew.gateway.gate import Gate
-from clew.testing.channels import FakeTimer
+from clew.gateway.line import Line
+from clew.testing.channels import FakeTimer, MemoryPlatform
+
+if TYPE_CHECKING:
+    from clew.engine.deliveries import Deliveries
 
 
 def chat(number: int) -> Route:
@@ -56,3 +64,56 @@ async def test_a_chat_that_is_closed_while_it_waits_for_its_turn_waits_on() -> N
     await settle()
     assert passed == [0, 2, 1]
     await asyncio.gather(*tasks)
+
+
+class Holds:
+    """Keeps what a platform asks, as the store does."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, int] = {}
+
+    async def hold(self, account: Account, chat: str, *, until: int) -> None:
+        self.kept[chat] = until
+
+
+def line_to(platform: MemoryPlatform, timer: FakeTimer, holds: Holds) -> Line:
+    account = Account(channel="memory", account=platform.account)
+    return Line(platform.channel(), account, cast("Deliveries", holds), timer)
+
+
+async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() -> None:
+    timer, holds = FakeTimer(), Holds()
+    platform = MemoryPlatform(timer=timer)
+    platform.throttles = lambda what, _: 35.0 if what == "answer" else None
+    line = line_to(platform, timer, holds)
+    pressed = Pressed(
+        event="press1", route=chat(42), sender=Sender(id="42"), message="m1", data="yes"
+    )
+    await line.answer(pressed, "done", closed=True)
+    assert line.gate.held_for("42") == 35
+    assert holds.kept == {"42": timer.millis() + 35_000}
+    await line.answer(pressed, "done", closed=True)
+    assert platform.intrusions == []
+
+
+async def test_what_a_channel_looks_up_by_itself_passes_the_gate_and_holds_no_chat() -> None:
+    timer, holds = FakeTimer(), Holds()
+    platform = MemoryPlatform(timer=timer)
+    line = line_to(platform, timer, holds)
+    asked: list[str] = []
+
+    async def look() -> str:
+        asked.append("Ann")
+        if len(asked) == 1:
+            raise Throttled(5)
+        return "Ann"
+
+    looking = asyncio.create_task(line.channel.passing(look))
+    await settle()
+    assert line.gate.held_for("1") == 0
+    timer.advance(4.9)
+    await settle()
+    assert len(asked) == 1
+    timer.advance(0.2)
+    assert await looking == "Ann"
+    assert len(asked) == 2

@@ -228,7 +228,8 @@ class _Steps:
             # A summary takes its time: who wrote meanwhile is heard now, not a step later.
             await self._join(node)
         try:
-            following = await self._heard(node)
+            with self._log.waiting():
+                following = await self._heard(node)
         finally:
             self._instructions = node.request.instructions
             asked = Asked(model=self._model, stream=self._stream, instructions=self._instructions)

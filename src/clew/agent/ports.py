@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
@@ -73,6 +74,10 @@ class TurnLog(Protocol):
 
     async def context(self) -> LoopContext:
         """The context as it is stored now."""
+        ...
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """A model is waited for while the block lasts."""
         ...
 
     def asked(self, asked: Asked) -> None:

@@ -7,7 +7,7 @@ ones.
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import httpx2
@@ -19,6 +19,7 @@ from clew.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from clew.agent.loop import Loop
     from clew.agent.messages import ModelMessage
@@ -125,6 +126,9 @@ class _Log:
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> NoReturn:
         raise _Enough
+
+    def waiting(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     async def steered(self) -> Sequence[ModelMessage]:
         return ()

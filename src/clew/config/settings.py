@@ -105,6 +105,12 @@ class AgentSettings:
     max_steps: int = key(
         number(least=1), 100, "Model requests after which a turn ends, and says so."
     )
+    turns_at_once: int = key(
+        number(least=1),
+        16,
+        "How many turns a process works on at once; others wait, the oldest first. One that waits "
+        "for a person, or for a model or tool longer than a second, makes room for another.",
+    )
 
     def read_instructions(self) -> str | None:
         """

@@ -48,6 +48,23 @@ OUTPUT = ""
 MAX_RESUMES = 3
 
 
+class Begins(enum.Enum):
+    """Whether what is due waits for a slot: only so many turns of a process are at work at once."""
+
+    AT_ONCE = "at once"  #: a command, or the end of a turn that was asked to stop
+    IN_ORDER = "in order"  #: a turn, when a slot is free
+    ALONE = "alone"  #: a turn whose next loss would be the last: one such turn at a time
+
+
+def begins(*, resumes: int) -> Begins:
+    """
+    How a turn is begun that was interrupted so often without a new entry.
+
+    What ends its process each time would else take others with it as often.
+    """
+    return Begins.ALONE if resumes >= MAX_RESUMES - 1 else Begins.IN_ORDER
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Turn:
     id: TurnId

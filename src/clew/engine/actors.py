@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from clew.core.turn import Begins
 from clew.engine.hub import CHANGED
+from clew.engine.slots import Slots
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
 from clew.engine.uncancelled import uncancelled
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
+    from clew.engine.slots import Slot
     from clew.engine.turns import Means
     from clew.store.transactions.turns import Begun
 
@@ -76,6 +79,7 @@ class Actors:
         self._actors: dict[ConversationId, _Actor] = {}
         self._tasks: dict[ConversationId, asyncio.Task[None]] = {}
         self._timers: dict[ConversationId, asyncio.TimerHandle] = {}
+        self._slots = Slots(means.turns_at_once)
         self._draining = False
 
     def kick(self, conversation: ConversationId) -> None:
@@ -170,37 +174,37 @@ class Actors:
 
     async def _next(self, conversation: ConversationId, actor: _Actor) -> None:
         """Do the next thing, if there is one and no other owner is at it."""
+        # Its place in the order is from now, not from when it was found to be due.
+        with self._slots.slot(actor.poked) as slot:
+            pause = await self._do_next(conversation, actor, slot)
+        if pause:
+            await asyncio.sleep(pause)
+
+    async def _do_next(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> float:
+        """:return: seconds to wait before anything else is done"""
         try:
-            begun = await self._begin(conversation)
+            begun = await self._begin(conversation, actor, slot)
         except (LeaseHeld, NotFound):
-            return
+            return 0
         except StoreError as error:
             actor.tell(conversation, error)
-            await asyncio.sleep(_PAUSE)
             actor.more = True
-            return
+            return _PAUSE
         if begun is None:
-            return
+            return 0
         actor.more = True
         try:
-            await self._do(begun, actor)
+            await self._do(begun, actor, slot)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # The model would be asked again, and paid, for what cannot be stored.
             actor.tell(conversation, error)
             actor.failures += 1
-            await asyncio.sleep(min(_PAUSE * 2**actor.failures, _LONGEST_PAUSE))
-        else:
-            actor.failures = 0
+            return min(_PAUSE * 2**actor.failures, _LONGEST_PAUSE)
+        actor.failures = 0
+        return 0
 
-    async def _begin(self, conversation: ConversationId) -> Begun | None:
-        # A look first: beginning takes the lease, which is a write even if there is nothing to do.
-        wait = await self._means.store.read(
-            work.due_in, conversation, me=self._owner, duration=self._means.lease
-        )
-        if wait is None:
-            return None
-        if wait > 0:
-            self.kick_in(conversation, wait)
+    async def _begin(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> Begun | None:
+        if not await self._may_begin(conversation, actor, slot):
             return None
         # Waited for also in a drain: the lease that it takes is given back after that.
         return await uncancelled(
@@ -215,8 +219,33 @@ class Actors:
             )
         )
 
-    async def _do(self, begun: Begun, actor: _Actor) -> None:
+    async def _may_begin(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> bool:
+        """
+        Whether something is to be done now; for a turn, once there is a slot.
+
+        A look first: beginning takes the lease, which is a write even if there is nothing to do.
+        """
+        while True:
+            # Cleared before the look: what is stored after it is looked at again.
+            actor.poked.clear()
+            due = await self._means.store.read(
+                work.due_in, conversation, me=self._owner, duration=self._means.lease
+            )
+            if due is None:
+                return False
+            wait, begins = due
+            if wait > 0:
+                self.kick_in(conversation, wait)
+                return False
+            if begins is not Begins.AT_ONCE:
+                slot.ask(suspect=begins is Begins.ALONE)
+            if begins is Begins.AT_ONCE or slot.given.is_set():
+                return True
+            # Until there is a slot, or something else is to be done: a stop needs none.
+            await actor.poked.wait()
+
+    async def _do(self, begun: Begun, actor: _Actor, slot: Slot) -> None:
         if begun.turn is not None:
-            await TurnWork(self._means, begun, actor.poked).run()
+            await TurnWork(self._means, begun, actor.poked, slot).run()
         elif begun.item is not None:
             await self._execute(begun.lease, begun.item)

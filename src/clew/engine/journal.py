@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +19,9 @@ from clew.engine.lasting import to_its_end
 from clew.store.transactions import approvals, journal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from clew.agent.ports import Execute, ToolRequest
     from clew.core.approval import Approval
     from clew.core.ids import Ids
@@ -52,6 +56,8 @@ class Journal:
     ) -> None:
         self._store, self._hub, self._ids, self._facts = store, hub, ids, facts
         self._lease, self._turn, self._route = lease, turn, route
+        #: What a call is waited for in.
+        self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
         self._step = turn.steps
         self._asked = 0
         self._suspended = False
@@ -66,6 +72,10 @@ class Journal:
         return self._suspended
 
     async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
+        with self.wait_in():
+            return await self._call(request, execute)
+
+    async def _call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
         position, self._asked = self._asked, self._asked + 1
         # Only we can write to this journal now: what it does not hold was not begun.

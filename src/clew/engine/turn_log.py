@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -22,6 +23,7 @@ from clew.store.transactions.usage import Request, Used, micros, record_usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
     from clew.agent.ports import Asked
@@ -81,6 +83,8 @@ class TurnLog:
         self.on_step: Callable[[int], None] = lambda _: None
         #: Makes the context smaller if a request of so many tokens needs it; whether it did.
         self.make_fit: Callable[[int], Awaitable[bool]] = _never
+        #: What a model is waited for in.
+        self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
         self._tokens = 0
         #: The newest entry that the loop knows of.
         self._last_seq = 0
@@ -122,6 +126,9 @@ class TurnLog:
         if await self.make_fit(self._tokens):
             return await self.context()
         return None
+
+    def waiting(self) -> AbstractContextManager[None]:
+        return self.wait_in()
 
     def asked(self, asked: Asked) -> None:
         self._asked = asked

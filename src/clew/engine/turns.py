@@ -27,6 +27,7 @@ from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
 from clew.engine.lasting import Lasting
 from clew.engine.leases import renewing
+from clew.engine.slots import AT_ONCE
 from clew.engine.turn_log import NOTICE, TurnLog
 from clew.errors import ClewError, LeaseLapsed, LeaseLost, StoreUnavailable, TakenBack
 from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from clew.engine.facts import Facts
     from clew.engine.hub import Hub
     from clew.engine.model_choice import ModelChoice
+    from clew.engine.slots import Slot
     from clew.engine.titles import Titles
     from clew.engine.warm import Warm
     from clew.store.contract import Store
@@ -71,14 +73,15 @@ class Means:
     reset: ResetPolicy = field(default_factory=ResetPolicy)
     session_ids: SessionIds = session_id
     lease: timedelta = leases.DURATION
+    turns_at_once: int = AT_ONCE
 
 
 class TurnWork:
     """One owner's work on one turn."""
 
-    def __init__(self, means: Means, begun: Begun, poked: asyncio.Event) -> None:
+    def __init__(self, means: Means, begun: Begun, poked: asyncio.Event, slot: Slot) -> None:
         assert begun.turn is not None
-        self._means, self._begun, self._poked = means, begun, poked
+        self._means, self._begun, self._poked, self._slot = means, begun, poked, slot
         self._turn: Turn = begun.turn
         self._platform = platform_of(begun.route)
         # As long as the lease is held: what a model said or a tool did is not to be had again.
@@ -245,7 +248,8 @@ class TurnWork:
             )
             if wait is None:
                 return result
-            await asyncio.sleep(wait)
+            with self._slot.waiting():
+                await asyncio.sleep(wait)
             waited += wait
         raise AssertionError("unreachable")
 
@@ -259,6 +263,7 @@ class TurnWork:
             turn=self._turn,
             route=self._begun.route,
         )
+        self._log.wait_in = journal.wait_in = self._slot.waiting
         self._log.on_step = journal.enter_step
         self._log.make_fit = lambda tokens: self._fit(tokens, model)
         journal.enter_step(self._log.steps)
@@ -317,7 +322,8 @@ class TurnWork:
         done = await self._compact(model, overflowed=True)
         if done.busy:
             # Without room the step cannot be repeated: wait for whoever is at it, then look again.
-            await self._means.compactions.others_are_done(session)
+            with self._slot.waiting():
+                await self._means.compactions.others_are_done(session)
             done = await self._compact(model, overflowed=True)
         return done.moved
 

@@ -12,17 +12,19 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from clew.engine.doors import Doors
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
     from types import TracebackType
 
     from clew.config.secret import Secret
     from clew.core.chat import Event, File, Outgoing, Pressed
     from clew.core.route import Route
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +59,16 @@ class Capabilities:
     account_pause: float = 0.0
 
 
+class Pass(Protocol):
+    """Lets a call go out when the platform's pace allows it."""
+
+    async def __call__(self, call: Callable[[], Awaitable[T]], /) -> T: ...
+
+
+async def _at_once(call: Callable[[], Awaitable[T]]) -> T:
+    return await call()
+
+
 class Channel(abc.ABC):
     """
     One account on a platform.
@@ -75,6 +87,9 @@ class Channel(abc.ABC):
     #: same one would hear the same events.
     account: str
     capabilities: Capabilities
+    #: What look-ups pass that the channel makes by itself while it receives. Set by the gateway:
+    #: calls that it asks for have passed its rate gate already.
+    passing: Pass = staticmethod(_at_once)
 
     async def __aenter__(self) -> Self:
         """
@@ -161,7 +176,13 @@ class Channel(abc.ABC):
         raise NotImplementedError
 
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
-        """Tell whoever pressed a button what came of it; once ``closed``, take the buttons away."""
+        """
+        Tell whoever pressed a button what came of it; once ``closed``, take the buttons away.
+
+        Nothing depends on it: the press itself is stored.
+
+        :raises ChannelError: if that cannot be done; it is not tried again
+        """
         raise NotImplementedError
 
     async def fetch(self, file: File, *, most: int) -> bytes:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 import structlog
 
+from clew.core.route import Route
 from clew.errors import ChannelError, OutcomeUnknown, StoreError, Throttled
 from clew.gateway.gate import Gate
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable
 
     from clew.core.chat import File, Pressed
     from clew.core.people import Account
-    from clew.core.route import Route
     from clew.engine.deliveries import Deliveries
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 #: No call takes longer: then its outcome is unknown.
 LONGEST_CALL = 60.0
+#: Seconds of a platform's wait after which a look-up is made again, not given up.
+_WAITED_FOR = 30.0
 
 
 class Line:
@@ -37,6 +39,9 @@ class Line:
         self._deliveries, self._timer = deliveries, timer
         can = channel.capabilities
         self.gate = Gate(timer, chat_pause=can.chat_pause, account_pause=can.account_pause)
+        # They belong to no chat: what a platform asks to wait holds only look-ups.
+        self._look_ups = Route(platform=channel.platform, chat="look-ups")
+        channel.passing = self.look
 
     async def remember(self) -> None:
         """Go on waiting for what a platform asked before a restart."""
@@ -67,6 +72,7 @@ class Line:
             await self._left_out(route, self.channel.typing(route))
 
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+        """Say at once what came of a press, unless the platform takes no calls."""
         if not self.gate.held_for(pressed.route.chat):
             call = self.channel.answer(pressed, text, closed=closed)
             await self._left_out(pressed.route, call)
@@ -75,13 +81,27 @@ class Line:
         await self.gate.enter(route)
         return await self._called(route, self.channel.fetch(file, most=most))
 
-    async def _left_out(self, route: Route, call: Coroutine[object, object, object]) -> None:
+    async def look(self, call: Callable[[], Awaitable[T]]) -> T:
+        """
+        A look-up that a channel makes by itself, again where the platform asked to wait shortly.
+
+        :raises ChannelError: as the call
+        """
+        while True:
+            await self.gate.enter(self._look_ups)
+            try:
+                return await self._called(self._look_ups, call())
+            except Throttled as error:
+                if error.seconds > _WAITED_FOR:
+                    raise
+
+    async def _left_out(self, route: Route, call: Awaitable[object]) -> None:
         try:
             await self._called(route, call)
         except ChannelError as error:
             log.info("call_left_out", chat=route.chat, error=str(error))
 
-    async def _called(self, route: Route, call: Coroutine[object, object, T]) -> T:
+    async def _called(self, route: Route, call: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(LONGEST_CALL):
                 return await call

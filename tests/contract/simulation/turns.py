@@ -104,8 +104,8 @@ def see_what_is_due(sim: Sim, owner: OwnerId) -> None:
         else:
             ready = isinstance(sim.desk.do(due, thread.id), OwnTurn | Execute)
             assert now is ready, f"{thread.id} has work that nobody would find, or has none"
-            due_at = sim.desk.do(work_of.is_due, thread.id)
-            assert (due_at is not None and due_at <= sim.world.now) is ready
+            known = sim.desk.do(work_of.is_due, thread.id)
+            assert (known is not None and known.at <= sim.world.now) is ready
 
 
 def begin_again(sim: Sim, run: Run) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
 from clew.core.double_text import steering
-from clew.core.turn import TurnState
+from clew.core.inbox import InboxKind
+from clew.core.turn import Begins, TurnState, begins
 from clew.store.transactions.inbox import line
 from clew.store.transactions.leases import is_over
 
@@ -15,12 +17,12 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from clew.core.ids import ConversationId, OwnerId
-    from clew.store.contract import Tx
+    from clew.store.contract import Row, Tx
 
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 # The front of each line: what stands behind it waits for it, due or not.
 _OPEN = """
-    SELECT i.conversation_id, i.due_at, l.owner, l.expires_at
+    SELECT i.conversation_id, i.due_at, l.owner, l.expires_at, i.kind
     FROM inbox i JOIN lease l ON l.conversation_id = i.conversation_id
     WHERE i.outcome IS NULL AND NOT EXISTS (
         SELECT 1 FROM inbox b
@@ -29,15 +31,25 @@ _OPEN = """
 """
 _UNFINISHED = """
     SELECT t.conversation_id, t.state, t.stop, l.owner, l.expires_at,
-           (SELECT count(*) FROM approval a WHERE a.turn_id = t.id AND a.state = 'open')
+           (SELECT count(*) FROM approval a WHERE a.turn_id = t.id AND a.state = 'open'),
+           CASE WHEN t.resumed_seq = l.last_seq THEN t.resumes ELSE 0 END
     FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
     WHERE t.state <> 'done'
 """
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Due:
+    """What there is to do in a conversation."""
+
+    #: By the database's clock.
+    at: int
+    begins: Begins
+
+
 def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[ConversationId, int]:
     """
-    Conversations that ``me`` could begin on, each with the time (ms) when.
+    Conversations that ``me`` could begin on, each with the time (ms) when; the oldest work first.
 
     ``duration`` is that of our leases: one that has far longer to run has a wrong end.
 
@@ -46,13 +58,15 @@ def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[C
     """
     due: dict[ConversationId, int] = {}
     unfinished: set[ConversationId] = set()
-    for conversation, state, stop, owner, expires_at, questions in t.all(_UNFINISHED):
+    for conversation, state, stop, owner, expires_at, questions, _ in t.all(
+        f"{_UNFINISHED} ORDER BY t.started_at, t.id"
+    ):
         unfinished.add(conversation)
         waits = state == TurnState.WAITING.value and stop is None and questions > 0
         due_at = _joins_at(t, conversation) if waits else 0
         if due_at is not None and _free(t, owner, expires_at, me, duration):
             due[conversation] = due_at
-    fronts = [row for row in t.all(_OPEN) if row[0] not in unfinished]
+    fronts = [row for row in t.all(f"{_OPEN} ORDER BY i.n") if row[0] not in unfinished]
     due |= {row[0]: row[1] for row in fronts if _free(t, row[2], row[3], me, duration)}
     return due
 
@@ -69,9 +83,9 @@ def is_due(
     *,
     me: OwnerId | None = None,
     duration: timedelta | None = None,
-) -> int | None:
+) -> Due | None:
     """
-    When there is something to do in one conversation (ms); ``None`` if there is nothing.
+    When there is something to do in one conversation; ``None`` if there is nothing.
 
     With ``me`` also where another living owner holds it, who sees to it.
     """
@@ -79,21 +93,34 @@ def is_due(
     if row is not None:
         waits = row[1] == TurnState.WAITING.value and row[2] is None and row[5] > 0
         due_at = _joins_at(t, conversation) if waits else 0
-        return due_at if me is None or _free(t, row[3], row[4], me, duration) else None
+        free = me is None or _free(t, row[3], row[4], me, duration)
+        return Due(at=due_at, begins=_begins(row, me)) if free and due_at is not None else None
     front = t.one(f"{_OPEN} AND i.conversation_id = $1", conversation)
     if front is None or (me is not None and not _free(t, front[2], front[3], me, duration)):
         return None
-    return front[1]
+    message = front[4] == InboxKind.MESSAGE.value
+    return Due(at=front[1], begins=Begins.IN_ORDER if message else Begins.AT_ONCE)
 
 
-def due_in(t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta) -> int | None:
+def _begins(row: Row, me: OwnerId | None) -> Begins:
+    """Of an unfinished turn: to begin it counts as one more resume where its owner was lost."""
+    if row[2] is not None:
+        return Begins.AT_ONCE
+    lost = row[1] == TurnState.RUNNING.value and row[3] not in (None, me)
+    return begins(resumes=row[6] + lost)
+
+
+def due_in(
+    t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta
+) -> tuple[int, Begins] | None:
     """
-    Milliseconds until ``me`` has something to do in one conversation; ``None`` if it has nothing.
+    In how many milliseconds ``me`` has something to do in one conversation, and how it is begun.
 
-    By the clock that made the due time: that of a process may run before or after it.
+    ``None`` if it has nothing. By the clock that made the due time: that of a process may run
+    before or after it.
     """
-    due_at = is_due(t, conversation, me=me, duration=duration)
-    return None if due_at is None else max(0, due_at - t.now)
+    due = is_due(t, conversation, me=me, duration=duration)
+    return None if due is None else (max(0, due.at - t.now), due.begins)
 
 
 def due_work_in(t: Tx, *, me: OwnerId, duration: timedelta) -> dict[ConversationId, int]:

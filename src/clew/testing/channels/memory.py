@@ -262,4 +262,5 @@ class MemoryChannel(Channel):
         self._platform.check_throttle("typing", route.chat)
 
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+        self._platform.check_throttle("answer", pressed.route.chat)
         self._platform.answers[pressed.event] = text

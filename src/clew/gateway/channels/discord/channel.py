@@ -8,6 +8,7 @@ import binascii
 import hashlib
 import json
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
@@ -234,10 +235,13 @@ class DiscordChannel(Channel):
             if channel in self._known:
                 continue
             try:
-                found = await self._api.call("GET", f"/channels/{channel}")
+                found = await self._look(f"/channels/{channel}")
                 self._known[channel] = codec.parent_of(found)
             except NotDelivered:
                 self._known[channel] = None
+
+    async def _look(self, path: str) -> Any:
+        return await self.passing(lambda: self._api.call("GET", path))
 
     async def _stored(
         self, link: Link, dispatches: Sequence[Json], events: Sequence[Event]
@@ -266,17 +270,16 @@ class DiscordChannel(Channel):
         """Tell who gave a command that it is stored; what comes of it is a message of its own."""
         name, id_ = interaction["data"]["name"], interaction["id"]
         self._tokens.pop(f"command:{id_}", None)
-        await self._respond(id_, interaction["token"], f"/{name}")
+        try:
+            await self._respond(id_, interaction["token"], f"/{name}")
+        except ChannelError as error:
+            log.info("command_not_confirmed", error=str(error))
 
     async def _respond(self, interaction: str, token: str, text: str) -> None:
         nobody: Json = {"parse": []}
         told = {"content": text[:LONGEST], "flags": _EPHEMERAL, "allowed_mentions": nobody}
         path = f"/interactions/{interaction}/{token}/callback"
-        try:
-            await self._api.call("POST", path, {"type": _SPOKEN, "data": told})
-        except ChannelError as error:
-            # Nothing depends on it: what was done is stored.
-            log.info("interaction_not_answered", error=str(error))
+        await self._api.call("POST", path, {"type": _SPOKEN, "data": told})
 
     async def _missed(self) -> Sequence[Event]:
         """What was said while there was no session to tell of it, as far as chats are known."""
@@ -288,8 +291,8 @@ class DiscordChannel(Channel):
             await self._look_up([chat])
             try:
                 path = f"/channels/{chat}/messages?after={after}&limit={_PAGE}"
-                found: list[Json] = await self._api.call("GET", path)
-                place: Json = await self._api.call("GET", f"/channels/{chat}")
+                found: list[Json] = await self._look(path)
+                place: Json = await self._look(f"/channels/{chat}")
             except NotDelivered as error:
                 log.info("chat_not_read", chat=chat, error=str(error))
                 continue
@@ -323,14 +326,11 @@ class DiscordChannel(Channel):
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         token = self._tokens.pop(pressed.event, None)
         if token is not None:
-            await self._respond(pressed.event.removeprefix("press:"), token, text)
-        if not closed:
-            return
-        path = f"/channels/{codec.target(pressed.route)}/messages/{pressed.message}"
-        try:
+            with suppress(NotDelivered):  # it is too old: its buttons go all the same
+                await self._respond(pressed.event.removeprefix("press:"), token, text)
+        if closed:
+            path = f"/channels/{codec.target(pressed.route)}/messages/{pressed.message}"
             await self._api.call("PATCH", path, {"components": []})
-        except NotDelivered as error:
-            log.info("buttons_not_taken_away", error=str(error))
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         channel, message, attachment = file.id.split("/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -165,7 +166,7 @@ class SlackChannel(Channel):
     async def _name_of(self, user: str) -> str:
         try:
             async with asyncio.timeout(_NAMING):
-                looked = await self._api.look("users.info", {"user": user})
+                looked = await self.passing(lambda: self._api.look("users.info", {"user": user}))
         except (TimeoutError, ChannelError) as error:
             # It is heard without a name rather than late.
             log.info("name_not_found", user=user, error=str(error))
@@ -219,17 +220,12 @@ class SlackChannel(Channel):
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         where = codec.address(pressed.route)
         told = {**where, "user": pressed.sender.id, "text": codec.escape(text), "mrkdwn": False}
-        calls: list[tuple[str, Json]] = [("chat.postEphemeral", told)]
         message = self._pressed.pop(pressed.event, None)
+        with suppress(NotDelivered):  # who pressed has left: its buttons go all the same
+            await self._api.call("chat.postEphemeral", told)
         if closed and message is not None:
             target = {"channel": pressed.route.chat, "ts": pressed.message}
-            calls.append(("chat.update", {**target, **without_buttons(message)}))
-        for method, given in calls:
-            try:
-                await self._api.call(method, given)
-            except ChannelError as error:
-                # Nothing depends on it: the press itself is stored.
-                log.info("press_not_answered", method=method, error=str(error))
+            await self._api.call("chat.update", {**target, **without_buttons(message)})
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         looked = await self._api.look("files.info", {"file": file.id})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from clew.errors import ChannelError, NotDelivered, SettingsError
+from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.telegram import codec
 from clew.gateway.channels.telegram.transport import READ, Api, translated
@@ -145,16 +146,12 @@ class TelegramChannel(Channel):
 
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         query = pressed.event.removeprefix("press:")
-        calls = [("answerCallbackQuery", {"callback_query_id": query, "text": text[:200]})]
+        told = {"callback_query_id": query, "text": text[:200]}
+        with suppress(NotDelivered):  # it is too old: its buttons go all the same
+            await self._api.call("answerCallbackQuery", told)
         if closed:
             target = {"chat_id": pressed.route.chat, "message_id": pressed.message}
-            calls.append(("editMessageReplyMarkup", target))
-        for method, parameters in calls:
-            try:
-                await self._api.call(method, parameters)
-            except ChannelError as error:
-                # Nothing depends on it: the press itself is stored.
-                log.info("press_not_answered", method=method, error=str(error))
+            await self._api.call("editMessageReplyMarkup", target)
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         found = await self._api.call("getFile", {"file_id": file.id})

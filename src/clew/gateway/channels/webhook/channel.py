@@ -10,7 +10,6 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import httpx2
-import structlog
 
 from clew.config.secret import Secret
 from clew.engine.doors import SHUT, Answer, Knock
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from clew.core.chat import Event, Outgoing, Pressed
     from clew.core.route import Route
 
-log = structlog.get_logger(__name__)
 
 #: Seconds for which whoever hands something in waits until it is stored.
 PATIENCE = 20.0
@@ -179,11 +177,7 @@ class WebhookChannel(Channel):
 
     async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
         body = codec.answered(pressed, text, closed=closed)
-        try:
-            await self._post(body, key=f"answer:{pressed.event}")
-        except ChannelError as error:
-            # Nothing depends on it: the press itself is stored.
-            log.info("press_not_answered", error=str(error))
+        await self._post(body, key=f"answer:{pressed.event}")
 
     async def _post(self, body: bytes, *, key: str) -> httpx2.Response:
         assert self._http is not None

@@ -1,0 +1,115 @@
+"""Slots: who is at work, and who is next."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.engine.slots import Slot, Slots
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+
+class Line:
+    """Turns that ask for slots, in this order."""
+
+    def __init__(self, stack: ExitStack, slots: Slots) -> None:
+        self._stack, self._slots = stack, slots
+
+    def stand(self) -> Slot:
+        return self._stack.enter_context(self._slots.slot(asyncio.Event()))
+
+    def ask(self, *, suspect: bool = False) -> Slot:
+        slot = self.stand()
+        slot.ask(suspect=suspect)
+        return slot
+
+
+@pytest.fixture
+def stack() -> Generator[ExitStack]:
+    with ExitStack() as found:
+        yield found
+
+
+def given(*slots: Slot) -> list[bool]:
+    for slot in slots:
+        assert slot.told.is_set() >= slot.given.is_set()
+    return [slot.given.is_set() for slot in slots]
+
+
+async def test_who_asked_first_is_next(stack: ExitStack) -> None:
+    line = Line(stack, Slots(2))
+    a, b, c, d = (line.ask() for _ in range(4))
+    assert given(a, b, c, d) == [True, True, False, False]
+    b.leave()
+    assert given(a, c, d) == [True, True, False]
+    # Who waits no more has nothing to give back.
+    d.leave()
+    a.leave()
+    c.leave()
+    assert given(line.ask(), line.ask(), line.ask()) == [True, True, False]
+
+
+async def test_who_was_first_in_the_order_is_next_although_it_asks_later(stack: ExitStack) -> None:
+    line = Line(stack, Slots(1))
+    early, at_work, late = line.stand(), line.ask(), line.ask()
+    early.ask(suspect=False)
+    at_work.leave()
+    assert given(early, late) == [True, False]
+
+
+async def test_one_suspect_is_begun_at_a_time_and_before_others(stack: ExitStack) -> None:
+    line = Line(stack, Slots(2, long=60))
+    at_work, other = line.ask(), line.stand()
+    first, second = line.ask(suspect=True), line.ask(suspect=True)
+    other.ask(suspect=False)
+    at_work.leave()
+    # Nobody who is begun now could be what ends the process.
+    assert given(first, second, other) == [True, False, False]
+    first.leave()
+    assert given(second, other) == [True, False]
+    second.leave()
+    assert given(other) == [True]
+
+
+async def test_a_suspect_that_takes_long_holds_up_other_suspects_only(stack: ExitStack) -> None:
+    line = Line(stack, Slots(3, long=0))
+    first, second, other = line.ask(suspect=True), line.ask(suspect=True), line.ask()
+    assert given(first, second, other) == [True, False, False]
+    await asyncio.wait_for(other.told.wait(), 10)
+    assert given(first, second, other) == [True, False, True]
+    with first.waiting():
+        await asyncio.sleep(0.001)
+        assert given(first, second) == [False, False]
+    first.leave()
+    assert given(second) == [True]
+
+
+async def test_who_waits_long_lends_its_slot_and_has_it_back_at_once(stack: ExitStack) -> None:
+    """A tool may wait for another turn: were slots kept, both would wait for ever."""
+    line = Line(stack, Slots(1, long=0))
+    waits, other, third = line.ask(), line.ask(), line.ask()
+    with waits.waiting(), waits.waiting():
+        await asyncio.wait_for(other.told.wait(), 10)
+        assert given(waits, other, third) == [False, True, False]
+    # What it has heard is stored now; nobody begins until one more has ended.
+    assert given(waits, other, third) == [True, True, False]
+    other.leave()
+    assert given(third) == [False]
+    waits.leave()
+    assert given(third) == [True]
+
+
+async def test_who_waits_shortly_keeps_its_slot_and_who_has_none_needs_none(
+    stack: ExitStack,
+) -> None:
+    line = Line(stack, Slots(1, long=60))
+    waits, other, free = line.ask(), line.ask(), line.stand()
+    with waits.waiting(), free.waiting():
+        await asyncio.sleep(0.001)
+        assert given(waits, other, free) == [True, False, False]
+    assert given(waits, other, free) == [True, False, False]
