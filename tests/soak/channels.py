@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import subprocess
 import sys
 import threading
@@ -36,9 +37,11 @@ if TYPE_CHECKING:
 
 CHATS = int(os.environ.get("CLEW_SOAK_CHATS", "300"))
 MESSAGES = int(os.environ.get("CLEW_SOAK_MESSAGES", "20"))
-#: Messages a second that people write, and seconds between two kills.
+#: Messages a second that people write.
 RATE = float(os.environ.get("CLEW_SOAK_RATE", "20"))
-KILL_EVERY = 5.0
+#: Seconds that a process is at work before it is killed: on a busy machine its start alone may take
+#: as long. Every fifth is killed sooner, while it starts or right after.
+KILL_EVERY, SOONER = 5.0, 5
 #: Seconds after the last message in which every answer must be there, and seconds in which some
 #: call must come as long as one is missing.
 PATIENCE, QUIET = 900.0, 90.0
@@ -59,6 +62,7 @@ class Run:
     home: Path
     said: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     kills: int = 0
+    ready: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
 
     def people(self) -> None:
@@ -93,11 +97,18 @@ class Run:
         for line in process.stdout:
             if line.startswith("ready "):
                 self.fake.served_at(line.split()[1])
+                self.ready.set()
 
     def killed_again_and_again(self) -> None:
+        chance = random.Random(1)
         while not self.over.is_set():
+            self.ready.clear()
             with self.serving() as process:
-                self.over.wait(KILL_EVERY)
+                if self.kills % SOONER == SOONER - 1:
+                    time.sleep(chance.uniform(0, KILL_EVERY))
+                else:
+                    self.ready.wait(60)
+                    self.over.wait(KILL_EVERY)
                 self.kills += process.poll() is None
 
     def to_the_end(self) -> Verdict:
