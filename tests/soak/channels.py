@@ -14,9 +14,11 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import httpx2
 
 from clew.core.delivery import DeliveryState
 from clew.engine.fsck import Fsck
@@ -96,8 +98,12 @@ class Run:
         assert process.stdout is not None
         for line in process.stdout:
             if line.startswith("ready "):
-                self.fake.served_at(line.split()[1])
-                self.ready.set()
+                url = line.split()[1]
+                self.fake.served_at(url)
+                # It listens before it has loaded what answers.
+                with suppress(httpx2.HTTPError):
+                    httpx2.get(f"{url}/readyz", timeout=60)
+                    self.ready.set()
 
     def killed_again_and_again(self) -> None:
         chance = random.Random(1)

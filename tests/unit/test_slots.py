@@ -113,3 +113,12 @@ async def test_who_waits_shortly_keeps_its_slot_and_who_has_none_needs_none(
         await asyncio.sleep(0.001)
         assert given(waits, other, free) == [True, False, False]
     assert given(waits, other, free) == [True, False, False]
+
+
+async def test_a_process_that_has_just_started_begins_with_a_few(stack: ExitStack) -> None:
+    line = Line(stack, Slots(4, first=2))
+    slots = [line.ask() for _ in range(8)]
+    assert sum(given(*slots)) == 2
+    for done, at_work in enumerate((3, 4, 4)):
+        slots[done].leave()
+        assert given(*slots) == [done < n <= done + at_work for n in range(8)]

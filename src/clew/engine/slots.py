@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: A default for how many turns of a process work at once.
-AT_ONCE = 16
+#: A default for how many turns of a process work at once, and how many of them do so when it has
+#: just started: one more with each that got on. The first get done, however soon it ends again.
+AT_ONCE, FIRST = 16, 4
 #: Seconds of waiting for something else after which a turn lets others have its slot.
 LONG = 1.0
 
@@ -27,8 +28,9 @@ LONG = 1.0
 class Slots:
     """The slots of a process. Not for several threads."""
 
-    def __init__(self, most: int = AT_ONCE, *, long: float = LONG) -> None:
-        self._free, self.long = most, long
+    def __init__(self, most: int = AT_ONCE, *, first: int = FIRST, long: float = LONG) -> None:
+        self._free = min(first, most)
+        self._closed, self.long = most - self._free, long
         self._numbers = count()
         self._line: list[tuple[int, Slot]] = []
         #: Turns that may be what ends the process: one of them is begun at a time, at first alone.
@@ -53,7 +55,9 @@ class Slots:
     def lend(self, slot: Slot) -> None:
         """Let others have what was given."""
         slot.given.clear()
-        self._free += 1
+        more = min(1, self._closed)
+        self._closed -= more
+        self._free += 1 + more
         self._give()
 
     def give_back(self, slot: Slot) -> None:
