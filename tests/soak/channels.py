@@ -96,12 +96,13 @@ class Run:
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("ready "):
-                url = line.split()[1]
-                self.fake.served_at(url)
-                # It listens before it has loaded what answers.
-                with suppress(httpx2.HTTPError):
+        # Whoever has killed it closes its output.
+        with suppress(ValueError, httpx2.HTTPError):
+            for line in process.stdout:
+                if line.startswith("ready "):
+                    url = line.split()[1]
+                    self.fake.served_at(url)
+                    # It listens before it has loaded what answers.
                     httpx2.get(f"{url}/readyz", timeout=60)
                     self.ready.set()
 
