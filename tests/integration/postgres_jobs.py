@@ -32,6 +32,11 @@ def names(t: Tx) -> list[str]:
     return [row[0] for row in t.all("SELECT id FROM note ORDER BY id")]
 
 
+def lock(t: Tx, name: str) -> None:
+    """One statement."""
+    t.one("SELECT n FROM note WHERE id = $1 @LOCK", name)
+
+
 def increase(t: Tx, name: str) -> None:
     """Read, then write: exact only if the row is locked in between."""
     row = t.one("SELECT n FROM note WHERE id = $1 @LOCK", name)

@@ -132,7 +132,7 @@ class BlackHole:
         await asyncio.gather(*ways)
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(ConnectionError):
+        with contextlib.suppress(OSError):
             while data := await reader.read(65536):
                 await self.open.wait()
                 writer.write(data)

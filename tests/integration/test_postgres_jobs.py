@@ -21,7 +21,7 @@ from clew.errors import (
 )
 from clew.store.postgres import Limits, open_postgres
 from tests.integration import postgres_jobs as jobs
-from tests.integration.postgres_proxy import CuttingProxy, listening
+from tests.integration.postgres_proxy import BlackHole, CuttingProxy, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -537,3 +537,27 @@ async def test_a_paused_process_does_not_hold_its_locks_for_long(postgres_url: s
         done.set()
         await writing
         assert await other.read(jobs.value, "a") == 2
+
+
+async def test_what_a_process_behind_a_slow_link_has_locked_is_soon_free(postgres_url: str) -> None:
+    # The answer to what is sent first is not there at once: the driver's own pipeline then sends
+    # one message more, after which the server does not look at the time any more.
+    begun, done = threading.Event(), threading.Event()
+
+    def job(t: Tx) -> None:
+        jobs.lock(t, "a")
+        begun.set()
+        done.wait(20)
+
+    async with (
+        listening(BlackHole(postgres_url).handle, postgres_url) as far,
+        await open_postgres(far, limits=Limits(pause=0.1)) as paused,
+        await open_postgres(postgres_url, limits=Limits(conflicts=0)) as other,
+    ):
+        await paused.write(jobs.make_tables)
+        await paused.write(jobs.add, "a")
+        writing = asyncio.create_task(paused.write(job))
+        await asyncio.to_thread(begun.wait)
+        await other.write(jobs.increase, "a")
+        done.set()
+        await writing

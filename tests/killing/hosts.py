@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import subprocess
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from tests.integration.postgres_proxy import BlackHole
 from tests.killing.ways import way
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Generator
 
 _OURS, _THEIRS = "10.231.77.1", "10.231.77.2"
@@ -73,7 +75,21 @@ def move_to(name: str) -> None:
 def seen_from_there(*urls: str) -> Generator[list[str]]:
     """How servers that listen on our loopback are reached from another host."""
     with ExitStack() as stack:
-        yield [stack.enter_context(way(url, BlackHole, host=_OURS)).url for url in urls]
+        yield [stack.enter_context(way(url, _Doorway, host=_OURS)).url for url in urls]
+
+
+class _Doorway(BlackHole):
+    """Ends what is behind it when the other host fell silent, as a server would itself."""
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        end: socket.socket = writer.get_extra_info("socket")
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        # What the store asks of a server (``clew.store.postgres.address``).
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 3)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 15_000)
+        await super().handle(reader, writer)
 
 
 def _ip(*args: str) -> None:

@@ -13,6 +13,7 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrDumper
 
 from clew.errors import StoreUnusable
+from clew.store.postgres.piped import Piped
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
@@ -39,6 +40,7 @@ SELECT set_config('idle_in_transaction_session_timeout', $1, false),
        set_config('tcp_keepalives_idle', '10', false),
        set_config('tcp_keepalives_interval', '3', false),
        set_config('tcp_keepalives_count', '3', false),
+       set_config('tcp_user_timeout', '15000', false),
        set_config('synchronous_commit',
                   CASE s WHEN 'off' THEN 'on' ELSE s END, false)
   FROM current_setting('synchronous_commit') AS s
@@ -126,7 +128,7 @@ class Address:
 
         :param pause: seconds after which the server ends a transaction that does nothing
         """
-        connection = psycopg.Connection.connect(
+        connection = Piped.connect(
             self._conninfo,
             autocommit=True,
             prepare_threshold=1,
