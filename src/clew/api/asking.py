@@ -12,6 +12,7 @@ from clew.api import endings
 from clew.api.answers import Answer
 from clew.api.completion import Completion, Place
 from clew.api.problems import Declined, problem_of
+from clew.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from clew.api.chat_order import ChatOrder
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from clew.errors import ClewError
 
 log = structlog.get_logger(__name__)
+
+_AWAY = (
+    "the message is stored and will be answered; the store is away for now: the conversation will "
+    "hold the answer"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,8 +80,12 @@ class Asking:
     @property
     def stopping(self) -> Problem:
         """The server stops before there is an answer."""
-        return replace(endings.STOPPING, again=self.key is not None)
+        return replace(endings.STOPPING, again=self.key is not None, stored=True)
 
     def broken(self, error: ClewError) -> Declined:
         """What went wrong while the message, which is stored, was being answered."""
-        return Declined(replace(problem_of(error), again=self.key is not None))
+        problem = problem_of(error)
+        if isinstance(error, StoreUnavailable):
+            # That nothing was stored is said of what was tried last, not of the message.
+            problem = replace(problem, message=_AWAY)
+        return Declined(replace(problem, again=self.key is not None, stored=True))

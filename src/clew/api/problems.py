@@ -33,6 +33,8 @@ class Problem:
     param: str | None = None
     #: Whether sending the same request again is safe and may help.
     again: bool = False
+    #: What was asked for is stored already, and goes on: nothing has to be sent again for it.
+    stored: bool = False
 
     @property
     def body(self) -> dict[str, object]:
@@ -49,7 +51,8 @@ class Problem:
         if not self.again:
             # Clients send 409 and 5xx again by themselves: here that would say things twice.
             return {"x-should-retry": "false"}
-        return {"x-should-retry": "true", "Retry-After": str(RETRY_AFTER)}
+        after = {} if self.stored else {"Retry-After": str(RETRY_AFTER)}
+        return {"x-should-retry": "true", **after}
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
         extra = {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}

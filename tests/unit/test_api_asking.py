@@ -1,0 +1,28 @@
+"""What a client is told when its message is stored and the answer cannot be had."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from clew.api.asking import Asking
+from clew.engine.orders import key_for
+from clew.errors import StoreUnavailable
+
+if TYPE_CHECKING:
+    from clew.engine.orders import Key
+
+KEY = key_for(caller="", path="/", key="k", request=b"")
+NOBODY = cast("Any", None)
+
+
+@pytest.mark.parametrize(("key", "again"), [(None, "false"), (KEY, "true")])
+def test_what_is_stored_is_never_asked_for_again_after_a_while(key: Key | None, again: str) -> None:
+    asking = Asking(orders=NOBODY, order=NOBODY, accepted=NOBODY, key=key)
+    away = StoreUnavailable("it is away; nothing was stored, try again later")
+    for problem in (asking.stopping, asking.broken(away).problem):
+        assert problem.status == 503
+        assert problem.headers == {"x-should-retry": again}
+        assert "the message is stored" in problem.message
+        assert "nothing was stored" not in problem.message
