@@ -1,12 +1,14 @@
 """Who lives: advisory locks on PostgreSQL."""
 
+# pyright: reportPrivateUsage=false
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ import pytest
 from clew.errors import StoreUnavailable
 from clew.store.postgres import Limits, open_postgres
 from tests.integration import postgres_jobs as jobs
+from tests.integration.postgres_proxy import CuttingProxy, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -110,6 +113,29 @@ async def test_a_lost_lock_is_taken_again(store: PostgresStore, postgres_url: st
         for _ in range(3):
             await jobs.until(store, lambda t: jobs.terminate(t, "pg_try_advisory_lock") == 1)
             await jobs.until(store, lambda t: alive(t, "a") and alive(t, "b"))
+
+
+async def test_whoever_asks_again_is_told_once_a_lost_lock_is_back(
+    store: PostgresStore, postgres_url: str
+) -> None:
+    proxy = CuttingProxy(postgres_url)
+    async with (
+        listening(proxy.handle, postgres_url) as way,
+        await open_postgres(way, limits=Limits(patience=0.3)) as other,
+    ):
+        await other.register("a")
+        proxy.go_away()
+        await jobs.until(store, lambda t: dead(t, "a"))
+        while other._presence._line.up:  # noqa: ASYNC110  (its thread tells nobody)
+            await asyncio.sleep(0.01)
+        with pytest.raises(StoreUnavailable, match="does not answer"):
+            await other.register("a")
+        proxy.come_back()
+        while True:
+            with suppress(StoreUnavailable):
+                await other.register("a")
+                break
+        assert await store.read(alive, "a")
 
 
 async def test_an_owner_cannot_be_registered_twice(store: PostgresStore, postgres_url: str) -> None:

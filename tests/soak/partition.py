@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Seconds.
 CUT = float(os.environ.get("CLEW_SOAK_CUT", "30"))
-TIMES, CONVERSATIONS, LONGEST = 3, 12, 15 * 60
+TIMES, CONVERSATIONS, LONGEST = 5, 12, 15 * 60
 
 
 def run() -> Table:

@@ -206,6 +206,9 @@ class Actors:
     async def _begin(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> Begun | None:
         if not await self._may_begin(conversation, actor, slot):
             return None
+        # After an outage the work may be found before the proof of life is back: others would see a
+        # dead owner, take what it begins from it at once, and ask the model a second time.
+        await self._means.store.register(self._owner)
         # Waited for also in a drain: the lease that it takes is given back after that.
         return await uncancelled(
             self._means.store.write(

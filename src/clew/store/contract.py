@@ -143,7 +143,14 @@ class Store(abc.ABC):
 
     @abc.abstractmethod
     async def register(self, owner: str) -> None:
-        """Begin to prove that ``owner`` (this process) lives, until ``aclose`` or death."""
+        """
+        Prove that ``owner`` (this process) lives, from the return until ``aclose`` or death.
+
+        A proof may get lost with its connection, and comes back by itself; called again, this
+        returns once it stands.
+
+        :raises StoreUnavailable: if it does not for a while
+        """
 
     @abc.abstractmethod
     async def check(self) -> None:

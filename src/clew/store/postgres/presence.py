@@ -38,8 +38,8 @@ class Presence:
         self._owners: dict[str, asyncio.Event] = {}
         self._held: set[str] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: Whether a lock was held, on any connection.
-        self._proven = False
+        #: Whose lock was held once, on any connection.
+        self._proven: set[str] = set()
         #: When the connection was opened last, after another one.
         self._regained = -math.inf
         # The server notices a closed connection a little later; whoever saw us close must not
@@ -48,11 +48,15 @@ class Presence:
 
     async def register(self, owner: str) -> None:
         """
-        Return once the lock is held.
+        Return once the lock is held; also for an owner that was registered and may have lost it.
 
         :raises StoreUnavailable: the server cannot be reached, or another process holds the lock
         """
+        if self._line.up and owner in self._held:
+            return
+        again = owner in self._owners
         taken = self._owners.setdefault(owner, asyncio.Event())
+        taken.clear()
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._line.start()
@@ -61,7 +65,8 @@ class Presence:
             async with asyncio.timeout(self._limits.patience):
                 await taken.wait()
         except TimeoutError:
-            self._owners.pop(owner, None)
+            if not again:
+                self._owners.pop(owner, None)
             self._line.nudge()
             raise StoreUnavailable(
                 f"the lock of owner {owner} cannot be taken: the server does not answer,"
@@ -92,8 +97,10 @@ class Presence:
         for owner in owners.keys() - self._held:
             if _ask(connection, _TAKE, owner):
                 self._held.add(owner)
-                self._proven = True
-                self._tell(owners[owner])
+                self._proven.add(owner)
+        # One that cannot be taken again is still held by our connection before this one.
+        for owner in self._proven & owners.keys():
+            self._tell(owners[owner])
         # After a broken connection the server may believe in the old one for a while.
         return self._limits.pulse if len(self._held) == len(owners) else _RETRY
 

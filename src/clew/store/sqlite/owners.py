@@ -56,6 +56,10 @@ class Owners:
         """Whether any owner holds its lock."""
         return any(not _is_free(path) for path in self._folder.glob("*.lock"))
 
+    def holds(self, owner: str) -> bool:
+        """Whether the lock is held through this object."""
+        return owner in self._mine
+
     def register(self, owner: str) -> None:
         """
         Hold the lock of ``owner``, a name never used before; clear away what the dead left.

@@ -128,7 +128,8 @@ class SqliteStore(Store):
         return self._changes.listen()
 
     async def register(self, owner: str) -> None:
-        await asyncio.to_thread(self._owners.register, owner)
+        if not self._owners.holds(owner):
+            await asyncio.to_thread(self._owners.register, owner)
 
     async def check(self) -> None:
         await asyncio.to_thread(self._check_file)
