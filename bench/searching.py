@@ -15,6 +15,8 @@ from bench.corpus import (
     SCOPES,
     Log,
     han,
+    messages,
+    scope_of,
     sqlite_file,
     vocabulary,
 )
@@ -22,11 +24,12 @@ from bench.figures import Figure, percentile
 from bench.places import BUILD, postgres_database, scratch
 from clew.core.scope import LOCAL, Scope
 from clew.store.opening import open_store
-from clew.store.search import search
+from clew.store.postgres.search import kept
+from clew.store.search import held, search
 from clew.store.upkeep import catch_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from bench.corpus import Row
     from clew.store.contract import Store, Tx
@@ -127,7 +130,13 @@ def fill_postgres(url: str) -> None:
         _copy(connection, f"entry ({ENTRY})", log.entries(MESSAGES))
         for place, rows in log.others().items():
             _copy(connection, place, rows)
-        connection.execute("INSERT INTO search_todo SELECT n FROM entry")
+        _copy(connection, "search_index (n, tokens)", _index())
+
+
+def _index() -> Iterator[Row]:
+    """What ``catch_up`` would put into the index, in one go."""
+    for n, conversation, text in messages(MESSAGES):
+        yield n, kept(n, held(scope_of(conversation), text))
 
 
 def _copy(connection: psycopg.Connection, place: str, rows: Iterable[Row]) -> None:

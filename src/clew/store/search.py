@@ -142,11 +142,12 @@ def index_slice(t: Tx, *, limit: int = 500) -> int:
     if is_damaged(t):
         raise SearchNotReady(damaged=True)
     messages = t.index.take(limit)
-    t.index.add([(n, _held(scope, text)) for n, scope, text in messages])
+    t.index.add([(n, held(scope, text)) for n, scope, text in messages])
     return len(messages)
 
 
-def _held(scope: Scope, text: str) -> set[str]:
+def held(scope: Scope, text: str) -> set[str]:
+    """The tokens under which the index has a message."""
     return {*tokens(text), scope_token(scope)}
 
 
@@ -193,5 +194,5 @@ def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]
         limit,
     )
     if not is_damaged(t):
-        t.index.remove([(n, _held(scope, text)) for n, scope, text in found])
+        t.index.remove([(n, held(scope, text)) for n, scope, text in found])
     return [row[0] for row in found]

@@ -166,7 +166,7 @@ class PostgresIndex:
                 ON CONFLICT (n) DO NOTHING
                 """,
                 _array(n for n, _ in messages),
-                _array(f'"{_row(n, tokens)}"' for n, tokens in messages),
+                _array(f'"{kept(n, tokens)}"' for n, tokens in messages),
             )
         except StoreDamaged as error:
             raise SearchNotReady(damaged=True) from error
@@ -219,6 +219,7 @@ def _block(level: int, number: int) -> int:
     return -(level << 29 | number) - 1
 
 
-def _row(n: int, tokens: set[str]) -> str:
+def kept(n: int, tokens: set[str]) -> str:
+    """What the index keeps of message ``n``, as PostgreSQL writes an array."""
     blocks = (_block(level, n >> size) for level, size in enumerate(_BLOCKS))
     return _array({*map(_hash, tokens), *blocks})
