@@ -87,8 +87,9 @@ class Cluster:
                     patience=self.patience,
                 )
                 asyncio.run(_talk(gateways, talk, disturb, within))
-            wrong = asyncio.run(verdict(job, every=self.every))
-            wrong += overlaps(history_of(job, captured(job)))
+            cut = self.far is not None
+            wrong = asyncio.run(verdict(job, every=self.every, held_back=cut))
+            wrong += overlaps(history_of(job, captured(job), held_back=cut))
             return Outcome(
                 talk=talk,
                 kills=gateways.kills,

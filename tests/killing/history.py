@@ -104,6 +104,25 @@ def _seen(record: Captured) -> Seen:
     )
 
 
+def in_time(requests: Iterable[Seen]) -> list[Seen]:
+    """
+    The requests without those that a cut link held back.
+
+    Such a one was sent before its gateway gave up and its conversation was gone on with elsewhere.
+    It comes in after a longer one that begins as it does, when the link has healed.
+    """
+    longest: dict[str, Seen] = {}
+    found: list[Seen] = []
+    for request in requests:
+        before = longest.get(request.conversation, request)
+        length = len(request.raw)
+        if length < len(before.raw) and before.raw[:length] == request.raw:
+            continue
+        longest[request.conversation] = request
+        found.append(request)
+    return found
+
+
 def asked_to_summarise(messages: Sequence[Message]) -> str:
     """The request for a summary; nothing in any other request."""
     return next((m.text for m in messages if m.text.startswith(SUMMARISE)), "")

@@ -15,7 +15,7 @@ from clew.store.opening import open_store
 from clew.testing.provider import read_log
 from tests.contract import invariants
 from tests.killing.child import make_agent, make_settings
-from tests.killing.history import History, asked_to_summarise, judge, seen
+from tests.killing.history import History, asked_to_summarise, in_time, judge, seen
 from tests.killing.killer import Killer
 from tests.killing.plans import conversation_of, keys_in
 from tests.killing.processes import requests_in
@@ -50,14 +50,16 @@ def captured(job: Job) -> list[Captured]:
     return [request for request in sorted(found, key=lambda r: r.number) if request.number != last]
 
 
-def history_of(job: Job, requests: Iterable[Captured]) -> History:
+def history_of(job: Job, requests: Iterable[Captured], *, held_back: bool = False) -> History:
+    """``held_back``: a network may have kept requests for a while."""
     # Other verdicts on the same provider have asked too.
     mine = [request for request in seen(requests) if request.conversation != "c0"]
     summaries = [request for request in mine if asked_to_summarise(request.messages)]
+    asked = [request for request in mine if request not in summaries]
     return History(
         fronts=job.fronts.read(),
         effects=job.effects.of(Effect),
-        requests=[request for request in mine if request not in summaries],
+        requests=in_time(asked) if held_back else asked,
         summaries=summaries,
     )
 
@@ -80,15 +82,17 @@ async def verdict(
     agent: Agent[None, str] | None = None,
     summaries: Mapping[str, int] | None = None,
     every: int = 1,
+    held_back: bool = False,
 ) -> list[str]:
     """
     Everything that is wrong after a campaign.
 
     ``agent``: which one answered, if not ours; ``summaries``: how often a summary was to be asked
-    for, by conversation; ``every``: which requests are made again from the store, all or each n-th.
+    for, by conversation; ``every``: which requests are made again from the store, all or each n-th;
+    ``held_back``: a network may have kept requests for a while.
     """
     requests = captured(job)
-    history = history_of(job, requests)
+    history = history_of(job, requests, held_back=held_back)
     found = judge(history, failed=failed, ordered=ordered)
     found += miscounted(history, summaries or {})
     async with await open_store(job.store_url, home=job.folder) as store:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.testing.provider import Captured
-from tests.killing.history import History, judge, overlaps, resume_times, seen
+from tests.killing.history import History, in_time, judge, overlaps, resume_times, seen
 from tests.killing.records import (
     Acknowledged,
     Allowed,
@@ -325,6 +325,14 @@ def test_in_a_turn_that_failed_only_what_had_no_effect_is_called_off() -> None:
     assert found == ["send c1m1s0p2 was done 1 times, its result is 'cancelled: the turn failed'"]
     _lied(world)
     assert judge(world.history(), failed=["c1m1"]) == []
+
+
+def test_only_what_a_link_held_back_is_left_out() -> None:
+    whole = [request(1, FIRST, ""), request(2, CALLED, "answer to c1m1"), request(3, SECOND, "")]
+    other = [SYSTEM, user("c1m1: something else")]
+    for late, left_out in ((FIRST, True), (CALLED, True), (SECOND, False), (other, False)):
+        kept = in_time(seen([*whole, request(4, late, "")]))
+        assert [each.number for each in kept] == [1, 2, 3] + [4] * (not left_out)
 
 
 def test_requests_that_are_under_way_together_are_found() -> None:
