@@ -78,9 +78,13 @@ async def opened(url: str, home: Path) -> AsyncGenerator[Engine]:
 
 async def listed(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     page = await engine.list(viewer=viewer, limit=1000, adhoc=True)
-    titled = await engine.list(viewer=viewer, title=talk.title, limit=1000)
+    titled = await engine.views(viewer=viewer, title=talk.title, limit=1000)
     found = talk.id in {one.id for one in page.items}
-    assert found == (talk.id in {one.id for one in titled.items})
+    assert found == (talk.id in {one.conversation.id for one in titled.items})
+    # A list shows of each conversation what looking at it does.
+    assert list(titled.items) == [
+        await engine.show(one.conversation.id, viewer=viewer) for one in titled.items
+    ]
     return found
 
 

@@ -56,20 +56,13 @@ class Conversations:
     leaving: asyncio.Event
 
     async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
-        page = await self.engine.list(
+        page = await self.engine.views(
             title=storable(query.query),
             cursor=query.cursor or None,
             limit=query.limit,
             adhoc=query.adhoc == "true",
         )
-        views = [view for each in page.items if (view := await self._view(each.id))]
-        return JSONResponse(shapes.page([shape_of(view) for view in views], page.next))
-
-    async def _view(self, conversation: ConversationId) -> ConversationView | None:
-        try:
-            return await self.engine.show(conversation)
-        except NotFound:
-            return None  # deleted since it was listed
+        return JSONResponse(shapes.page(list(map(shape_of, page.items)), page.next))
 
     async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
         found = await self.engine.search(

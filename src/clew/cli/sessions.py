@@ -67,13 +67,12 @@ def list_(
     """List conversations, the last used first."""
 
     async def job(records: Records) -> None:
-        page = await records.list(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
-        views = [await records.show(each.id) for each in page.items]
+        page = await records.views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         if as_json:
-            print_json(shapes.page([shape_of(view) for view in views], page.next))
+            print_json(shapes.page([shape_of(view) for view in page.items], page.next))
             return
         reader = Reader(*outputs())
-        reader.conversations(views)
+        reader.conversations(page.items)
         reader.more(page.next)
 
     _run(program, job)

@@ -6,7 +6,6 @@ Needs no agent and no owner, and imports neither, so that looking something up i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
@@ -18,9 +17,8 @@ from clew.store.transactions import (
     deletion,
     entries,
     listing,
-    sessions,
     standing,
-    usage,
+    views,
 )
 
 if TYPE_CHECKING:
@@ -29,27 +27,16 @@ if TYPE_CHECKING:
     from clew.core.context import ContextView
     from clew.core.conversation import Conversation
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId, SessionId
-    from clew.core.route import RouteKey
+    from clew.core.ids import ConversationId
     from clew.core.scope import Scope
-    from clew.core.session import Session
     from clew.core.standing import Standing
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import Page
-    from clew.store.transactions.usage import Used
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConversationView:
-    """A conversation with what belongs to it."""
-
-    conversation: Conversation
-    routes: tuple[RouteKey, ...]
-    sessions: tuple[Session, ...]
-    #: Entries of each session.
-    counts: dict[SessionId, int]
-    usage: Used
+    from clew.store.transactions.views import (
+        ConversationView as ConversationView,  # noqa: PLC0414  (fronts name it)
+    )
+    from clew.store.transactions.views import ViewPage
 
 
 class Records:
@@ -81,14 +68,7 @@ class Records:
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> ConversationView:
         """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
-        found = await self._visible(conversation, conversation, viewer)
-        return ConversationView(
-            conversation=found,
-            routes=tuple(await self._store.read(conversations.routes_of, conversation)),
-            sessions=tuple(await self._store.read(sessions.lineage, conversation)),
-            counts=await self._store.read(listing.message_counts, conversation),
-            usage=await self._store.read(usage.usage_of, conversation),
-        )
+        return await self._store.read(views.view, conversation, viewer=viewer)
 
     async def list(
         self,
@@ -107,6 +87,20 @@ class Records:
             cursor=cursor,
             limit=limit,
             adhoc=adhoc,
+        )
+
+    async def views(
+        self,
+        *,
+        viewer: Scope = scopes.LOCAL,
+        title: str = "",
+        cursor: str | None = None,
+        limit: int = 50,
+        adhoc: bool = False,
+    ) -> ViewPage:
+        """As ``list``, with what belongs to each."""
+        return await self._store.read(
+            views.views, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
         )
 
     async def entries(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from clew.api.rpc.office import shape_of
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.text import storable
@@ -90,22 +91,14 @@ async def status(call: Call, given: params.Named) -> Status:
 
 
 async def list_(call: Call, given: params.ListParams) -> ConversationList:
-    page = await call.engine.list(
+    page = await call.engine.views(
         viewer=call.office.viewer,
         title=given.query,
         cursor=given.cursor,
         limit=given.limit,
         adhoc=given.adhoc,
     )
-    items = [shape for each in page.items if (shape := await _still(call.office, each.id))]
-    return ConversationList(items=items, next=page.next)
-
-
-async def _still(office: Office, conversation: ConversationId) -> ConversationShape | None:
-    try:
-        return await office.shown(conversation)
-    except NotFound:
-        return None  # deleted since it was listed
+    return ConversationList(items=list(map(shape_of, page.items)), next=page.next)
 
 
 async def entries(call: Call, given: params.EntriesParams) -> EntryList:

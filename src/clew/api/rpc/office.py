@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.standing import Standing
     from clew.engine.engine import Engine
+    from clew.engine.records import ConversationView
 
 #: What this front is called in the store.
 FRONT = "rpc"
@@ -53,11 +54,7 @@ class Office:
             raise NotFound("conversation", route.key)
 
     async def shown(self, conversation: ConversationId) -> ConversationShape:
-        view = await self.engine.show(conversation, viewer=self.viewer)
-        shape = shapes.conversation(
-            view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
-        )
-        return ConversationShape.model_validate(shape)
+        return shape_of(await self.engine.show(conversation, viewer=self.viewer))
 
     async def state(self, conversation: ConversationId) -> StateShape:
         standing = await self.engine.standing(conversation, viewer=self.viewer)
@@ -66,6 +63,14 @@ class Office:
     def told(self, standing: Standing) -> Mapping[str, object]:
         """Where a conversation stands, as JSON."""
         return shapes.standing(standing, model=self.engine.models.offered[0])
+
+
+def shape_of(view: ConversationView) -> ConversationShape:
+    """A conversation as clients get it."""
+    shape = shapes.conversation(
+        view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
+    )
+    return ConversationShape.model_validate(shape)
 
 
 class Lane:
