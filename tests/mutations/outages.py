@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _OUTAGES = "tests/integration/test_postgres_outages.py::test_"
+_JOBS = "tests/integration/test_postgres_jobs.py::test_"
 _API = "tests/integration/test_api_outages.py::test_"
 
 OUTAGES = (
@@ -31,6 +32,14 @@ OUTAGES = (
         old="        link.break_off()\n",
         new="        pass\n",
         test=f"{_OUTAGES}a_server_that_fell_silent_is_not_waited_for_for_ever",
+    ),
+    Mutation(
+        name="watched-by-the-server",
+        mechanism="the server ends the transaction of a process that is paused behind a slow link",
+        file="src/clew/store/postgres/piped.py",
+        old="        yield from self._fetch_gen(flush=False)\n",
+        new="        yield from self._fetch_gen(flush=True)\n",
+        test=f"{_JOBS}what_a_process_behind_a_slow_link_has_locked_is_soon_free",
     ),
     Mutation(
         name="retry-after",
