@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import logging
 import socket
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,6 +15,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from clew.api.pace import Pace
+from clew.api.rpc.office import Office
+from clew.api.rpc.peer import serve_client
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
 from clew.testing import FakeProvider, Text, counter, sequence
@@ -273,6 +277,8 @@ async def test_commands_completion_settings_and_models(server: Server, tmp_path:
         written = await one.call(methods.CONFIG_SET, given)
         assert 'reset = "daily"' in (tmp_path / "config.toml").read_text(encoding="utf-8")
         assert written.restart
+        assert "session.reset is written to" in written.note
+        assert "start it anew" in written.note
         with pytest.raises(CallFailed, match=r"session\.reset"):
             await one.call(methods.CONFIG_SET, ConfigSetParams(key="session.reset", value="weekly"))
         chosen = ModelSetParams(conversation="talk", model="offline")
@@ -394,6 +400,50 @@ async def test_without_the_token_nobody_is_let_in(server: Server, headers: dict[
     async with Client(websocket(socket_url(server), token="wrong")) as one:
         with pytest.raises(Refused):
             await one.call(methods.LIST, ListParams())
+
+
+async def test_a_page_in_a_browser_sends_the_token_as_a_protocol_which_nobody_repeats(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    token = "s3cret/=+?"
+    encoded = base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
+    caplog.set_level(logging.INFO)
+    async with running(settings_for(tmp_path, token=token)) as server:
+        offered: list[Any] = ["clew.v1", f"bearer.{encoded}"]
+        async with connect(socket_url(server), subprotocols=offered) as wire:
+            assert wire.subprotocol == "clew.v1"
+            assert wire.response is not None
+            assert encoded not in str(wire.response.headers)
+            await wire.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "model.list"}))
+            assert json.loads(await wire.recv())["id"] == 1
+        for wrong in (["clew.v1"], ["clew.v1", "bearer.d3Jvbmc"], ["clew.v1", "bearer.%"]):
+            with pytest.raises(InvalidStatus) as caught:
+                await connect(socket_url(server), subprotocols=wrong)  # pyright: ignore[reportArgumentType]
+            assert caught.value.response.status_code == 401
+    assert encoded not in caplog.text
+    assert token not in caplog.text
+
+
+async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) -> None:
+    conversation = ConversationId((await server.say("hello")).headers["x-clew-conversation"])
+    told: list[tuple[str, bool]] = []
+    heard = asyncio.Event()
+
+    async def send(frame: str) -> None:
+        message = json.loads(frame)
+        listens = server.engine._hub.followed(conversation)  # pyright: ignore[reportPrivateUsage]
+        told.append((message.get("method", "answer"), listens))
+        if message.get("params", {}).get("type") == "state":
+            heard.set()
+
+    async def frames() -> AsyncGenerator[str]:
+        params = {"conversation": conversation, "after": 1}
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "events.subscribe", "params": params}
+        yield json.dumps(asked)
+        await heard.wait()
+
+    await serve_client(Office(engine=server.engine, settings=server.settings), frames(), send)
+    assert told == [("answer", True), ("event", True), ("event", True)]
 
 
 async def test_without_a_token_no_page_from_elsewhere_is_let_in(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hmac
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -28,9 +30,22 @@ HOOKS = "/hooks/"
 
 _GUARDED = ("http", "websocket")
 
+#: What a client of the socket speaks, and before what it may send the token: a page in a browser
+#: can set no header there, but name protocols. The server chooses the first, never the other.
+PROTOCOL = "clew.v1"
+BEARER = "bearer."
+
 _NO_TOKEN = Problem(
     status=401,
     message="this needs the API's token: send it as Authorization: Bearer TOKEN",
+    code="missing_api_key",
+)
+_NO_TOKEN_IN_SOCKET = Problem(
+    status=401,
+    message=(
+        "this needs the API's token: send it as Authorization: Bearer TOKEN, or from a browser as "
+        f"the protocols {PROTOCOL} and {BEARER} followed by the token in base64url"
+    ),
     code="missing_api_key",
 )
 _WRONG_TOKEN = Problem(
@@ -70,7 +85,7 @@ class Guard:
             return _foreign(connection)
         given = bearer(connection)
         if given is None:
-            return _NO_TOKEN
+            return _NO_TOKEN_IN_SOCKET if connection.scope["type"] == "websocket" else _NO_TOKEN
         try:
             wanted = self._token.reveal()
         except SettingsError as error:
@@ -97,9 +112,25 @@ def bearer(connection: HTTPConnection) -> bytes | None:
     """The token that a client sent."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        return None
+        return _bearer_in_protocols(connection)
     # Headers arrive as Latin-1, whatever the client meant: compared are the bytes.
     return token.strip().encode("latin-1")
+
+
+def _bearer_in_protocols(connection: HTTPConnection) -> bytes | None:
+    offered: list[str] = connection.scope.get("subprotocols") or []
+    encoded = next((one[len(BEARER) :] for one in offered if one.startswith(BEARER)), "")
+    try:
+        # Without padding: "=" may not stand in a protocol's name.
+        token = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return token or None
+
+
+def spoken(connection: HTTPConnection) -> str | None:
+    """The protocol that is chosen of those that a socket's client offers, if it offers ours."""
+    return PROTOCOL if PROTOCOL in (connection.scope.get("subprotocols") or ()) else None
 
 
 def _foreign(connection: HTTPConnection) -> Problem | None:

@@ -109,7 +109,8 @@ a form for programs, an [OpenRPC](https://spec.open-rpc.org) document, is [rpc.j
 [How to write a client](../how-to/write-a-client.md) shows it at work.
 
 * **WebSocket**: `ws://HOST:PORT/api/ws` of `clew serve`, with `Authorization: Bearer TOKEN` where a token is set. One text
-  frame is one message.
+  frame is one message. A page in a browser, which can set no header, names two protocols instead: `clew.v1`, which the server
+  chooses, and `bearer.` with the token in base64url without padding, which it never repeats.
 * **Pipes**: `clew rpc` reads one message from each line of its input, and writes one in each line of its output. It attaches to
   the server that runs on this `CLEW_HOME`, and is one itself where none does.
 

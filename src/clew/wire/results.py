@@ -163,11 +163,12 @@ class SettingList(Shape):
 
 
 class SettingWritten(Shape):
-    """The file has the value; ``restart``: it holds after the next start."""
+    """The file has the value; ``restart``: it holds after the next start. ``note`` says so."""
 
     key: str
     file: str
     restart: bool
+    note: str
 
 
 class Models(Shape):

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from clew.api.rpc.office import Call
     from clew.wire import params
 
+#: Settings are read once, when a process starts.
+_AGAIN = "stop clew serve, or the terminal UI, and start it anew"
+
 
 async def commands(call: Call, given: params.NoParams) -> Commands:
     items = [
@@ -92,7 +95,8 @@ async def set_config(call: Call, given: params.ConfigSetParams) -> SettingWritte
             "settings: set api.token, or edit config.toml",
         )
     file = await asyncio.to_thread(write_setting, call.office.settings.home, given.key, given.value)
-    return SettingWritten(key=given.key, file=str(file), restart=True)
+    note = f"{given.key} is written to {file} and holds once clew is started again: {_AGAIN}"
+    return SettingWritten(key=given.key, file=str(file), restart=True, note=note)
 
 
 async def models(call: Call, given: params.ModelListParams) -> Models:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from clew.api.guard import bearer
+from clew.api.guard import bearer, spoken
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
 from clew.api.rpc.subscriptions import ClientGone
@@ -31,7 +31,9 @@ class Socket:
 
     async def serve(self, socket: WebSocket) -> None:
         """One client, from its connecting to its going."""
-        await socket.accept(headers=[(b"x-clew-server", self._name.encode())])
+        await socket.accept(
+            subprotocol=spoken(socket), headers=[(b"x-clew-server", self._name.encode())]
+        )
         office = Office(
             engine=self._engine,
             settings=self._settings,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ class ClientGone(Exception):
     """The connection of a client is over: nothing more can be sent."""
 
 
-def subscription(
+async def subscribed(
     client: Client,
     conversation: ConversationId,
     *,
@@ -41,17 +42,19 @@ def subscription(
     live: bool,
     session: SessionId,
 ) -> Callable[[], None]:
-    """What begins it."""
+    """
+    Listen from now on; what is returned has the client told of it.
+
+    So whoever is answered in between misses nothing that happens from the answer on.
+    """
     telling = _Telling(client, conversation, after=after, live=live, session=session)
-
-    def begin() -> None:
-        # Another one may have begun since this was asked for.
-        client.unsubscribe(conversation)
-        client.subscriptions[conversation] = client.tasks.create_task(
-            telling.run(), name=f"events:{conversation}"
-        )
-
-    return begin
+    client.unsubscribe(conversation)
+    client.subscriptions[conversation] = client.tasks.create_task(
+        telling.run(), name=f"events:{conversation}"
+    )
+    # A new task runs up to its first wait, which is for the store: it has joined the hub by then.
+    await asyncio.sleep(0)
+    return telling.begin
 
 
 class _Telling:
@@ -74,6 +77,11 @@ class _Telling:
         self._client, self._conversation, self._live = client, conversation, live
         #: The last entry that was told, and the session of what was told last.
         self._seq, self._session = after, session
+        self._begun = asyncio.Event()
+
+    def begin(self) -> None:
+        """The client knows that it has subscribed: from here on it is told."""
+        self._begun.set()
 
     async def run(self) -> None:
         with suppress(ClientGone):
@@ -121,4 +129,5 @@ class _Telling:
             "seq": self._seq,
             "type": name,
         }
+        await self._begun.wait()
         await self._client.send(write_event(told))

@@ -6,7 +6,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.subscriptions import subscription
+from clew.api.rpc.subscriptions import subscribed
 from clew.core.double_text import rule_for
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
@@ -138,7 +138,6 @@ async def _waiting(call: Call, inbox_id: str) -> InboxItem:
 async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
     conversation = await call.office.resolve(given.conversation)
     view = await call.engine.show(conversation, viewer=call.office.viewer)
-    call.client.unsubscribe(conversation)
     call.engine.attend(conversation)
     head, seq = view.conversation.head, view.conversation.last_seq
     if given.after > seq:
@@ -147,9 +146,11 @@ async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
             f"the conversation has {seq} entries: subscribe after one of them",
             param="after",
         )
-    # Events begin once this is answered.
+    # Events are listened for from here on, and told once this is answered.
     call.then.append(
-        subscription(call.client, conversation, after=given.after, live=given.live, session=head)
+        await subscribed(
+            call.client, conversation, after=given.after, live=given.live, session=head
+        )
     )
     return Subscribed(conversation=conversation, session=head, after=given.after, seq=seq)
 
