@@ -51,6 +51,7 @@ from clew.wire.params import (
     SubscribeParams,
     UndoParams,
 )
+from clew.wire.records import SpanShape
 from tests.integration.api_server import TOKEN, always, running, settings_for
 from tests.integration.rpc_clients import (
     client,
@@ -227,6 +228,9 @@ async def test_everything_about_conversations_can_be_done(on_each: Server) -> No
         retried = await one.call(methods.RETRY, Named(conversation="talk"))
         assert retried.text == "one"
         assert back.session != retried.session
+        # One after the other they have gone back to the beginning.
+        state = (await one.call(methods.STATUS, Named(conversation="talk"))).state
+        assert state.taken_back == [SpanShape(first=1, last=6)]
         copy = await one.call(methods.BRANCH, BranchParams(conversation="talk", name="copy"))
         assert copy.routes == ["agent:main:local:copy"]
         new = await one.call(methods.NEW, NewParams(name="talk", title="Afresh"))

@@ -9,24 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from textual.events import Paste
 
 from bench.lasting import lengthened
 from clew.cli.common import Globals
 from clew.cli.opening import open_terminal
-from clew.config.settings import ToolsSettings
+from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.errors import ClewError
 from clew.testing import Endless, FakeProvider, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
+from clew.tui.app import Terminal
+from clew.tui.transports import Refused
 from clew.tui.widgets.prompt import Prompt
 from clew.tui.widgets.transcript import Transcript
+from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for
 from tests.integration.rpc_clients import over_socket
 from tests.tui.pictures import make
 from tests.tui.screen import Seen, at, before
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterator
+    from collections.abc import AsyncGenerator, Iterator, Sequence
 
+    from clew.core.entry import Entry
+    from clew.testing import Reply, Request
+    from clew.tui.transports import Connection
     from tests.integration.api_server import Server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -47,6 +54,10 @@ async def person(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[tuple
     settings = replace(settings, tools=ToolsSettings(modules=("tests.tui.tools",)))
     async with running(settings) as server, at(server, tmp_path) as seen:
         yield seen, server
+
+
+async def _entries(server: Server) -> Sequence[Entry]:
+    return await server.engine.entries(await server.engine.resolve("talk"), after=0, limit=100)
 
 
 async def test_what_is_said_is_answered_in_markdown_and_remembered(
@@ -178,7 +189,7 @@ async def test_conversations_are_searched_begun_opened_and_deleted(
 async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    async with person(tmp_path, provider) as (seen, _):
+    async with person(tmp_path, provider) as (seen, server):
         for text in ("one", "two", "three"):
             await seen.say(text)
             await seen.see(f"echo: {text}")
@@ -191,14 +202,115 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
         await seen.see("Conversations")
         await seen.pilot.press("down", "enter")
         await seen.see("echo: three")
-        await seen.pilot.press("tab", "up", "r")
-        await seen.see("went back")
+        async with at(server, tmp_path) as other:
+            await other.see("echo: three")
+            await seen.pilot.press("tab", "up", "r")
+            await seen.see("went back", "taken back ▸ three", "taken back ▸ echo: three")
+            # So does who only looks on, and who comes later.
+            await other.see("taken back ▸ three", "taken back ▸ echo: three")
         assert seen.app.screen.query_one(Prompt).text == "three"
+        await seen.pilot.press("ctrl+a", "ctrl+k")
+        await seen.say("four")
+        await seen.see("echo: four")
+        async with at(server, tmp_path) as other:
+            await other.see("echo: two", "taken back ▸ echo: three", "echo: four")
+        # Sessions: the chosen one is gone to.
         await seen.pilot.press("f3")
         await seen.see("somebody went back")
-        await seen.pilot.press("escape", "f4")
-        await seen.see("stay", "tokens")
+        await seen.pilot.press("up", "enter")
+        await seen.see("session 1 begins here")
+        assert isinstance(seen.app.focused, Transcript)
+        await seen.see("┃ one")
+        await seen.pilot.press("f3", "enter")
+        await seen.see("session 2 begins here", "┃ four")
         await seen.pilot.press("escape")
+
+
+async def test_a_summary_is_made_and_taken_back_from_the_screen(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    def summarising(request: Request) -> Reply:
+        asked = request.last_user_text
+        return Text(SUMMARY) if "You keep the memory" in asked else Text(f"echo: {asked[:10]}")
+
+    provider.script = summarising
+    settings = settings_for(tmp_path, provider=provider)
+    settings = replace(
+        settings,
+        model=replace(settings.model, context_window=10_000),
+        compaction=CompactionSettings(enabled=False),
+    )
+    async with running(settings) as server:
+        for number in range(8):
+            await server.say(f"{number} it flows " + "and flows. " * 160)
+        async with at(server, tmp_path) as seen:
+            await seen.pilot.press("f4")
+            await seen.see("messages would become a summary", "goes ")
+            await seen.pilot.press("pagedown")
+            await seen.see("stays ")
+            await seen.type("the river")
+            await seen.pilot.press("enter")
+            await seen.see("summarised: ", "tokens became")
+            await seen.pilot.press("f3")
+            await seen.see("what was old was summarised")
+            await seen.pilot.press("escape", "f4")
+            await seen.see("messages would become", "Esc leaves")
+            await seen.pilot.press("ctrl+u")
+            await seen.see("the summary was taken back")
+            await seen.pilot.press("f4")
+            await seen.see("messages would become")
+            await seen.pilot.press("ctrl+u")
+            await seen.see("there is no compaction to undo")
+            await seen.pilot.press("escape")
+
+
+async def test_a_theme_stays_and_a_paste_of_many_lines_is_one_message(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    pasted = "\n".join(f"line {number} of what was copied" for number in range(2000))
+    async with person(tmp_path, provider) as (seen, server):
+        await seen.say("**bold** words")
+        await seen.see("echo: bold words")
+        for theme in ("textual-light", "nord"):
+            seen.app.theme = theme
+            await seen.see("echo: bold words", "Say something")
+        seen.app.post_message(Paste(pasted.replace("\n", "\r\n") + "\r\n"))
+        await seen.see("line 1999 of what")
+        assert seen.app.screen.query_one(Transcript).size.height > 5
+        await seen.pilot.press("enter")
+        await seen.see("line 1999 of what was copied\n")
+        async with at(server, tmp_path) as other:
+            assert other.app.theme == "nord"
+        (said,) = [e.text for e in await _entries(server) if e.seq == 3]
+    assert said.strip() == pasted
+
+
+async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_us(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @asynccontextmanager
+    async def never() -> AsyncGenerator[Connection]:
+        raise Refused("the store is of a newer clew")
+        yield
+
+    async def sit(app: Terminal) -> None:
+        async with app.run_test() as pilot:
+            seen = Seen(app, pilot)
+            # Whoever is not let in is told why, whatever they do.
+            await seen.see("the store is of a newer clew")
+            await seen.say("hello")
+            await pilot.press("f4")
+            await seen.see("Esc leaves")
+            await pilot.press("escape", "f5", "f6", "escape", "f3")
+            app.call_later(lambda: 1 / 0)
+            await pilot.pause(0.1)
+
+    with pytest.raises(ZeroDivisionError):
+        await sit(Terminal(never, folder=tmp_path))
+    assert "ZeroDivisionError" in (tmp_path / "logs" / "terminal.log").read_text()
+    _, said = capsys.readouterr()
+    assert "start clew again" in " ".join(said.split())
+    assert "Traceback" not in said
 
 
 async def test_it_goes_on_after_the_server_restarts_and_what_is_said_meanwhile_is_said_once(

@@ -17,7 +17,13 @@ from clew.tui.text.painter import Painter
 from clew.tui.text.palette import Palette
 from clew.tui.widgets.pieces import STEP, Layout
 from clew.wire.notices import AnyNotice, read_notice
-from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
+from clew.wire.records import (
+    ConversationShape,
+    EntryShape,
+    SpanShape,
+    StateShape,
+    UsageShape,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,6 +48,7 @@ STATE = StateShape(
     turn=None,
     queue=[],
     approvals=[],
+    taken_back=[],
 )
 
 
@@ -277,3 +284,24 @@ def test_a_call_is_opened_and_closed_and_nothing_in_it_steers_the_terminal() -> 
     assert drawn(layout)[1:] == ["│ a[2Jb", "│ line 2"]
     layout.turn_all()
     assert len(drawn(layout)) == 1
+
+
+def test_what_somebody_went_back_over_is_one_pale_line_until_it_is_opened() -> None:
+    back = STATE.model_copy(update={"taken_back": [SpanShape(first=2, last=3)]})
+    view = after(begun(), said(1), said(2), notice("state", state=back))
+    assert [block.taken for block in view.blocks] == [False, True]
+    # Also for what comes later, and for what is loaded from before.
+    view = after(view, said(3), said(4))
+    assert [block.taken for block in view.blocks] == [False, True, True, False]
+    layout = Layout(Painter(40, Palette()))
+    layout.show(view.blocks, view.live)
+    drawn = ["".join(part.text for part in piece.lines[0]) for piece in layout.pieces]
+    assert drawn == ["hello", "taken back ▸ hello", "taken back ▸ hello", "hello"]
+    layout.turn(1)
+    assert ["".join(part.text for part in line) for line in layout.pieces[1].lines] == [
+        "taken back ▾ hello",
+        "│ hello",
+    ]
+    # Somebody goes forth again.
+    view = after(view, notice("state", state=STATE))
+    assert not any(block.taken for block in view.blocks)

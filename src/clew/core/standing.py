@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.inbox import InboxItem
+    from clew.core.taken_back import Span
     from clew.core.turn import TurnState
 
 
@@ -41,3 +42,5 @@ class Standing:
     queue: tuple[InboxItem, ...]
     #: The questions that wait for a person's word, oldest first.
     approvals: tuple[Approval, ...]
+    #: Entries that rewinds have taken out of it.
+    taken_back: tuple[Span, ...] = ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
 from textual.app import App, SystemCommand
+from textual.worker import WorkerFailed
 
 from clew.tui.desk import Desk
 from clew.tui.screens.chat import Chat
@@ -34,6 +37,7 @@ class Terminal(App[None]):
     def __init__(self, connect: Connect, *, name: str = "main", folder: Path) -> None:
         super().__init__()
         self._history, self._theme_file = folder / "typed.jsonl", folder / "theme"
+        self._fault_file = folder / "logs" / "terminal.log"
         self.desk = Desk(connect, name, changed=self._changed)
         self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep)
 
@@ -64,6 +68,21 @@ class Terminal(App[None]):
     def _keep(self, text: str) -> None:
         _append(self._history, dumped(text) + "\n")
 
+    def _handle_exception(self, error: Exception) -> None:
+        """A fault of our own: it is written down, and the person told what to do."""
+        if self._exception is not None:
+            return  # one that follows from the first
+        self._return_code, self._exception = 1, error
+        self._exception_event.set()  # pyright: ignore[reportUnknownMemberType]
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        _append(self._fault_file, "".join(traceback.format_exception(cause)))
+        self.panic(
+            Text(
+                "clew: the screen met a fault of its own and had to close. Nothing that was said "
+                f"is lost: start clew again. What went wrong is written to {self._fault_file}."
+            )
+        )
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """What Ctrl-P offers beside themes."""
         yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
@@ -90,6 +109,7 @@ def _read(file: Path) -> str:
 def _append(file: Path, text: str, *, anew: bool = False) -> None:
     """Keep something; where it cannot be kept it is forgotten."""
     with suppress(OSError):
+        file.parent.mkdir(mode=0o700, exist_ok=True)
         file.touch(mode=0o600)
         with file.open("w" if anew else "a", encoding="utf-8") as stream:
             stream.write(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import mimetypes
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -24,10 +24,11 @@ from clew.wire.errors import CallFailed, Code
 from clew.wire.params import Attachment, EntriesParams, Named, OpenParams, RunParams
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
 
     from pydantic import BaseModel
 
+    from clew.tui.state.view import Block
     from clew.tui.transports import Connect
     from clew.wire.methods import Method
     from clew.wire.notices import AnyNotice
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 #: Entries of the end of a conversation that are loaded at first, and before them at a time.
 TAIL: Final = 60
+#: Entries that are loaded at a time on the way to one that is far back.
+_MANY: Final = 500
 _LARGEST_FILE: Final = 8 * 1024 * 1024
 
 
@@ -83,7 +86,8 @@ class Desk:
     async def _begin(self) -> None:
         while True:
             try:
-                await self._attach(await self._open(self.name))
+                named = OpenParams(conversation=self.name)
+                await self._attach(await self._client.call(methods.OPEN, named))
             except CallFailed as error:
                 if error.code != Code.DISCONNECTED:
                     self.trouble(str(error))
@@ -132,7 +136,8 @@ class Desk:
 
         :raises CallFailed: if it has come to nothing
         """
-        return await self._client.call(method, params)
+        with _told():
+            return await self._client.call(method, params)
 
     def trouble(self, text: str) -> None:
         """Say that something could not be done; "" once it is of no interest any more."""
@@ -146,13 +151,32 @@ class Desk:
         """Show another conversation: by its name, its id, or one of its sessions' ids."""
         await self._attach(await self._open(name))
 
-    async def older(self) -> None:
+    async def older(self, count: int = TAIL) -> None:
         """Load entries that stand before the first one that is loaded."""
         conversation = self.view.conversation
         if conversation is None or self.view.first <= 1:
             return
-        wanted = EntriesParams(conversation=conversation.id, before=self.view.first, limit=TAIL)
+        wanted = EntriesParams(conversation=conversation.id, before=self.view.first, limit=count)
         self._become(reduce.older(self.view, (await self.call(methods.ENTRIES, wanted)).items))
+
+    async def reach(self, session: str) -> Block | None:
+        """
+        Load what is needed to see where a session begins: its first block.
+
+        ``None`` if nothing was said in it.
+        """
+        while self.view.first > 1 and not self._is_before(session):
+            await self.older(_MANY)
+        return next((block for block in self.view.blocks if block.session == session), None)
+
+    def _is_before(self, session: str) -> bool:
+        """Whether what is loaded begins before a session."""
+        conversation, blocks = self.view.conversation, self.view.blocks
+        known = [one.id for one in conversation.sessions] if conversation else []
+        begins = blocks[0].session if blocks else ""
+        if begins not in known or session not in known:
+            return session not in known
+        return known.index(begins) < known.index(session)
 
     def _measure(self) -> None:
         """See anew, beside everything else, what was used and how full the context is."""
@@ -177,9 +201,10 @@ class Desk:
         """
         files = await asyncio.to_thread(_attachments, text)
         there = self.view.conversation
-        await self._client.submit(
-            there.id if there else self.name, text, double_text=double_text, attachments=files
-        )
+        with _told():
+            await self._client.submit(
+                there.id if there else self.name, text, double_text=double_text, attachments=files
+            )
 
     async def command(self, text: str) -> CommandReply:
         """
@@ -200,6 +225,15 @@ class Desk:
         """Stop the running turn; what it has said is kept."""
         if self.view.conversation is not None and self.view.link is Link.UP:
             await self.call(methods.INTERRUPT, Named(conversation=self.view.conversation.id))
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """Who is not let in has a call that fails, with the reason."""
+    try:
+        yield
+    except Refused as error:
+        raise CallFailed.of(Code.UNAVAILABLE, str(error)) from error
 
 
 def _attachments(text: str) -> list[Attachment]:

@@ -148,6 +148,13 @@ class ApprovalShape(Shape):
     note: str | None
 
 
+class SpanShape(Shape):
+    """The entries from ``first`` to ``last``, both included."""
+
+    first: int
+    last: int
+
+
 class StateShape(Shape):
     """What a conversation is doing, and what waits in it."""
 
@@ -159,6 +166,8 @@ class StateShape(Shape):
     turn: TurnShape | None
     queue: list[QueuedShape]
     approvals: list[ApprovalShape]
+    #: Entries that somebody went back over: they are kept, and out of the conversation.
+    taken_back: list[SpanShape]
 
 
 class UsageShape(Shape):

@@ -181,6 +181,7 @@ def standing(value: Standing, *, model: str = "") -> dict[str, object]:
         },
         "queue": [queued(item) for item in value.queue],
         "approvals": [approval(one) for one in value.approvals],
+        "taken_back": [{"first": span.first, "last": span.last} for span in value.taken_back],
     }
 
 

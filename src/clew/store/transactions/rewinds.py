@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.session import Head, Session
+from clew.core.taken_back import WentBack
 from clew.core.turn import Outcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
@@ -75,6 +76,21 @@ def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: Session
         reason=reasons.REWIND,
         session_ids=session_ids,
     )
+
+
+def rewinds_of(t: Tx, conversation: ConversationId) -> list[WentBack]:
+    """The rewinds of a conversation, in their order."""
+    found = t.all(
+        """
+        SELECT s.opened_seq, (SELECT MAX(b.last_seq) FROM base_item b WHERE b.session_id = s.id)
+        FROM session s WHERE s.conversation_id = $1 AND s.opened_by = $2
+        ORDER BY s.opened_seq, s.opened_at
+        """,
+        conversation,
+        reasons.REWIND,
+    )
+    # Its context ends in the entry that it went back to, and holds none where that is the start.
+    return [WentBack(at=at, to=to or 0) for at, to in found]
 
 
 def roll_back(

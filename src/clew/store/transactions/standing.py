@@ -6,7 +6,16 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.core.standing import Standing, Unfinished
-from clew.store.transactions import approvals, conversations, inbox, sessions, settings, stops
+from clew.core.taken_back import taken_back
+from clew.store.transactions import (
+    approvals,
+    conversations,
+    inbox,
+    rewinds,
+    sessions,
+    settings,
+    stops,
+)
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -29,6 +38,7 @@ def standing(t: Tx, conversation: ConversationId) -> Standing:
         turn=_unfinished(t, conversation),
         queue=tuple(inbox.line(t, conversation)),
         approvals=tuple(approvals.open_approvals(t, conversation)),
+        taken_back=taken_back(rewinds.rewinds_of(t, conversation)),
     )
 
 

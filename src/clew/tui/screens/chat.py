@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from clew.tui.desk import Desk
     from clew.tui.state.typed import History
-    from clew.tui.state.view import View
+    from clew.tui.state.view import Block, View
 
 #: Seconds between two drawings while much is told: about 15 in a second.
 PACE = 1 / 15
@@ -140,6 +140,11 @@ class Chat(Screen[None]):
             prompt.put(text)
         prompt.focus()
 
+    def point_to(self, block: Block) -> None:
+        """Show a block of the view, and point at it."""
+        self._show_view()
+        self.query_one(Transcript).point_to(block.key)
+
     # What the prompt says
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
@@ -229,7 +234,7 @@ class Chat(Screen[None]):
     def action_page(self, step: int) -> None:
         transcript = self.query_one(Transcript)
         if step > 1:
-            transcript.scroll_end(animate=False)
+            transcript.scroll_end(animate=False, force=True)
         else:
             transcript.scroll_relative(y=step * (transcript.size.height - 2), animate=False)
 

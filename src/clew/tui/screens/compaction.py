@@ -37,6 +37,7 @@ class CompactionScreen(ModalScreen[str | None]):
     CompactionScreen #head, CompactionScreen #keys { height: auto; }
     CompactionScreen #keys { color: $text-muted; }
     CompactionScreen VerticalScroll { height: 1fr; margin: 1 0; }
+    CompactionScreen #lines { text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -77,7 +78,9 @@ class CompactionScreen(ModalScreen[str | None]):
         )
 
     async def _ask(self, **given: object) -> Compaction:
-        params = CompactParams.model_validate({"session_id": self._desk.view.head, **given})
+        params = CompactParams.model_validate(
+            {"session_id": self._desk.view.head or self._desk.name, **given}
+        )
         return await self._desk.call(methods.COMPACT, params)
 
     def _say(self, text: str) -> None:

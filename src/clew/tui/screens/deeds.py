@@ -135,8 +135,16 @@ class Deeds:
 
     async def lineage(self) -> None:
         await self._desk.measured()
-        if (conversation := self._desk.view.conversation) is not None:
-            await self._show(lineage(conversation))
+        conversation = self._desk.view.conversation
+        if conversation is None or (picked := await self._show(lineage(conversation))) is None:
+            return
+        number = [one.id for one in conversation.sessions].index(picked.key) + 1
+        if (begins := await self._desk.reach(picked.key)) is None:
+            self._chat.reply(f"nothing was said in session {number}")
+            return
+        self._chat.point_to(begins)
+        newest = "" if picked.key == self._desk.view.head else "; what is said goes into the newest"
+        self._chat.reply(f"session {number} begins here{newest}")
 
     async def compaction(self) -> None:
         told = await self._show(CompactionScreen(self._desk))

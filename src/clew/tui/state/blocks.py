@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from clew.tui.state.view import Block, Kind, Progress, Result, Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from clew.wire.records import StateShape
 
 
 class Entry(Protocol):
@@ -16,6 +19,8 @@ class Entry(Protocol):
 
     @property
     def seq(self) -> int: ...
+    @property
+    def session(self) -> str: ...
     @property
     def kind(self) -> str: ...
     @property
@@ -71,13 +76,19 @@ def _of_response(entry: Entry) -> Iterator[Block]:
                 tool = Tool(
                     call=call, name=str(part.get("tool_name", "")), args=_text(part.get("args"))
                 )
-                yield Block(key=f"{entry.seq}.{number}", kind=Kind.TOOL, seq=entry.seq, tool=tool)
+                yield replace(_block(entry, Kind.TOOL, "", number), tool=tool)
             case _:
                 pass
 
 
 def _block(entry: Entry, kind: Kind, text: str, number: int = 0) -> Block:
-    return Block(key=f"{entry.seq}.{number}", kind=kind, seq=entry.seq, text=text)
+    return Block(
+        key=f"{entry.seq}.{number}",
+        kind=kind,
+        seq=entry.seq,
+        text=text,
+        session=entry.session,
+    )
 
 
 def _parts(message: object) -> Iterator[Mapping[str, Any]]:
@@ -91,6 +102,16 @@ def _text(value: object) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def marked(blocks: Sequence[Block], state: StateShape | None) -> tuple[Block, ...]:
+    """The blocks, those marked that somebody went back over."""
+    spans = state.taken_back if state else []
+    return tuple(
+        block if block.taken == taken else replace(block, taken=taken)
+        for block in blocks
+        for taken in (any(span.first <= block.seq <= span.last for span in spans),)
+    )
 
 
 def progress_of(status: str | None) -> Progress:

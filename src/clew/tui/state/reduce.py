@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.tui.state.blocks import blocks_of, progress_of, results_of
+from clew.tui.state.blocks import blocks_of, marked, progress_of, results_of
 from clew.tui.state.view import Block, Link, Live, Progress, Result, Tool, View
 from clew.wire.notices import (
     AnyNotice,
@@ -41,6 +41,7 @@ def opened(view: View, conversation: ConversationShape, state: StateShape) -> Vi
         trouble="",
         conversation=conversation,
         state=state,
+        blocks=marked(kept.blocks, state),
         gap=False,
         live=Live(),
     )
@@ -78,7 +79,7 @@ def older(view: View, entries: Sequence[EntryShape]) -> View:
         return replace(view, first=1)
     before = tuple(block for entry in fitting for block in blocks_of(entry))
     results = [result for entry in fitting for result in results_of(entry)]
-    before, strays = _with_results(before, (*results, *view.strays))
+    before, strays = _with_results(marked(before, view.state), (*results, *view.strays))
     return replace(view, blocks=before + view.blocks, strays=strays, first=fitting[0].seq)
 
 
@@ -94,7 +95,7 @@ def _entry(view: View, notice: EntryNotice) -> View:
         return view
     if notice.seq > view.seq + 1:
         return replace(view, gap=True)
-    added = view.blocks + tuple(blocks_of(notice))
+    added = view.blocks + marked(blocks_of(notice), view.state)
     blocks, strays = _with_results(added, results_of(notice))
     return replace(
         view,
@@ -175,7 +176,9 @@ def _closed(view: View, notice: TurnClosedNotice) -> View:
 
 
 def _state(view: View, notice: StateNotice) -> View:
-    return replace(view, state=notice.state)
+    if view.state is not None and view.state.taken_back == notice.state.taken_back:
+        return replace(view, state=notice.state)
+    return replace(view, state=notice.state, blocks=marked(view.blocks, notice.state))
 
 
 def _deleted(view: View, _notice: DeletedNotice) -> View:

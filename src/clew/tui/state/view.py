@@ -62,6 +62,10 @@ class Block:
     seq: int
     text: str = ""
     tool: Tool | None = None
+    #: The session that its entry was appended to.
+    session: str = ""
+    #: Somebody went back over it: it is no part of the conversation any more.
+    taken: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

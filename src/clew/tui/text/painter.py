@@ -54,6 +54,27 @@ class Painter:
 
     def block(self, block: Block, *, folded: bool) -> list[Line]:
         """The lines of a block, without space around it."""
+        if block.taken:
+            return self._taken(block, folded=folded)
+        return self._block(block, folded=folded)
+
+    def _taken(self, block: Block, *, folded: bool) -> list[Line]:
+        """What somebody went back over: a line that says so, and what it was where it is open."""
+        sign = "▸" if folded else "▾"
+        said = block.tool.name if block.tool else block.text
+        what = f" {sign} {' '.join(clean(said).split())}"
+        quiet = Text.assemble(
+            ("taken back", f"italic {self.palette.quiet}"),
+            (shorten(what, 300), f"strike {self.palette.quiet}"),
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        head = self._lines(quiet)
+        if folded:
+            return head
+        return [*head, *self._inside(_unfolded(block.tool) if block.tool else block.text)]
+
+    def _block(self, block: Block, *, folded: bool) -> list[Line]:
         match block.kind:
             case Kind.USER:
                 return self._plain(block.text, "bold")

@@ -93,7 +93,7 @@ class Layout:
         return kept
 
     def _piece(self, block: Block, before: Piece | None) -> Piece:
-        folded = (block.kind in _FOLDED) != (block.key in self._turned)
+        folded = _is_folded(block) != (block.key in self._turned)
         return Piece(
             block=block,
             folded=folded,
@@ -128,7 +128,7 @@ class Layout:
 
     def turn_all(self) -> None:
         """Open everything, or close it if something is open."""
-        foldable = [piece for piece in self.pieces if piece.block.kind in _FOLDED]
+        foldable = [piece for piece in self.pieces if _is_folded(piece.block)]
         some_open = any(not piece.folded for piece in foldable)
         self._turned = set() if some_open else {block.key for block in self._blocks}
         self.pieces = self._drawn([], [piece.block for piece in self.pieces])
@@ -137,6 +137,10 @@ class Layout:
         """The index of the piece that a line is in."""
         index = bisect_right(self.pieces, line, key=lambda piece: piece.top) - 1
         return index if index >= 0 and line < self.height else None
+
+    def index(self, key: str) -> int | None:
+        """The index of the piece of a block, if it is drawn."""
+        return next((n for n, piece in enumerate(self.pieces) if piece.block.key == key), None)
 
     def redrawn(self, painter: Painter) -> None:
         """Draw everything for another width or other colours; what is far back comes later."""
@@ -160,6 +164,11 @@ def _being_made(live: Live) -> list[Block]:
 
 def _gap(before: Block | None, block: Block) -> int:
     """Tool calls and thoughts stand close together, everything else apart."""
-    if before is None or (before.kind in _FOLDED and block.kind in _FOLDED):
+    if before is None or (_is_folded(before) and _is_folded(block)):
         return 0
     return 1
+
+
+def _is_folded(block: Block) -> bool:
+    """Whether a block is one line until somebody opens it."""
+    return block.taken or block.kind in _FOLDED

@@ -87,7 +87,7 @@ class Transcript(ScrollView, can_focus=True):
         if came_before and not self._follows:
             self.call_later(self._reach_back)
         if self._follows:
-            self.scroll_end(animate=False, immediate=True, x_axis=False)
+            self._to_end()
         elif moved and layout.height > height:
             self.scroll_relative(y=layout.height - height, animate=False, immediate=True)
 
@@ -103,17 +103,27 @@ class Transcript(ScrollView, can_focus=True):
         palette = Palette.of(app.theme_variables, dark=app.current_theme.dark)
         return Painter(width - _GUTTER, palette)
 
+    def _to_end(self) -> None:
+        # Forced: what has just grown out of the screen has no bar yet, and would not be scrolled.
+        self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
+
     def _fit(self, changed: int) -> None:
         assert self._layout is not None
         size = Size(self.scrollable_content_region.width, self._layout.height)
         if size != self.virtual_size:
             self.virtual_size = size
+            if (size.height > self.size.height) != self.show_vertical_scrollbar:
+                self.refresh(layout=True)
         top = max(0, changed - 1 - round(self.scroll_y))
         if top < self.size.height:
             self.refresh_lines(top, self.size.height - top)
 
     def on_resize(self, _event: events.Resize) -> None:
         self.redraw()
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        """The bar takes a column, or gives one back, which no resize tells of."""
+        self.call_after_refresh(self.redraw)
 
     def redraw(self) -> None:
         """Draw everything anew: the width or the colours have changed."""
@@ -129,7 +139,7 @@ class Transcript(ScrollView, can_focus=True):
             self._layout.redrawn(painter)
         self._fit(0)
         if self._follows:
-            self.scroll_end(animate=False, immediate=True, x_axis=False)
+            self._to_end()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -195,6 +205,21 @@ class Transcript(ScrollView, can_focus=True):
             return
         at = self._count - 1 if self._pointed is None else self._pointed + step
         self._point_at(min(max(at, 0), self._count - 1))
+
+    def point_to(self, key: str) -> None:
+        """Point at a block of what is shown, at the top."""
+        layout = self._layout
+        if layout is None:
+            return
+        while (index := layout.index(key)) is None and not layout.is_complete:
+            layout.more()
+        self._fit(0)
+        if index is None:
+            return
+        self._pointed = index
+        self.focus()
+        self._point_at(index)
+        self.scroll_to(y=layout.pieces[index].top, animate=False, immediate=True)
 
     def _point_at(self, index: int) -> None:
         assert self._layout is not None
