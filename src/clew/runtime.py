@@ -133,7 +133,7 @@ def make_means(settings: Settings, store: Store) -> Means:
                 window=settings.model.context_window,
             ),
         ),
-        warm=Warm(store),
+        warm=Warm(store, pictures=settings.model.pictures),
         titles=Titles(store, ids, session_ids=session_id, model=make_titler(settings)),
         choice=ModelChoice(
             store,

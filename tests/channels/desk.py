@@ -9,8 +9,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    UserPromptPart,
+)
 
+from clew.agent.messages import text_of
 from clew.config import load
 from clew.gateway.gateway import Gateway
 from clew.testing.telegram import FakeTelegram
@@ -45,9 +52,9 @@ def echo(messages: Sequence[ModelMessage]) -> ModelResponse:
             said = []
             continue
         said += [
-            part.content
+            text_of(ModelRequest(parts=[part]))
             for part in message.parts
-            if isinstance(part, UserPromptPart) and isinstance(part.content, str)
+            if isinstance(part, UserPromptPart)
         ]
     return ModelResponse(parts=[TextPart(f"You said: {' | '.join(said)}")])
 

@@ -291,16 +291,43 @@ async def test_commands_completion_settings_and_models(server: Server, tmp_path:
         assert (models.items, models.current) == (["openai-chat:fake-model", "offline"], "offline")
 
 
-async def test_files_come_with_a_message_and_are_kept(on_each: Server) -> None:
+def _file(name: str, content: bytes) -> Attachment:
+    data = base64.b64encode(content).decode()
+    return Attachment(name=name, media_type="application/octet-stream", data=data)
+
+
+async def test_what_files_hold_reaches_the_model_and_is_kept(
+    on_each: Server, provider: FakeProvider
+) -> None:
+    picture = b"\x89PNG\r\n\x1a\n" + bytes(20)
     async with client(over_socket(on_each)) as one:
         conversation = await opened(one)
         file = Attachment(name="a.txt", media_type="text/plain", data="aGVsbG8=")
+        # What a sender calls it is no help.
+        files = [file, _file("photo", picture), _file("song", b"\xff\xfb\x90")]
         async with one.follow(conversation) as events:
-            await one.submit("talk", "look at this", attachments=[file])
+            await one.submit("talk", "look at this", attachments=files)
             told = await until_closed(events)
+            await one.submit("talk", "and now?")
+            await until_closed(events)
+        copy = await one.call(methods.BRANCH, BranchParams(conversation="talk", name="copy"))
+        await one.call(methods.DELETE, Named(conversation=conversation))
+        async with one.follow(copy.id) as events:
+            await one.submit("copy", "still there?")
+            await until_closed(events)
+        large = _file("big", picture + bytes(5_000_000))
+        with pytest.raises(CallFailed, match="a picture that is sent along 5,000,000 at most"):
+            await one.submit("copy", "this?", attachments=[large])
+    asked = [request.json["messages"] for request in provider.requests if request.json]
+    shown = json.dumps(asked[0])
+    assert "hello\\n[end of a.txt]" in shown
+    assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in shown
+    assert "song, application/octet-stream, 3 bytes, told by name only]" in shown
+    # Later requests begin with the same, to the letter; a branch has it when the source is gone.
+    assert [each[0] for each in asked[1:]] == [asked[0][0]] * 2
     (said, *_) = [text for role, text in entries(told) if role == "user"]
     assert said.startswith("look at this\n[file att_")
-    assert said.endswith("a.txt, text/plain, 5 bytes]")
+    assert "a.txt, text/plain, 5 bytes]" in said
 
 
 async def test_another_scope_sees_and_changes_nothing(server: Server) -> None:

@@ -7,11 +7,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from pydantic_ai.messages import ModelResponse, ToolCallPart
+from pydantic_ai.messages import BinaryContent, ModelResponse, ToolCallPart, UserPromptPart
 
+from clew.core.entry import Role
 from clew.core.health import ChannelState
+from clew.engine.attached import read_messages
 from clew.gateway import supervision
-from clew.store.transactions import files
+from clew.store.transactions import entries, files
 from clew.testing.telegram import FakeTelegram, Faults
 from tests.channels.desk import Desk, echo, open_desk, telegram_desk, until
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
     from pathlib import Path
 
-    from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.messages import ModelMessage, UserContent
 
 GROUP = -1001
 
@@ -113,7 +115,7 @@ async def test_an_edit_of_the_last_message_is_asked_again(both: Desk) -> None:
 
 async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -> None:
     for number in range(3):
-        photo = both.telegram.put_file(f"{number}.jpg", b"jpeg %d" % number)
+        photo = both.telegram.put_file(f"{number}.jpg", b"\xff\xd8\xff %d" % number)
         sizes = [{"file_id": photo, "width": 90, "height": 90, "file_size": 6}]
         both.telegram.say(photo=sizes, media_group_id="album", caption=f"number {number}")
     note = both.telegram.put_file("note.txt", b"milk")
@@ -124,8 +126,27 @@ async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -
     assert answer.count("note.txt, text/plain, 4 bytes") == 1
     kept = {word for word in answer.replace("[file ", " ").split() if word.startswith("att_")}
     held = [await _content(both, word.rstrip(":")) for word in kept]
-    assert sorted(held) == [b"jpeg 0", b"jpeg 1", b"jpeg 2", b"milk"]
+    assert sorted(held) == [b"milk", b"\xff\xd8\xff 0", b"\xff\xd8\xff 1", b"\xff\xd8\xff 2"]
+    # The model sees the pictures and reads the text.
+    seen = [item for content in await _seen(both) for item in content]
+    pictures = [item.data for item in seen if isinstance(item, BinaryContent)]
+    assert pictures == [b"\xff\xd8\xff 0", b"\xff\xd8\xff 1", b"\xff\xd8\xff 2"]
+    assert "milk\n[end of note.txt]" in seen
     await both.quiet()
+
+
+async def _seen(both: Desk) -> list[Sequence[UserContent]]:
+    """What the model is shown of each message."""
+    store = both.world.store.inner
+    (conversation,) = await store.read(lambda t: t.all("SELECT id FROM conversation"))
+    found = await store.read(entries.entries_after, conversation[0], after=0, limit=100)
+    stored = [entry.message for entry in found if entry.role is Role.USER]
+    return [
+        part.content
+        for message in await read_messages(store, stored, pictures=True)
+        for part in message.parts
+        if isinstance(part, UserPromptPart)
+    ]
 
 
 async def _content(both: Desk, attachment: str) -> bytes:

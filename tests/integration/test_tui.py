@@ -92,6 +92,13 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
         assert prompt.text == "see @notes.txt"
         await seen.pilot.press("enter")
         await seen.see("[file", "notes.txt")
+        # The model reads what is in it.
+        assert "the minotaur\\n[end of notes.txt]" in provider.requests[-1].body.decode()
+        (tmp_path / "big.bin").write_bytes(bytes(9_000_000))
+        await seen.type("see @big.bin")
+        await seen.pilot.press("escape", "enter")
+        await seen.see("big.bin has 9,000,000 bytes: a file that is sent along may have")
+        await seen.pilot.press("ctrl+a", "ctrl+k")
         await seen.say("/nosuch")
         await seen.see("/help")
 

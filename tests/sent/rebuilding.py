@@ -15,11 +15,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from clew.agent import messages as codec
+from clew.agent.files import files_of, with_contents
 from clew.agent.messages import ModelRequest
 from clew.agent.ports import LoopContext
 from clew.agent.rebuilding import body_of
 from clew.core.base import extended
-from clew.store.transactions import context, rows, sessions
+from clew.store.transactions import context, files, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of
 
@@ -128,6 +129,7 @@ def _is_strict(body: Mapping[str, Any]) -> bool:
 class Place:
     """A place in the log, and the context there."""
 
+    t: Tx
     session: Session
     messages: Sequence[ContextMessage]
     _bodies: dict[tuple[str, str, bool, bool], Any] = field(default_factory=dict[Any, Any])
@@ -142,9 +144,11 @@ class Place:
     def loaded(self) -> list[ModelMessage]:
         """The messages; none where a test has made them unreadable."""
         try:
-            return [codec.load(message.message) for message in self.messages]
+            found = [codec.load(message.message) for message in self.messages]
         except ValueError:
             return []
+        contents = files.contents(self.t, files_of(found))
+        return [with_contents(message, contents) for message in found]
 
     async def body(self, request: Captured, shelf: Shelf) -> Any:
         """The request that would be made here, in the format and for the model of another."""
@@ -195,7 +199,8 @@ class Talk:
                 yield from self._asking(self._before(entry))
         for entry in reversed(self._entries):
             if entry.role is not None and entry.role.value != "assistant":
-                text = json.dumps(entry.text)[1:-1]
+                # Files that came along are sent apart from it.
+                text = json.dumps(entry.text.partition("\n[file ")[0])[1:-1]
                 if entry.role.value != "user" or text in body:
                     yield from self._asking(self._at(entry.session_id, entry.seq))
         for session in self._sessions.values():
@@ -216,5 +221,5 @@ class Talk:
                 sessions.get_base(self._t, session_id), opened_seq=session.opened_seq, last_seq=seq
             )
             messages = context.materialised(self._t, self._id, base)
-            self._places[key] = Place(session=session, messages=messages)
+            self._places[key] = Place(t=self._t, session=session, messages=messages)
         return self._places[key]

@@ -25,8 +25,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.usage import RunUsage
 
 from clew.agent.failures import FailureKind, classify
+from clew.agent.files import file_in
 from clew.agent.messages import answered_ids, call_ids, text_of
 from clew.core.compaction import Sized, tokens_of
+from clew.core.showing import LONGEST_TEXT, PICTURE
 from clew.core.text import middle_out
 
 __all__ = [
@@ -307,8 +309,17 @@ def _bytes(message: ModelMessage) -> int:
         elif isinstance(part, CompactionPart):
             size += len((part.content or "").encode())
         elif isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-            size += _IMAGE_BYTES * sum(isinstance(item, BinaryContent) for item in part.content)
+            size += sum(map(_shown_bytes, part.content))
     return size
+
+
+def _shown_bytes(item: object) -> int:
+    """What a picture, or a file that is named, adds to its line once the model is shown it."""
+    if isinstance(item, BinaryContent):
+        return _IMAGE_BYTES
+    if (file := file_in(item)) is None:
+        return 0
+    return _IMAGE_BYTES if file["kind"] == PICTURE else min(file["size"], LONGEST_TEXT)
 
 
 def reported_tokens(message: ModelMessage) -> int:

@@ -14,18 +14,24 @@ from pydantic_ai.messages import (
     ModelResponse,
     RetryFeedbackPart,
     SystemPromptPart,
+    TextContent,
     TextPart,
     ToolCallPart,
     UserPromptPart,
 )
 
+from clew.agent.files import line_of
 from clew.agent.ports import Asked
 from clew.core.entry import Draft, EntryKind, Role
 from clew.core.text import storable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
+    from pydantic_ai.messages import UserContent
+
+    from clew.core.chat import Shown
     from clew.core.history import Said
     from clew.core.ids import EntryId
 
@@ -39,12 +45,26 @@ _ASKED = "clew_asked"
 
 
 def user_draft(
-    entry_id: EntryId, text: str, *, said_at: datetime, note: str | None = None
+    entry_id: EntryId,
+    content: Sequence[str | Shown],
+    *,
+    said_at: datetime,
+    note: str | None = None,
 ) -> Draft:
-    """What a person wrote, as an entry; the model reads a ``note`` of ours before it."""
-    said = UserPromptPart(storable(text), timestamp=said_at)
+    """
+    What a person wrote and the files that came along, as an entry.
+
+    The model reads a ``note`` of ours before it.
+    """
+    said = UserPromptPart(_content(content), timestamp=said_at)
     parts = [said] if note is None else [SystemPromptPart(note, timestamp=said_at), said]
     return to_draft(entry_id, ModelRequest(parts=parts))
+
+
+def _content(content: Sequence[str | Shown]) -> str | list[UserContent]:
+    if all(isinstance(item, str) for item in content):
+        return storable("\n".join(item for item in content if isinstance(item, str)))
+    return [storable(item) if isinstance(item, str) else line_of(item) for item in content]
 
 
 def from_history(said: Said, *, at: datetime) -> ModelMessage:
@@ -136,11 +156,21 @@ def _part_text(part: object) -> str:
         case UserPromptPart(content=str() as content):
             return content
         case UserPromptPart(content=content):
-            return "\n".join(item for item in content if isinstance(item, str))
+            return "\n".join(filter(None, map(_item_text, content)))
         case BaseToolReturnPart():
             return part.model_response_str()
         case RetryFeedbackPart():
             return str(part.content)
+        case _:
+            return ""
+
+
+def _item_text(item: UserContent) -> str:
+    match item:
+        case str():
+            return item
+        case TextContent(content=text):
+            return text
         case _:
             return ""
 

@@ -82,6 +82,12 @@ class ModelSettings:
     timeout: timedelta = key(
         DURATION, timedelta(seconds=120), "How long the provider may be silent within a request."
     )
+    pictures: bool = key(
+        FLAG,
+        True,
+        "Whether the model is shown the pictures that come with messages; `false` for one that "
+        "only reads, which would refuse every request with a picture in it.",
+    )
     #: Why it is this model: a clause for people, such as "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
 

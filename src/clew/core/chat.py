@@ -162,13 +162,26 @@ def spoken(text: str, sender: Sender, route: Route) -> str:
     return f"{name} ({sender.id}): {text}"
 
 
-def with_files(text: str, payload: str) -> str:
-    """What the agent reads of a message, with a line for each file that came with it."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """A file that the agent is shown, right behind the line that names it."""
+
+    line: str
+    #: Of its content, in hex.
+    sha256: str
+    name: str
+    #: As what it is shown, as ``clew.core.showing`` has it.
+    kind: str
+    size: int
+
+
+def with_files(text: str, payload: str) -> list[str | Shown]:
+    """What the agent reads of a message: its text, and a line for each file that came with it."""
     if '"files"' not in payload:
-        return text
-    files: list[dict[str, object]] = json.loads(payload).get("files") or []
-    lines = [_line(file) for file in files]
-    return "\n".join(filter(None, [text, *lines]))
+        return [text]
+    files: list[dict[str, Any]] = json.loads(payload).get("files") or []
+    said = [text] if text else []
+    return [*said, *(_shown(file) for file in files)]
 
 
 def files_in(payload: str) -> list[File]:
@@ -186,8 +199,22 @@ def files_in(payload: str) -> list[File]:
     ]
 
 
-def _line(file: dict[str, object]) -> str:
-    what = f"{file['name']}, {file['media_type']}"
+def _shown(file: dict[str, Any]) -> str | Shown:
+    if not file.get("shown_as"):
+        return _line(file)
+    return Shown(
+        line=_line(file),
+        sha256=file["sha256"],
+        name=file["name"],
+        kind=file["shown_as"],
+        size=file["size"],
+    )
+
+
+def _line(file: dict[str, Any]) -> str:
+    what = f"{' '.join(file['name'].split())}, {file['media_type']}"
     if attachment := file.get("attachment"):
-        return f"[file {attachment}: {what}, {file['size']:,} bytes]"
+        # What was stored before files were shown does not say.
+        named = ", told by name only" if file.get("shown_as", "") is None else ""
+        return f"[file {attachment}: {what}, {file['size']:,} bytes{named}]"
     return f"[file {what}: {file.get('missing') or 'it could not be fetched in time'}]"

@@ -14,9 +14,11 @@ from clew.core.double_text import DoubleText
 from clew.core.events import TurnBegun
 from clew.core.history import Said
 from clew.core.inbox import Input
+from clew.core.showing import refusal
 from clew.core.text import storable
 from clew.engine.checks import checked_text
 from clew.engine.follow_input import follow_input
+from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
 from clew.store.transactions.files import Fetched, with_told
 from clew.store.transactions.orders import Key, Placed
@@ -119,7 +121,13 @@ class Orders:
         )
 
     def file(self, *, name: str, media_type: str, content: bytes) -> Fetched:
-        """A file that is to come with a message."""
+        """
+        A file that is to come with a message.
+
+        :raises UsageError: if it is too large
+        """
+        if (refused := refusal(name, content)) is not None:
+            raise UsageError(refused)
         return Fetched(
             id=self._ids.attachment(),
             name=storable(name),

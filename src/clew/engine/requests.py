@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
     from clew.engine.turns import Means
-    from clew.store.transactions.context import Context
     from clew.store.transactions.requests import Asking
 
 
@@ -73,7 +72,11 @@ async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:
     before = await means.store.read(requests.context_before, entry)
     asked = messages.asked_in(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
-    context = _context(before)
+    context = LoopContext(
+        messages=await means.warm.read([message.message for message in before.messages]),
+        instructions=before.session.instructions,
+        steps=0,
+    )
     model = await model_of(means, entry.conversation_id, name)
     return Sent(
         turn=turn,
@@ -84,14 +87,6 @@ async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:
         instructions=context.instructions,
         context=context,
         body=await body_of(means.loop, context, model, stream=stream),
-    )
-
-
-def _context(found: Context) -> LoopContext:
-    return LoopContext(
-        messages=[messages.load(message.message) for message in found.messages],
-        instructions=found.session.instructions,
-        steps=0,
     )
 
 

@@ -51,10 +51,10 @@ def entry_of(inbox_id: InboxId) -> EntryId:
 def compose(item: InboxItem) -> Draft:
     """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
     entry_id = entry_of(item.id)
-    text = with_files(item.text, item.payload)
+    said = with_files(item.text, item.payload)
     left = left_for(item.payload)
     note = None if left is None else left.to_model
-    return messages.user_draft(entry_id, text, said_at=item.received_at, note=note)
+    return messages.user_draft(entry_id, said, said_at=item.received_at, note=note)
 
 
 async def _never(_: int) -> bool:
@@ -222,7 +222,7 @@ class TurnLog:
                 compose=compose,
             )
         )
-        steered = [messages.load(entry.message) for entry in joined]
+        steered = await self._warm.read([entry.message for entry in joined])
         self._tokens += sum(sized(message).tokens for message in steered)
         return steered
 

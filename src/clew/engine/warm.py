@@ -10,11 +10,14 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.agent import messages
 from clew.agent.compactor import reported_tokens, sized
+from clew.agent.files import shown_bytes
+from clew.engine.attached import read_messages
 from clew.store.transactions import context
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.agent.messages import ModelMessage
     from clew.core.ids import ConversationId
     from clew.core.session import Session
@@ -32,7 +35,7 @@ class Kept:
 
     seq: int | None
     message: ModelMessage
-    #: Bytes as JSON.
+    #: Bytes as JSON, and of the files that it shows.
     size: int
 
 
@@ -43,29 +46,33 @@ class State:
     The same object serves the conversation for as long as its session is the same.
     """
 
-    def __init__(self, news: News) -> None:
+    def __init__(self, news: News, kept: Sequence[Kept]) -> None:
         self.session: Session = news.context.session
         self.position: Position = news.position
-        self.kept: list[Kept] = [_kept(message) for message in news.context.messages]
+        self.kept: list[Kept] = list(kept)
         self.size = sum(kept.size for kept in self.kept)
 
-    def extend(self, news: News) -> None:
+    def extend(self, news: News, newer: Sequence[Kept]) -> None:
         """Add what is newer."""
-        newer = [_kept(message) for message in news.context.messages]
         self.session, self.position = news.context.session, news.position
         self.kept += newer
         self.size += sum(kept.size for kept in newer)
 
 
-def _kept(stored: ContextMessage) -> Kept:
-    return Kept(seq=stored.seq, message=messages.load(stored.message), size=len(stored.message))
-
-
 class Warm:
     """The states of a process, the least recently used dropped first."""
 
-    def __init__(self, store: Store, *, most: int = MOST, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        most: int = MOST,
+        most_bytes: int = MOST_BYTES,
+        pictures: bool = True,
+    ) -> None:
+        """Without ``pictures`` the model is told of them by name."""
         self._store, self._most, self._most_bytes = store, most, most_bytes
+        self._pictures = pictures
         self._states: OrderedDict[ConversationId, State] = OrderedDict()
 
     def __contains__(self, conversation: ConversationId) -> bool:
@@ -80,16 +87,28 @@ class Warm:
         state = self._states.get(conversation)
         known = None if state is None else state.position
         news = await self._store.read(context.newer_context, conversation, known)
+        newer = await self._kept(news.context.messages)
         if self._states.get(conversation) is not state or (state and state.position != known):
             # Built, refreshed or dropped while we read: what we have may be older than that.
             return await self.refresh(conversation)
         if state is None or not news.partial:
-            state = self._states[conversation] = State(news)
+            state = self._states[conversation] = State(news, newer)
         else:
-            state.extend(news)
+            state.extend(news, newer)
         self._states.move_to_end(conversation)
         self._shrink()
         return state
+
+    async def read(self, stored: Sequence[str]) -> list[ModelMessage]:
+        """Stored messages as the model reads them."""
+        return await read_messages(self._store, stored, pictures=self._pictures)
+
+    async def _kept(self, found: Sequence[ContextMessage]) -> list[Kept]:
+        read = await self.read([stored.message for stored in found])
+        return [
+            Kept(seq=stored.seq, message=message, size=len(stored.message) + shown_bytes(message))
+            for stored, message in zip(found, read, strict=True)
+        ]
 
     def drop(self, conversation: ConversationId) -> None:
         """Forget a state; the next refresh reads everything."""

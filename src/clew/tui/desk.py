@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from clew.core.showing import LARGEST
 from clew.tui.client import Client, Resumed
 from clew.tui.state import reduce
 from clew.tui.state.typed import files_in
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 TAIL: Final = 60
 #: Entries that are loaded at a time on the way to one that is far back.
 _MANY: Final = 500
-_LARGEST_FILE: Final = 8 * 1024 * 1024
 
 
 class Desk:
@@ -243,8 +243,13 @@ def _attachments(text: str) -> list[Attachment]:
 
 
 def _attachment(path: Path) -> Attachment:
-    if path.stat().st_size > _LARGEST_FILE:
-        raise OSError(f"{path} is larger than {_LARGEST_FILE >> 20} MB")
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= LARGEST else b""
+    except OSError as error:
+        raise OSError(f"{path} cannot be read: {error.strerror}") from error
+    if size > LARGEST:
+        raise OSError(f"{path} has {size:,} bytes: a file that is sent along may have {LARGEST:,}")
     media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    data = base64.b64encode(path.read_bytes()).decode()
+    data = base64.b64encode(content).decode()
     return Attachment(name=path.name, media_type=media_type, data=data)

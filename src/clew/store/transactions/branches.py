@@ -10,7 +10,7 @@ from clew.core import session as reasons
 from clew.core.base import Literal, extended
 from clew.core.session import Head
 from clew.errors import UsageError
-from clew.store.transactions import leases
+from clew.store.transactions import files, leases
 from clew.store.transactions.context import base_at, head_context, materialised
 from clew.store.transactions.conversations import get_conversation, open_conversation
 from clew.store.transactions.rewinds import boundary_before, refuse_unknown
@@ -54,7 +54,7 @@ def branch(
         messages = head_context(t, source).messages
     else:
         messages = materialised(t, source, base_at(t, source, seq))
-    return open_conversation(
+    opened = open_conversation(
         t,
         new_conversation,
         scope=found.scope,
@@ -64,6 +64,8 @@ def branch(
         origin=source,
         origin_seq=seq,
     )
+    files.share(t, source, new_conversation, [item.message for item in messages])
+    return opened
 
 
 def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> Session:

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.core.showing import shown_as
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
@@ -88,7 +89,46 @@ def _told(file: Fetched) -> dict[str, object]:
     told: dict[str, object] = {"name": file.name, "media_type": file.media_type}
     if file.content is None:
         return {**told, "missing": file.missing}
-    return {**told, "attachment": file.id, "size": len(file.content)}
+    return {
+        **told,
+        "attachment": file.id,
+        "size": len(file.content),
+        "sha256": hashlib.sha256(file.content).hexdigest(),
+        "shown_as": shown_as(file.content),
+    }
+
+
+def contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:
+    """What files hold, by their SHA-256 in hex; those that are gone are left out."""
+    found: dict[str, bytes] = {}
+    for digest in digests:
+        row = t.one("SELECT bytes FROM blob WHERE sha256 = $1", bytes.fromhex(digest))
+        if row is not None:
+            found[digest] = bytes(row[0])
+    return found
+
+
+def share(t: Tx, source: ConversationId, target: ConversationId, texts: Sequence[str]) -> None:
+    """Have a branch keep the files that its messages name; repeating it changes nothing."""
+    found = t.all(
+        """
+        SELECT id, sha256, name, media_type FROM attachment WHERE conversation_id = $1 ORDER BY id
+        """,
+        source,
+    )
+    for number, (_, sha256, name, media_type) in enumerate(found):
+        if any(bytes(sha256).hex() in text for text in texts):
+            t.run(
+                """
+                INSERT INTO attachment (id, conversation_id, sha256, name, media_type)
+                VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING
+                """,
+                f"att_{target.partition('_')[2]}_{number}",
+                target,
+                sha256,
+                name,
+                media_type,
+            )
 
 
 def content(t: Tx, attachment: str) -> bytes | None:

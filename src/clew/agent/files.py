@@ -1,0 +1,101 @@
+"""Files in messages: stored as a line that names one, read by the model with what it holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
+
+from clew.core import showing
+from clew.core.text import middle_out, storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic_ai.messages import ModelMessage, UserContent
+
+    from clew.core.chat import Shown
+
+# In the metadata of a line, which no provider is sent.
+_FILE = "clew_file"
+_NOT_SHOWN = "(the model in use is not shown pictures)"
+_GONE = "(what it held is not kept any more)"
+
+
+def line_of(file: Shown) -> TextContent:
+    """The line of a file, as it is stored."""
+    told = {"sha256": file.sha256, "name": file.name, "kind": file.kind, "size": file.size}
+    return TextContent(storable(file.line), metadata={_FILE: told})
+
+
+def file_in(item: object) -> dict[str, Any] | None:
+    """The file that a part of a message names; ``None`` for one that names none."""
+    metadata: object = item.metadata if isinstance(item, TextContent) else None
+    if not isinstance(metadata, dict):
+        return None
+    found = cast("dict[str, object]", metadata).get(_FILE)
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None
+
+
+def files_of(messages: Sequence[ModelMessage]) -> list[str]:
+    """The digests of the files that messages name."""
+    found = [file["sha256"] for message in messages for file in _files(message)]
+    return list(dict.fromkeys(found))
+
+
+def _files(message: ModelMessage) -> Iterator[dict[str, Any]]:
+    for part in message.parts:
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+            yield from filter(None, map(file_in, part.content))
+
+
+def with_contents(
+    message: ModelMessage, contents: Mapping[str, bytes], *, pictures: bool = True
+) -> ModelMessage:
+    """
+    A message as the model reads it: behind the line of each file what that holds.
+
+    The same for the same contents, so that what was sent before is sent again to the letter.
+    """
+    if not isinstance(message, ModelRequest) or not any(_files(message)):
+        return message
+    parts = [
+        replace(part, content=list(_read(part.content, contents, pictures=pictures)))
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
+        else part
+        for part in message.parts
+    ]
+    return replace(message, parts=parts)
+
+
+def _read(
+    items: Sequence[UserContent], contents: Mapping[str, bytes], *, pictures: bool
+) -> Iterator[UserContent]:
+    for item in items:
+        file = file_in(item)
+        if file is None:
+            yield item
+            continue
+        assert isinstance(item, TextContent)
+        yield item.content
+        content = contents.get(file["sha256"])
+        yield _GONE if content is None else _content(file["name"], content, pictures=pictures)
+
+
+def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
+    if (kind := showing.picture_type(content)) is not None:
+        return BinaryContent(data=content, media_type=kind) if pictures else _NOT_SHOWN
+    text = middle_out(showing.text_in(content) or "", showing.LONGEST_TEXT)
+    return f"{text.rstrip()}\n[end of {storable(name)}]"
+
+
+def shown_bytes(message: ModelMessage) -> int:
+    """Bytes of the files that a message shows, beside its JSON as it is stored."""
+    return sum(
+        len(item.data) if isinstance(item, BinaryContent) else len(item)
+        for part in message.parts
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
+        for item in part.content
+        if isinstance(item, (BinaryContent, str))
+    )

@@ -1,0 +1,26 @@
+"""Messages as the model reads them: with what the files hold that came with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.agent import messages
+from clew.agent.files import files_of, with_contents
+from clew.store.transactions import files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.agent.messages import ModelMessage
+    from clew.store.contract import Store
+
+
+async def read_messages(
+    store: Store, stored: Sequence[str], *, pictures: bool
+) -> list[ModelMessage]:
+    """The messages that ``dump`` wrote; without ``pictures`` they say that there is one."""
+    found = [messages.load(each) for each in stored]
+    if not (digests := files_of(found)):
+        return found
+    contents = await store.read(files.contents, digests)
+    return [with_contents(message, contents, pictures=pictures) for message in found]

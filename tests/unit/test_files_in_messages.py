@@ -1,0 +1,93 @@
+"""What of files reaches a model: by what they hold, whatever they are called."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
+
+from clew.agent import messages
+from clew.agent.compactor import sized
+from clew.agent.files import files_of, with_contents
+from clew.core.chat import Shown
+from clew.core.ids import EntryId
+from clew.core.showing import LONGEST_TEXT, PICTURE, TEXT, refusal, shown_as
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
+FILE = Shown(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE, size=28)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (PNG, PICTURE),
+        (b"\xff\xd8\xff\xe0", PICTURE),
+        (b"GIF89a", PICTURE),
+        (b"RIFF\0\0\0\0WEBPVP8 ", PICTURE),
+        (PNG + bytes(5_000_000), None),
+        ("naïve\n".encode(), TEXT),
+        (b"\xef\xbb\xbfwith a mark", TEXT),
+        (b"<svg/>", TEXT),
+        (b"RIFF\0\0\0\0WAVE", None),
+        (b"\xff\xfb\x90", None),
+        (b"PK\0\0", None),
+        (b" \n", None),
+        (b"", None),
+    ],
+)
+def test_a_file_is_shown_as_what_it_is(content: bytes, kind: str | None) -> None:
+    assert shown_as(content) == kind
+
+
+def test_what_is_too_large_is_refused_with_a_sentence() -> None:
+    assert refusal("a.txt", bytes(8_000_000)) is None
+    assert refusal("a.txt", bytes(8_000_001)) == (
+        "a.txt has 8,000,001 bytes, and a file that is sent along 8,000,000 at most"
+    )
+
+
+def _request(file: Shown) -> ModelRequest:
+    said = ["look", file, "[file b.zip, told by name only]"]
+    draft = messages.user_draft(EntryId("ent_1"), said, said_at=datetime.now(UTC))
+    assert draft.text == f"look\n{file.line}\n[file b.zip, told by name only]"
+    found = messages.load(draft.message)
+    assert isinstance(found, ModelRequest)
+    return found
+
+
+def _content(message: object) -> list[object]:
+    assert isinstance(message, ModelRequest)
+    (part,) = message.parts
+    assert isinstance(part, UserPromptPart)
+    return list(part.content)
+
+
+def test_a_picture_stands_behind_its_line_unless_the_model_only_reads_or_it_is_gone() -> None:
+    stored = _request(FILE)
+    assert files_of([stored]) == ["ab"]
+    _, line, *_ = _content(stored)
+    assert isinstance(line, TextContent)
+    begin, end = ["look", FILE.line], ["[file b.zip, told by name only]"]
+    shown = with_contents(stored, {"ab": PNG})
+    picture = BinaryContent(data=PNG, media_type="image/png")
+    assert _content(shown) == [*begin, picture, *end]
+    for contents, pictures in (({"ab": PNG}, False), ({}, True)):
+        told = _content(with_contents(stored, contents, pictures=pictures))
+        assert [*told[:2], *told[3:]] == [*begin, *end]
+        assert str(told[2]).startswith("(")
+    # Nothing is guessed of what it takes before it is read.
+    assert abs(sized(shown).tokens - sized(stored).tokens) < 20
+
+
+def test_a_long_text_is_cut_in_its_middle_and_counted_as_it_is_sent() -> None:
+    text = "word " * LONGEST_TEXT
+    file = replace(FILE, kind=TEXT, size=len(text))
+    stored = _request(file)
+    shown = with_contents(stored, {"ab": text.encode()})
+    content = str(_content(shown)[2])
+    assert len(content) < LONGEST_TEXT + 100
+    assert "characters left out" in content
+    assert content.endswith("[end of a.png]")
+    assert abs(sized(shown).tokens - sized(stored).tokens) < 50
