@@ -142,7 +142,7 @@ BOUNDARIES = (
         name="warm-newer",
         mechanism="what is newer is merged in",
         file=f"{_ENGINE}/warm.py",
-        old="            state.extend(news)\n",
+        old="            state.extend(news, newer)\n",
         new="            pass\n",
         test=f"{_S2}3_what_another_process_appends_is_in_the_next_request[sqlite]",
     ),
@@ -150,11 +150,10 @@ BOUNDARIES = (
         name="warm-apart",
         mechanism="each conversation has messages of its own",
         file=f"{_ENGINE}/warm.py",
-        old="        self.kept: list[Kept] = [_kept(message) for message in news.context"
-        ".messages]\n",
+        old="        self.kept: list[Kept] = list(kept)\n",
         new=(
             '        self.kept = vars(State.__init__).setdefault("all", [])\n'
-            "        self.kept += [_kept(message) for message in news.context.messages]\n"
+            "        self.kept += kept\n"
         ),
         test=f"{_S2}4_refreshing_one_conversation_changes_nothing_of_another[sqlite]",
     ),
