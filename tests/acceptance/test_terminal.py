@@ -21,8 +21,10 @@ CTRL_Q = "\x11"
 
 def test_clew_without_a_command_opens_the_terminal_ui_over_an_engine_of_its_own(clew: Clew) -> None:
     with Terminal(clew) as terminal:
-        terminal.see("Say something")
-        terminal.type("hello there\r")
+        # Typed before there is a screen: nothing of it is lost.
+        terminal.type("hello ")
+        terminal.see("F1 keys")
+        terminal.type("there\r")
         terminal.see("You said: hello there")
         terminal.type(CTRL_Q)
         assert terminal.ended() == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import Screen
@@ -22,7 +23,6 @@ from clew.wire.params import CompleteParams
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from textual import events
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
@@ -67,6 +67,8 @@ class Chat(Screen[None]):
         self._shown: View | None = None
         self._due = False
         self._pace = PACE
+        #: What was typed before this screen was there; ``None`` since it is.
+        self._early: list[events.Event] | None = []
 
     def compose(self) -> ComposeResult:
         yield TitleBar()
@@ -80,14 +82,29 @@ class Chat(Screen[None]):
             yield StatusBar()
 
     def on_mount(self) -> None:
+        early, self._early = self._early or [], None
+        for event in early:
+            self._hand_to_prompt(event)
         self.query_one(Prompt).focus()
         self._draw()
 
-    def on_key(self, event: events.Key) -> None:
-        """What is typed before anything has the focus is meant for the prompt."""
-        if self.focused is None:
-            event.stop()
-            self.query_one(Prompt).focus().post_message(event)
+    def _forward_event(self, event: events.Event) -> None:
+        """
+        What is typed before anything has the focus is meant for the prompt.
+
+        Keys come as soon as the terminal is read, also those from before there was a screen. They
+        are not left to wait in this screen's own queue: it would find the prompt in focus then.
+        """
+        if not isinstance(event, (events.Key, events.Paste)) or self.focused is not None:
+            super()._forward_event(event)
+        elif self._early is not None:
+            self._early.append(event)
+        else:
+            self._hand_to_prompt(event)
+
+    def _hand_to_prompt(self, event: events.Event) -> None:
+        prompt = self.query_one(Prompt).focus()
+        prompt._forward_event(event)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     def changed(self) -> None:
         """The view is another one: draw it, with whatever else comes in the same moment."""
