@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -75,11 +74,12 @@ class Terminal(App[None]):
         self._return_code, self._exception = 1, error
         self._exception_event.set()  # pyright: ignore[reportUnknownMemberType]
         cause = error.error if isinstance(error, WorkerFailed) else error
-        _append(self._fault_file, "".join(traceback.format_exception(cause)))
+        kept = _append(self._fault_file, "".join(traceback.format_exception(cause)))
+        where = f"written to {self._fault_file}" if kept else f"{cause!r}"
         self.panic(
             Text(
                 "clew: the screen met a fault of its own and had to close. Nothing that was said "
-                f"is lost: start clew again. What went wrong is written to {self._fault_file}."
+                f"is lost: start clew again. What went wrong is {where}."
             )
         )
 
@@ -106,10 +106,13 @@ def _read(file: Path) -> str:
         return ""
 
 
-def _append(file: Path, text: str, *, anew: bool = False) -> None:
-    """Keep something; where it cannot be kept it is forgotten."""
-    with suppress(OSError):
+def _append(file: Path, text: str, *, anew: bool = False) -> bool:
+    """Keep something, and whether it was; where it cannot be kept it is forgotten."""
+    try:
         file.parent.mkdir(mode=0o700, exist_ok=True)
         file.touch(mode=0o600)
         with file.open("w" if anew else "a", encoding="utf-8") as stream:
             stream.write(text)
+    except OSError:
+        return False
+    return True

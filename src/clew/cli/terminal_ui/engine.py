@@ -104,6 +104,12 @@ class Behind:
             self._start()
         except ClewError as error:
             raise Refused(str(error)) from error
+        except OSError as error:
+            home = self._settings.home
+            raise Refused(
+                f"{home} cannot be written to: {error.strerror}; mend that, or name another folder "
+                "with --home or CLEW_HOME"
+            ) from error
 
     def _start(self) -> None:
         # Half a second of imports: the person sees the screen meanwhile.

@@ -48,6 +48,7 @@ class Chat(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop", show=False),
+        Binding("ctrl+c", "cut_short", "Stop", show=False, priority=True),
         Binding("f1", "keys", "Keys", priority=True),
         Binding("f2", "sessions", "Conversations", priority=True),
         Binding("f3", "lineage", "Sessions", priority=True),
@@ -247,6 +248,16 @@ class Chat(Screen[None]):
             self._deeds.start(self._desk.interrupt())
         else:
             self.reply("")
+
+    def action_cut_short(self) -> None:
+        """What Ctrl-C does: copies what is marked, else stops the answer; it never leaves."""
+        prompt = self.query_one(Prompt)
+        if prompt.selected_text:
+            prompt.action_copy()
+        elif self._desk.view.is_running:
+            self._deeds.start(self._desk.interrupt())
+        else:
+            self.reply("nothing runs that could be stopped; Ctrl-Q leaves")
 
     def action_page(self, step: int) -> None:
         transcript = self.query_one(Transcript)

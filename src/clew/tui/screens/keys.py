@@ -33,6 +33,7 @@ KEYS: Final = (
     ("F6", "what waits: change it or take it back"),
     ("F7", "a question of a tool: Y allows, N refuses, A allows all"),
     ("Ctrl-P", "everything by name, themes too"),
+    ("Ctrl-C", "stop the answer; what is marked it copies"),
     ("Ctrl-Q", "leave; a running turn goes on where a server runs"),
 )
 
@@ -42,8 +43,8 @@ class Keys(ModalScreen[None]):
 
     DEFAULT_CSS = """
     Keys { align: center middle; }
-    Keys VerticalScroll { width: 76; height: auto; max-height: 90%; background: $surface;
-        padding: 0 1; border: round $primary; }
+    Keys VerticalScroll { width: 76; max-width: 100%; height: auto; max-height: 90%;
+        background: $surface; padding: 0 1; border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,f1,q", "leave", "Leave")]
 
