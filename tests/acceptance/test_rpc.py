@@ -132,6 +132,9 @@ def test_clew_rpc_attaches_to_the_server_that_runs_and_works_by_itself_when_it_i
 ) -> None:
     asked = '{"jsonrpc": "2.0", "id": 1, "method": "config.get", "params": {"key": "api.port"}}\n'
     with clew.serving() as (_, server):
+        # Input that ends is answered first.
+        (setting,) = json.loads(clew.ok("rpc", text=asked))["result"]["items"]
+        assert setting["value"] == 0
         piped = subprocess.Popen(
             [CLEW, "rpc"],
             stdin=subprocess.PIPE,

@@ -14,12 +14,15 @@ from clew.cli.pipe import Pipe, PipeClosed
 from clew.config import ensure_home
 from clew.errors import ClewError, StoreUnavailable
 from clew.tui.transports import Connection, ConnectionLost, Refused, websocket
+from clew.wire import framing
 
 if TYPE_CHECKING:
     from clew.config import Settings
 
 #: Seconds for answers that are still to come when the input ends.
 _PATIENCE = 10.0
+#: How a frame begins that answers nothing.
+_UNASKED = framing.write_event({}).partition(',"params"')[0]
 
 
 def run(settings: Settings) -> None:
@@ -60,10 +63,35 @@ async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | N
         raise ClewError(f"the server at {found.url} lets nobody in without its token") from error
 
 
+class _Unanswered:
+    """How many of the frames that were handed on are still to be answered."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self.none = asyncio.Event()
+        self.none.set()
+
+    def asked(self, frame: bytes) -> None:
+        with suppress(framing.FrameError):  # which is answered, too
+            message = framing.parse(frame)
+            if not isinstance(message, framing.Request) or message.id is None:
+                return
+        self._open += 1
+        self.none.clear()
+
+    def told(self, frame: str) -> None:
+        if frame.startswith(_UNASKED):
+            return
+        self._open -= 1
+        if self._open <= 0:
+            self.none.set()
+
+
 async def _between(pipe: Pipe, server: Connection) -> None:
-    """Hand every frame on, both ways, until one of the two ends."""
-    back = asyncio.create_task(_back(pipe, server), name="rpc-back")
-    there = asyncio.create_task(_there(pipe, server), name="rpc-there")
+    """Hand every frame on, both ways, until the server ends or all that came in is answered."""
+    unanswered = _Unanswered()
+    back = asyncio.create_task(_back(pipe, server, unanswered), name="rpc-back")
+    there = asyncio.create_task(_there(pipe, server, unanswered), name="rpc-there")
     done, open_ = await asyncio.wait({back, there}, return_when=asyncio.FIRST_COMPLETED)
     for task in open_:
         task.cancel()
@@ -74,18 +102,22 @@ async def _between(pipe: Pipe, server: Connection) -> None:
         )
 
 
-async def _there(pipe: Pipe, server: Connection) -> None:
-    with suppress(ConnectionLost):
+async def _there(pipe: Pipe, server: Connection, unanswered: _Unanswered) -> None:
+    with suppress(ConnectionLost, TimeoutError):
         async for frame in pipe.frames():
+            unanswered.asked(frame)
             await server.send(frame.decode("utf-8", "replace"))
+        await asyncio.wait_for(unanswered.none.wait(), _PATIENCE)
 
 
-async def _back(pipe: Pipe, server: Connection) -> bool:
+async def _back(pipe: Pipe, server: Connection, unanswered: _Unanswered) -> bool:
     """Whether the server was the one that ended it."""
     try:
         while True:
-            frame = await server.receive()
-            await pipe.send(frame if isinstance(frame, str) else frame.decode())
+            received = await server.receive()
+            frame = received if isinstance(received, str) else received.decode()
+            await pipe.send(frame)
+            unanswered.told(frame)
     except ConnectionLost:
         return True
     except PipeClosed:
