@@ -7,7 +7,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -37,6 +37,8 @@ from clew.store.opening import open_store
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
+
+    from pydantic_ai.agent import AbstractAgent
 
     from clew.agent.models import Model
     from clew.config import Settings
@@ -102,15 +104,10 @@ def log_plainly() -> None:
 
 def make_means(settings: Settings, store: Store) -> Means:
     """What turns are carried out with, by the settings."""
-    let_import_from(settings.home / "plugins")
     instructions = read_instructions(settings)
     models = make_models(settings)
     refuse_no_room(settings, instructions, window=context_window(models[0]))
-    agent = build_agent(
-        instructions=instructions,
-        object_path=settings.agent.object,
-        tool_modules=settings.tools.modules,
-    )
+    agent = make_agent(settings, instructions)
     ids = Ids(lambda: time.time_ns() // 1_000_000)
     summariser = make_summariser(settings)
     return Means(
@@ -144,6 +141,20 @@ def make_means(settings: Settings, store: Store) -> Means:
         reset=make_reset_policy(settings),
         lease=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
+    )
+
+
+def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]:
+    """
+    The agent by the settings; imports what people wrote themselves.
+
+    :raises SettingsError: if that cannot be imported
+    """
+    let_import_from(settings.home / "plugins")
+    return build_agent(
+        instructions=instructions,
+        object_path=settings.agent.object,
+        tool_modules=settings.tools.modules,
     )
 
 

@@ -39,13 +39,30 @@ def test_an_agent_of_ones_own_is_taken_as_it_is(module: str) -> None:
     [
         ("{}", "must be MODULE:NAME"),
         ("{}:number", "is no Pydantic AI agent"),
-        ("{}:missing", "is no Pydantic AI agent"),
-        ("{}_gone:agent", "agent.object: .* cannot be imported"),
+        ("{}:missing", "is no Pydantic AI agent: .* has agent"),
+        ("{}_gone:agent", "agent.object: .* cannot be imported: .* folder plugins"),
     ],
 )
 def test_what_is_no_agent_is_named(module: str, path: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words):
         build_agent(instructions="", object_path=path.format(module))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("agent = (", r"SyntaxError: .* \(faulty_agents.py, line 1\)"),
+        ("import no_such_module", r"No module named .*faulty_agents.py, line 1\); install it"),
+        ("x = 1\nx / 0", r"ZeroDivisionError: .*faulty_agents.py, line 2\)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, words: str
+) -> None:
+    (tmp_path / "faulty_agents.py").write_text(code)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    with pytest.raises(SettingsError, match=words):
+        build_agent(instructions="", object_path="faulty_agents:agent")
 
 
 def test_what_offers_no_tools_is_named(module: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, cast
+import traceback
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pydantic_ai
 from pydantic_ai import Agent
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
+
+#: Files through which every import goes.
+_NOT_OWN: Final = frozenset({__file__, importlib.__file__})
 
 
 def build_agent(
@@ -36,9 +40,13 @@ def _imported(path: str) -> AbstractAgent[Any, Any]:
     module, colon, name = path.partition(":")
     if not colon:
         raise SettingsError(f"agent.object {path!r} must be MODULE:NAME, for example my.agents:bot")
-    found = getattr(_module(module, "agent.object"), name, None)
+    imported = _module(module, "agent.object")
+    found = getattr(imported, name, None)
     if not isinstance(found, AbstractAgent):
-        raise SettingsError(f"agent.object {path!r} is no Pydantic AI agent")
+        names = cast("dict[str, object]", vars(imported))
+        agents = [each for each, value in names.items() if isinstance(value, AbstractAgent)]
+        has = f": {module} has {', '.join(agents)}" if agents else ""
+        raise SettingsError(f"agent.object {path!r} is no Pydantic AI agent{has}")
     return cast("AbstractAgent[Any, Any]", found)
 
 
@@ -55,5 +63,24 @@ def _tools(module: str) -> list[Any]:
 def _module(name: str, setting: str) -> Any:
     try:
         return importlib.import_module(name)
-    except ImportError as error:
-        raise SettingsError(f"{setting}: {name!r} cannot be imported: {error}") from error
+    except ModuleNotFoundError as error:
+        hint = (
+            f"; put {name}.py into the folder plugins of CLEW_HOME, or install it"
+            if error.name == name
+            else f"{_place(error)}; install it where Clew is installed"
+        )
+        raise SettingsError(f"{setting}: {name!r} cannot be imported: {error}{hint}") from error
+    except Exception as error:
+        what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
+        raise SettingsError(
+            f"{setting}: {name!r} cannot be imported: {what}{error}{_place(error)}"
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """Where a person's own code raised it; a syntax error says that itself."""
+    if isinstance(error, SyntaxError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [each for each in frames if each.filename not in _NOT_OWN and each.filename[0] != "<"]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

@@ -90,6 +90,7 @@ async def _live(settings: Settings) -> None:
         sockets = listen(settings.api)
         stack.callback(close, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
+        _refuse_broken_code(settings)
         stack.enter_context(announced(settings.home, url=url, name=name))
         print(f"ready {url}", flush=True)
         with undisturbed():
@@ -101,3 +102,12 @@ async def _live(settings: Settings) -> None:
         gc.freeze()
         await stack.enter_async_context(Gateway(product.engine, settings))
         await serve(product.engine, settings, sockets=sockets, name=name)
+
+
+def _refuse_broken_code(settings: Settings) -> None:
+    """Import a person's own code before anybody is told to come: it may not be right."""
+    if settings.agent.object is None and not settings.tools.modules:
+        return
+    with undisturbed():
+        from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
+    make_agent(settings, "")

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
 import structlog
@@ -16,7 +17,6 @@ from clew.config.secret import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from clew.config import Settings
 
@@ -47,11 +47,29 @@ def logs_to_file(settings: Settings) -> Generator[None]:
         yield
 
 
+@contextmanager
+def logs_left_out(settings: Settings) -> Generator[None]:
+    """Log nothing, where all that matters is said anyway."""
+    if os.environ.get("CLEW_DEBUG"):
+        with logs_to_stderr(settings):
+            yield
+        return
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        _logging(settings, nowhere, readable=False),
+    ):
+        yield
+
+
 def _opened(path: Path) -> TextIO:
     if path.exists() and path.stat().st_size > _LARGEST:
         path.replace(path.with_suffix(".log.1"))
     # Several chats write to it: each record is one write at its end.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
+        # What is wrong with the place the store tells, and a chat can do without its log.
+        return Path(os.devnull).open("w", encoding="utf-8")
     return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace")
 
 

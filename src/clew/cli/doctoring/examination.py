@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.cli.doctoring import machine
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.cli.doctoring.storing import store
-from clew.cli.logs import Redaction, logs_to_stderr
+from clew.cli.logs import Redaction, logs_left_out
 from clew.config import find_home, load
 from clew.config.check import problems
 from clew.config.settings import OFFLINE
@@ -43,12 +43,16 @@ async def examine(
         return
     for finding in _settings(settings):
         yield finding
+    if settings.agent.object or settings.tools.modules or settings.plugins.enabled:
+        from clew.cli.doctoring.own import own_code  # noqa: PLC0415  (as the model library below)
+
+        yield own_code(settings)
     say("the disk and the port")
     yield machine.disk(home)
     yield machine.port(settings.api)
     say("the store")
-    # Nothing but findings may stand on standard output.
-    with logs_to_stderr(settings):
+    # A finding tells what the log would, once.
+    with logs_left_out(settings):
         async for finding in store(settings):
             yield finding
     say("the model")
@@ -76,7 +80,7 @@ def _settings(settings: Settings) -> Iterator[Finding]:
 
 
 def _scripted(settings: Settings) -> Finding:
-    found = f"answers by a fixed script ({settings.model.chosen_by})"
+    found = f"offline answers, by a fixed script ({settings.model.chosen_by})"
     if "model.name" in settings.origins:
         return ok("model", found)
-    return warn("model", found, fix="set model.name, or a provider's key in the environment")
+    return warn("model", found, fix="clew setup")
