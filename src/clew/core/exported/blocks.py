@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from clew.core.exported.lines import as_json
 from clew.core.exported.shapes import AS_TEXT
+from clew.core.session import COMPRESSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -86,9 +87,21 @@ def _title(line: Mapping[str, Any]) -> Title:
 def _session(line: Mapping[str, Any]) -> Iterator[Block]:
     if line["predecessor"] is not None:
         yield Remark(text=f"A new session begins here: {line['opened_by']}.")
+        if line["opened_by"] != COMPRESSION:
+            return  # what it begins with stood here before
     for item in line["base"]:
         if "message" in item:
-            yield Folded(label="It begins with", text=text_of(item["message"]))
+            yield Folded(label=f"From before · {_who(item)}", text=text_of(item["message"]))
+
+
+def _who(item: Mapping[str, Any]) -> str:
+    """Who said a message of a base, as far as its format is known."""
+    kinds = {part.get("part_kind") for part in _parts(item["message"])}
+    if kinds & {"tool-return", "retry-prompt"} and "user-prompt" not in kinds:
+        return _WHO["tool"]
+    if "user-prompt" in kinds:
+        return _WHO["user"]
+    return _WHO["assistant"] if "text" in kinds or "tool-call" in kinds else "?"
 
 
 def _entry(line: Mapping[str, Any]) -> Iterator[Block]:
