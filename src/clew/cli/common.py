@@ -7,7 +7,7 @@ import json
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
@@ -42,6 +42,20 @@ class Globals:
         return settings
 
 
+class WholeSentences(click.Group):
+    """A group whose list of commands breaks no sentence off."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [
+                    (name, command.get_short_help_str(limit=_SENTENCE))
+                    for name in self.list_commands(ctx)
+                    if (command := self.get_command(ctx, name)) is not None
+                ]
+            )
+
+
 @contextmanager
 def undisturbed() -> Generator[None]:
     """
@@ -56,6 +70,9 @@ def undisturbed() -> Generator[None]:
     finally:
         gc.enable()
 
+
+#: Characters; longer first sentences of a help do not exist.
+_SENTENCE: Final = 400
 
 pass_globals = click.make_pass_decorator(Globals)
 

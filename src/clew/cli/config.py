@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.config import find_home, load
 from clew.config.check import problems
 from clew.config.describe import held
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WIDEST = 40
 
 
-@click.group(epilog=example("clew config show"))
+@click.group(cls=WholeSentences, epilog=example("clew config show"))
 def config() -> None:
     """Show and check the settings."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import outputs, table
 from clew.clock import from_millis
@@ -33,7 +33,9 @@ def _run(program: Globals, job: Callable[[DeadLetters], Awaitable[None]]) -> Non
     asyncio.run(run())
 
 
-@click.group(epilog=example("clew deliveries list", "clew deliveries retry dlv_0123"))
+@click.group(
+    cls=WholeSentences, epilog=example("clew deliveries list", "clew deliveries retry dlv_0123")
+)
 def deliveries() -> None:
     """Look after messages that did not arrive on their channel."""
 

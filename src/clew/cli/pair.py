@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import outputs, table
 from clew.config import ensure_home
@@ -44,7 +44,7 @@ def _run(program: Globals, job: Callable[[Settings, People], Awaitable[None]]) -
     asyncio.run(run())
 
 
-@click.group(epilog=example("clew pair list", "clew pair approve ABCD-EFGH"))
+@click.group(cls=WholeSentences, epilog=example("clew pair list", "clew pair approve ABCD-EFGH"))
 def pair() -> None:
     """Let people talk to the agent on channels, and shut them out."""
 

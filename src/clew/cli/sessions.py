@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from clew.cli.changing import NAME, branch, compact, rewind
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.cli.exporting import export
 from clew.cli.importing import import_
 from clew.cli.reading import Reader, find, names, open_records, shape_of
@@ -49,7 +49,7 @@ def _run(program: Globals, job: Callable[[Records], Awaitable[None]]) -> None:
     asyncio.run(run())
 
 
-@click.group(epilog=example("clew sessions list", "clew sessions show main"))
+@click.group(cls=WholeSentences, epilog=example("clew sessions list", "clew sessions show main"))
 def sessions() -> None:
     """List, search and change conversations."""
 
