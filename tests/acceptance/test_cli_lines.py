@@ -36,7 +36,7 @@ def provider() -> Generator[FakeProvider]:
 
 def test_the_banner_says_which_model_answers_and_why(clew: Clew) -> None:
     with Terminal(clew, "chat", "-c", "work") as terminal:
-        terminal.see("offline (it is set (CLEW_MODEL__NAME))")
+        terminal.see("offline (from CLEW_MODEL__NAME)")
         terminal.see("conversation work")
         terminal.see("> ")
         terminal.type("hello there\n")

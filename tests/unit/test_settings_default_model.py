@@ -46,7 +46,7 @@ def test_a_key_whose_package_is_missing_does_not_hide_another() -> None:
 
 def test_a_configured_model_says_where_and_gets_its_providers_key() -> None:
     made = model(CLEW_MODEL__NAME="anthropic:claude-sonnet-5", ANTHROPIC_API_KEY="a")
-    assert made.chosen_by == "it is set (CLEW_MODEL__NAME)"
+    assert made.chosen_by == "from CLEW_MODEL__NAME"
     assert made.api_key is not None
     assert made.api_key.reveal() == "a"
 

@@ -178,11 +178,17 @@ def _gave_up(error: ai.UnexpectedModelBehavior) -> Failure:
     return Failure(kind=FailureKind.GAVE_UP, text="the model's answer was refused repeatedly")
 
 
+#: What client libraries say of every connection that failed.
+_SAYS_NOTHING = "Connection error"
+
+
 def _api(error: ai.ModelAPIError, kind: FailureKind) -> Failure:
     if kind is FailureKind.INTERNAL:
         # No category: an error in a stream that says no more, or no JSON where JSON was due.
         kind = FailureKind.SERVER if error.in_stream else FailureKind.BAD_REPLY
     text = _NO_SENSE if kind is FailureKind.BAD_REPLY else _sentence(error.message)
+    if text == _SAYS_NOTHING:
+        text = "no connection to the model's server"
     if looks_like_overflow(text) and kind in (FailureKind.SERVER, FailureKind.REFUSED):
         kind = FailureKind.OVERFLOW
     return Failure(kind=kind, text=text, retry_after=error.retry_after)

@@ -91,7 +91,7 @@ def _built(spec: ModelSpec) -> Model:
     provider, _, name = spec.name.partition(":")
     if not name:
         raise SettingsError(
-            f"model.name {spec.name!r} names no provider: write PROVIDER:MODEL, for example "
+            f"the model {spec.name!r} names no provider: write PROVIDER:MODEL, for example "
             "openai-chat:llama3, or offline"
         )
     try:

@@ -30,7 +30,7 @@ NAME = "offline"
 _HELP = (
     "I am the offline model: I answer by a script, so that everything can be tried without a key. "
     "Say anything and I repeat it; ask “what did I say?” and I list what you have told me; "
-    "write call TOOL {JSON} and I call a tool. Configure model.name for a real model."
+    "write call TOOL {JSON} and I call a tool. clew setup chooses a real one."
 )
 #: What a summariser is asked with, and each message in it.
 _SUMMARY = re.compile(

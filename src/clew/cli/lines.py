@@ -63,7 +63,7 @@ def chat(settings: Settings, name: str, keyboard: Keyboard, *, out: Output, note
         mailbox = stack.enter_context(Mailbox[Letter]())
         desk = stack.enter_context(Desk(portal, Talk(product.engine, name), mailbox))
         notes.dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
-        notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves")
+        notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves, /help tells more")
         return LineChat(desk, keyboard, out=out, notes=notes).run()
 
 

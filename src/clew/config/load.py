@@ -91,7 +91,7 @@ def _model(draft: Draft, environ: Mapping[str, str]) -> ModelSettings:
     """The model, chosen by the keys at hand where none is configured."""
     model: ModelSettings = draft.section("model")
     if origin := draft.origins.get("model.name"):
-        model = replace(model, chosen_by=f"it is set ({origin.place})")
+        model = replace(model, chosen_by=f"from {origin.place}")
     else:
         name, why = machine.choose_model(environ)
         model = replace(model, name=name, chosen_by=why)

@@ -55,7 +55,10 @@ def choose_model(
             f"installed (pip install 'clew[{first.package}]')"
         )
     variables = " nor ".join(provider.variable for provider in PROVIDERS)
-    return OFFLINE, f"no model is configured and neither {variables} is in the environment"
+    return OFFLINE, (
+        f"no model is configured and neither {variables} is in the environment: "
+        "clew setup chooses one"
+    )
 
 
 def key_variable(model: str, environ: Mapping[str, str]) -> str | None:

@@ -70,9 +70,9 @@ class People:
         )
         if person is None:
             raise UsageError(
-                f"{code!r} is no code that is good now: each approves one person once, within an "
-                "hour, and none does after five wrong ones; whoever it was for can write again "
-                "and is shown a new one when the old one is over"
+                f"the code {code!r} lets nobody in: it is mistyped, used already or older than an "
+                "hour, or five wrong ones came before it; whoever it was for can write again, "
+                "and is shown a new one once the old one is over"
             )
         return person
 

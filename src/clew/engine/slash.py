@@ -36,6 +36,7 @@ __all__ = ["COMMANDS", "Command", "Reply", "answer", "find", "is_command", "refe
 
 #: A name, in some chats with the bot's name behind it, then nothing or a space.
 _COMMAND = re.compile(r"/([A-Za-z_?]+)(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_SETTING = re.compile(r"[a-z_]+\.[a-z_]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,7 +211,9 @@ async def answer(
         return await command.run(desk, (match[2] or "").strip())
     except (UsageError, Refused) as error:
         said = str(error)
-        return Reply(text=f"{said[:1].upper()}{said[1:]}.")
+        # The name of a setting stays as it is.
+        first = said[:1] if _SETTING.match(said) else said[:1].upper()
+        return Reply(text=f"{first}{said[1:]}.")
 
 
 async def _desk(engine: Engine, target: Route | ConversationId, viewer: Scope) -> Desk:

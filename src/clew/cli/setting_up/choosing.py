@@ -146,7 +146,8 @@ class Chooser:
                 )
             )
         if number == 3:
-            return self._at(self._person.ask("Its address", default="http://127.0.0.1:11434/v1"))
+            url = self._person.ask("Its address", default="http://127.0.0.1:11434/v1")
+            return self._at(url if "://" in url else f"http://{url}")
         return Chosen(name=OFFLINE)
 
     def _typed_key(self, name: str, question: str) -> Key:

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from clew.cli.terminal import Output
 
 
+class _Number(click.IntRange):
+    name = "number"
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """Asks on the terminal; where nobody sits before one, takes what stands first."""
@@ -31,7 +35,7 @@ class Person:
         self.notes.write(f"{question}\n")
         for number, option in enumerate(options, start=1):
             self.notes.write(f"  {number}  {option}\n")
-        chosen = click.prompt("Number", type=click.IntRange(1, len(options)), default=1, err=True)
+        chosen = click.prompt("Number", type=_Number(1, len(options)), default=1, err=True)
         return int(chosen) - 1
 
     def ask(self, question: str, *, default: str | None = None, secret: bool = False) -> str:

@@ -113,6 +113,7 @@ def last_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exch
     :raises UsageError: if there are not so many
     """
     in_context = {message.seq for message in head_context(t, conversation).messages}
+    copied = None in in_context
     found = t.all(
         """
         SELECT seq, turn_id, text FROM entry
@@ -123,9 +124,17 @@ def last_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exch
     said = [row for row in found if row[0] in in_context]
     exchanges = [list(rows) for _, rows in groupby(said, key=lambda row: row[1] or row[0])]
     if not 1 <= back <= len(exchanges):
-        raise UsageError(
-            f"that goes back too far: the context has {len(exchanges)} messages of yours"
-        )
+        raise UsageError(_too_far(len(exchanges), copied=copied))
     messages = exchanges[-back]
     first, turn, _ = messages[0]
     return Exchange(first=first, turn=turn, text="\n\n".join(row[2] for row in messages))
+
+
+def _too_far(said: int, *, copied: bool) -> str:
+    messages = "1 message" if said == 1 else f"{said} messages"
+    if copied:
+        return (
+            f"that goes back too far: the context has {messages} of yours since the copy or "
+            "summary that it begins with, and nothing before that can be taken back"
+        )
+    return f"that goes back too far: the context has {messages} of yours"
