@@ -49,7 +49,7 @@ async def examine(
         yield own_code(settings)
     say("the disk and the port")
     yield machine.disk(home)
-    yield machine.port(settings.api)
+    yield machine.port(settings.api, home)
     say("the store")
     # A finding tells what the log would, once.
     with logs_left_out(settings):

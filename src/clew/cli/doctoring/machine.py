@@ -10,6 +10,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Final
 
+from clew.api.whereabouts import find
 from clew.cli.doctoring.findings import fail, ok, size, warn
 from clew.config.load import FOLDERS
 
@@ -83,8 +84,8 @@ def disk(folder: Path) -> Finding:
     return warn("disk", found, fix=fix) if free < _TIGHT else ok("disk", found)
 
 
-def port(settings: ApiSettings) -> Finding:
-    """Whether ``clew serve`` could listen, or does."""
+def port(settings: ApiSettings, home: Path | None = None) -> Finding:
+    """Whether ``clew serve`` could listen, or does; that of ``home`` says where it is."""
     what, host = "port", settings.host.strip("[]")
     if settings.port == 0:
         return ok(what, "any free one")
@@ -92,6 +93,13 @@ def port(settings: ApiSettings) -> Finding:
     if _listens(host, settings.port):
         if _is_ours(host, settings.port):
             return ok(what, f"a gateway answers at {place}")
+        told = None if home is None else find(home)
+        if told is not None and told.url.endswith(f":{settings.port}"):
+            return warn(
+                what,
+                f"the gateway of this home told that it is at {place}, and does not answer now",
+                fix="try again in a moment; it may be busy, or another program has its port",
+            )
         return fail(
             what,
             f"another program listens at {place}",
