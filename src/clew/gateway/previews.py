@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from clew.core.ids import TurnId
     from clew.core.route import RouteKey
     from clew.engine.deliveries import Deliveries
+
+
+#: Routes whose newest turn is remembered.
+_MOST = 1024
 
 
 @dataclass(slots=True)
@@ -26,7 +30,7 @@ class Previews:
 
     def __init__(self, deliveries: Deliveries) -> None:
         self._deliveries = deliveries
-        self._shown: dict[RouteKey, _Shown] = {}
+        self._shown: OrderedDict[RouteKey, _Shown] = OrderedDict()
         self._locks: defaultdict[RouteKey, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     def lock(self, route: RouteKey) -> asyncio.Lock:
@@ -37,7 +41,15 @@ class Previews:
         shown = self._shown.get(route)
         if shown is None or shown.turn != turn:
             shown = self._shown[route] = _Shown(turn)
+            self._shown.move_to_end(route)
+            self._forget_the_oldest()
         return shown
+
+    def _forget_the_oldest(self) -> None:
+        while len(self._shown) > _MOST:
+            route, _ = self._shown.popitem(last=False)
+            if not self._locks[route].locked():
+                del self._locks[route]
 
     def may_show(self, route: RouteKey, turn: TurnId, *, told: int) -> bool:
         """Whether the text after ``told`` texts of a turn was not handed over yet."""
