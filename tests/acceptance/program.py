@@ -138,7 +138,8 @@ class Terminal:
     """A command on a terminal of its own, and a person who types."""
 
     def __init__(self, clew: Clew, *args: str) -> None:
-        self._argv, self._environ = [CLEW, *args], {"TERM": "xterm", **clew.environ}
+        self._argv = [CLEW, *args]
+        self._environ = {**clew.environ, "TERM": clew.env.get("TERM", "xterm")}
         self._asking = asking(clew.home, clew.environ)
         #: Everything that was printed.
         self.screen = ""

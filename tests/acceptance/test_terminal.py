@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -34,10 +36,13 @@ def test_clew_without_a_command_opens_the_terminal_ui_over_an_engine_of_its_own(
 def test_beside_a_server_it_is_a_client_of_that(clew: Clew) -> None:
     with clew.serving(), Terminal(clew) as terminal:
         terminal.see("Say something")
-        terminal.type("hello there\r")
+        # As quick as a paste: each key takes effect after the one before it.
+        terminal.type("gone\x15help\x7flo there\r")
         terminal.see("You said: hello there")
-        terminal.type(CTRL_Q)
+        os.kill(terminal.pid, signal.SIGTERM)
         assert terminal.ended() == 0
+        # The terminal is as it was.
+        assert "\x1b[?1049l" in terminal.screen
         owners = clew.data("doctor", "--offline")["findings"]
         assert not any("tui" in each["detail"] for each in owners)
 

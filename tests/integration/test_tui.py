@@ -110,6 +110,9 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("go on")
         await seen.see("again again", "answering", "Esc stop")
+        await seen.pilot.press("f1")
+        await seen.see("stop the answer; what is marked it copies")
+        await seen.pilot.press("escape")
         await seen.say("first")
         await seen.see("1. first")
         await seen.say("second")
@@ -306,6 +309,7 @@ async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_u
             # Whoever is not let in is told why, whatever they do.
             await seen.see("the store is of a newer clew")
             await seen.say("hello")
+            await seen.see("the store is of a newer clew")
             await pilot.press("f4")
             await seen.see("Esc leaves")
             await pilot.press("escape", "f5", "f6", "escape", "f3")
@@ -380,9 +384,13 @@ def _names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("terminal-*.svg"))
 
 
-def test_without_the_package_that_draws_it_a_sentence_says_what_to_install(
+def test_where_no_screen_can_be_drawn_a_sentence_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(ClewError, match=r"pip install 'clew\[tui\]'"):
+        open_terminal(Globals(home=tmp_path, flags={}))
+    monkeypatch.undo()
+    monkeypatch.setenv("TERM", "dumb")
+    with pytest.raises(ClewError, match="clew chat"):
         open_terminal(Globals(home=tmp_path, flags={}))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from clew.cli import early
 from clew.cli.entry import main
 
 __all__ = ["main"]
+
+early.loaded()

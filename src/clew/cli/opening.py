@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,11 @@ def open_terminal(program: Globals, name: str = "main") -> int:
         raise ClewError(
             "the terminal UI needs a package that is not installed: pip install 'clew[tui]', or "
             "talk line by line with clew chat"
+        )
+    if os.environ.get("TERM") == "dumb":
+        raise ClewError(
+            "this terminal cannot show a whole screen (TERM is dumb): talk line by line with "
+            "clew chat"
         )
     settings = program.settings()
     from clew.cli.terminal_ui.run import run  # noqa: PLC0415  (only where it is installed)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -45,12 +48,22 @@ class Terminal(App[None]):
         if wanted in self.available_themes:
             self.theme = wanted
         self.theme_changed_signal.subscribe(self, lambda theme: self._themed(theme.name))
+        if not self.is_headless:
+            self._leave_in_order()
         # After the first picture: nothing that takes time stands before it.
         self.call_after_refresh(self._begin)
 
     def get_default_screen(self) -> Screen[None]:
         """The conversation is the first thing that is seen."""
         return self._chat
+
+    def _leave_in_order(self) -> None:
+        """Ended from outside, or when the terminal has gone, put things back as Ctrl-Q does."""
+        loop = asyncio.get_running_loop()
+        for name in ("SIGTERM", "SIGHUP"):
+            if (number := getattr(signal, name, None)) is not None:
+                with suppress(NotImplementedError, RuntimeError):  # Windows
+                    loop.add_signal_handler(number, self.exit)
 
     def _begin(self) -> None:
         self.run_worker(self.desk.run(), name="desk", group="desk")

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from clew.tui.screens.deeds import Deeds
+from clew.tui.state.view import Link
 from clew.tui.widgets.bars import Question, StatusBar, TitleBar, Waiting
 from clew.tui.widgets.prompt import Prompt
 from clew.tui.widgets.proposals import Proposals
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 PACE = 1 / 15
 #: At most a part of the time goes into drawing: what takes long is drawn less often.
 _SHARE = 4
+#: Columns of the last line that its keys take.
+_KEYS = 32
 
 
 class Chat(Screen[None]):
@@ -125,12 +128,23 @@ class Chat(Screen[None]):
             return
         self._shown = view
         self.query_one(Transcript).show(view)
+        if (
+            view.link is Link.LOST
+            and view.trouble
+            and (before is None or before.trouble != view.trouble)
+        ):
+            self._tell_in_full(view.trouble)
         if before is not None and _around(before) == _around(view):
             return
         self.query_one(TitleBar).show(view)
         self.query_one(StatusBar).show(view)
         self.query_one(Waiting).show(view)
         self._ask(view)
+
+    def _tell_in_full(self, trouble: str) -> None:
+        """Have room for why nothing is reached, where the last line has too little."""
+        if len(trouble) > self.size.width - _KEYS:
+            self.reply(trouble)
 
     def _ask(self, view: View) -> None:
         question, prompt = self.query_one(Question), self.query_one(Prompt)

@@ -11,6 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from clew.tui.state.words import one_line, short
+from clew.tui.widgets.in_order import Line
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.params import CompactParams
@@ -53,7 +54,7 @@ class CompactionScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static("looking at what a summary would do …", id="head")
-            yield Input(placeholder="what matters most (may be empty)", id="focus", compact=True)
+            yield Line(placeholder="what matters most (may be empty)", id="focus", compact=True)
             with VerticalScroll(can_focus=False):
                 yield Static(id="lines")
             yield Static("Enter summarises · ^U takes the last one back · Esc leaves", id="keys")

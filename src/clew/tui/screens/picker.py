@@ -12,6 +12,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from clew.tui.widgets.in_order import Line
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -48,7 +50,7 @@ class Picker(ModalScreen[Picked | None]):
     Picker #title { text-style: bold; height: auto; }
     Picker Input { background: $panel; margin: 0 0 1 0; }
     Picker OptionList { border: none; height: 1fr; background: $surface; padding: 0; }
-    Picker #keys { color: $text-muted; height: 1; }
+    Picker #keys { color: $text-muted; height: auto; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
@@ -68,7 +70,7 @@ class Picker(ModalScreen[Picked | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(self.heading, id="title")
-            yield Input(placeholder="type to search", id="query", compact=True)
+            yield Line(placeholder="type to search", id="query", compact=True)
             yield OptionList(id="choices", compact=True)
             yield Static(self.keys, id="keys")
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
-from textual.widgets import Static, TextArea
+from textual.widgets import Static
+
+from clew.tui.widgets.in_order import Lines
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -36,14 +38,14 @@ class Writing(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(self._heading)
-            yield TextArea(self._text, id="text", compact=True)
+            yield Lines(self._text, id="text", compact=True)
             yield Static("^S keeps it · Esc leaves it as it was", id="keys")
 
     def on_mount(self) -> None:
-        self.query_one(TextArea).move_cursor(self.query_one(TextArea).document.end)
+        self.query_one(Lines).move_cursor(self.query_one(Lines).document.end)
 
     def action_keep(self) -> None:
-        self.dismiss(self.query_one(TextArea).text)
+        self.dismiss(self.query_one(Lines).text)
 
     def action_leave(self) -> None:
         self.dismiss(None)

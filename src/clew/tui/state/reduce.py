@@ -64,7 +64,9 @@ def lost(view: View, why: str) -> View:
 
 def troubled(view: View, why: str) -> View:
     """Something that was asked for could not be; "" once it is of no interest any more."""
-    return view if view.trouble == why else replace(view, trouble=why)
+    if view.trouble == why or (not why and view.link is Link.LOST):
+        return view  # why nothing is reached stays of interest
+    return replace(view, trouble=why)
 
 
 def measured(view: View, conversation: ConversationShape, usage: UsageShape) -> View:

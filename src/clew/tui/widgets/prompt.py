@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 from textual.message import Message
-from textual.widgets import TextArea
+
+from clew.tui.widgets.in_order import Lines
 
 if TYPE_CHECKING:
     from textual import events
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from clew.tui.state.typed import History
 
 
-class Prompt(TextArea):
+class Prompt(Lines):
     """Enter sends, Ctrl-J begins a line; up and down at the edges look through the history."""
 
     DEFAULT_CSS = """
@@ -24,8 +25,8 @@ class Prompt(TextArea):
     Prompt:focus { border: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "send('steer')", "Send into the running turn", priority=True),
-        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line", priority=True),
+        Binding("ctrl+s", "send('steer')", "Send into the running turn"),
+        Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line"),
     ]
 
     @dataclass
