@@ -21,6 +21,7 @@ from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
 from clew.tui.app import Terminal
 from clew.tui.transports import Refused
 from clew.tui.widgets.prompt import Prompt
+from clew.tui.widgets.proposals import Proposals
 from clew.tui.widgets.transcript import Transcript
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for
@@ -84,6 +85,8 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
         # Commands and files are offered while they are typed.
         await seen.type("/stat")
         await seen.see("/status")
+        # Whoever typed on meanwhile means what stands there.
+        assert seen.app.screen.query_one(Proposals).taken("/status now") is None
         await seen.pilot.press("enter")
         await seen.see("hello", "openai-chat:fake-model")
         await seen.type("see @not")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
@@ -203,7 +204,7 @@ class Chat(Screen[None]):
         last = prompt.text.rsplit(maxsplit=1)[-1:] if prompt.text else []
         begun = prompt.text.startswith("/") and " " not in prompt.text
         if begun or (last and last[0].startswith("@") and not prompt.text[-1:].isspace()):
-            self.run_worker(self._propose(prompt.text), group="propose", exclusive=True)
+            self.run_worker(partial(self._propose, prompt.text), group="propose", exclusive=True)
         elif prompt.proposing:
             self._close_proposals()
 
@@ -215,7 +216,7 @@ class Chat(Screen[None]):
         if self.query_one(Prompt).text == text:
             typed = text[found.start : found.end].strip()
             exact = [one.text.strip() for one in found.items] == [typed]
-            self.query_one(Proposals).offer(None if exact else found)
+            self.query_one(Proposals).offer(None if exact else found, of=text)
             self.query_one(Prompt).proposing = bool(found.items) and not exact
 
     def _close_proposals(self) -> None:
@@ -233,6 +234,9 @@ class Chat(Screen[None]):
             prompt.put(taken)
             if event.key == "enter" and taken.startswith("/") and not taken.endswith(" "):
                 prompt.action_send("")
+        elif event.key == "enter":
+            # Typed faster than anything could be proposed: it is meant as it stands there.
+            prompt.action_send("")
 
     # What the transcript and the question say
 

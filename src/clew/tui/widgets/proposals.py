@@ -24,14 +24,16 @@ class Proposals(OptionList, can_focus=False):
     def __init__(self) -> None:
         super().__init__(id="proposals")
         self.found: Completions | None = None
+        #: What stood there when this was proposed.
+        self._of = ""
 
     @property
     def is_open(self) -> bool:
         return self.has_class("open")
 
-    def offer(self, found: Completions | None) -> None:
-        """Show proposals, or none."""
-        self.found = found
+    def offer(self, found: Completions | None, *, of: str = "") -> None:
+        """Show proposals for the text ``of``, or none."""
+        self.found, self._of = found, of
         items = found.items if found else []
         self.set_class(bool(items), "open")
         self.clear_options()
@@ -48,8 +50,8 @@ class Proposals(OptionList, can_focus=False):
             self.highlighted = ((self.highlighted or 0) + step) % count
 
     def taken(self, text: str) -> str | None:
-        """The text with the chosen proposal in it."""
-        if self.found is None or self.highlighted is None:
+        """The text with the chosen proposal in it; ``None`` if it was for another text."""
+        if self.found is None or self.highlighted is None or text != self._of:
             return None
         item = self.found.items[self.highlighted]
         return text[: self.found.start] + item.text + text[self.found.end :]
