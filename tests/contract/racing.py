@@ -8,7 +8,6 @@ the store, registers as an owner, and then runs the tasks that it is given, unti
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import traceback
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clew.core.ids import OwnerId
 from clew.store.opening import open_store
+from tests.forking import FORKS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Task = Callable[..., Awaitable[object]]
 
-_SPAWN = multiprocessing.get_context("spawn")
 #: Seconds after which a process that says nothing is taken for hung.
 _PATIENCE = 90
 
@@ -61,8 +60,8 @@ class Racer:
 @contextmanager
 def racer(url: str, home: Path, owner: str, *, opened: bool = True) -> Generator[Racer]:
     """A process for the length of the block; then it is killed."""
-    ours, theirs = _SPAWN.Pipe()
-    process = _SPAWN.Process(target=_live, args=(theirs, url, home, owner), daemon=True)
+    ours, theirs = FORKS.Pipe()
+    process = FORKS.Process(target=_live, args=(theirs, url, home, owner), daemon=True)
     process.start()
     theirs.close()
     one = Racer(process=process, pipe=cast("Connection[Any, Any]", ours))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from clew.store.transactions import leases, locks, sessions
 from tests.contract.lifecycle.doubles import Provider, Summariser
 from tests.contract.lifecycle.filling import EARLIER, fill
 from tests.contract.lifecycle.house import House, open_house
+from tests.forking import FORKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,10 +99,9 @@ async def test_s3_1_of_two_processes_that_compact_one_session_one_moves_it(
     store_url: str, tmp_path: Path
 ) -> None:
     await _prepare(store_url, tmp_path)
-    spawn = multiprocessing.get_context("spawn")
-    together, told = spawn.Barrier(2, timeout=100), spawn.SimpleQueue()
+    together, told = FORKS.Barrier(2, timeout=100), FORKS.SimpleQueue()
     processes = [
-        spawn.Process(
+        FORKS.Process(
             target=_actor, args=(store_url, tmp_path, together.wait, told.put), daemon=True
         )
         for _ in range(2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.forking import FORKS
 from tests.killing import child
 from tests.killing.plans import CONTROL
 
@@ -24,10 +24,6 @@ ROOT = Path(__file__).parents[2]
 #: What a process may take that has nothing to wait for.
 LONGEST = 90.0
 
-_server = multiprocessing.get_context("forkserver")
-# The main module of a test run is imported by each child, which is free if it is there already.
-_server.set_forkserver_preload(["pytest", "tests.killing.preload"])
-
 
 class Stuck(Exception):
     """A process did not end in time."""
@@ -40,7 +36,7 @@ def start(job: Job) -> BaseProcess:
 
 def fork(target: Callable[..., None], *args: object) -> BaseProcess:
     """Fork a process that runs something else; it ends with ours."""
-    process = _server.Process(target=target, args=args, daemon=True)
+    process = FORKS.Process(target=target, args=args, daemon=True)
     process.start()
     return process
 

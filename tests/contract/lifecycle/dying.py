@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import enum
 import json
-import multiprocessing
 import os
 import signal
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from clew.core.route import local_route
 from tests.contract.lifecycle.doubles import Provider, answered, calling, is_new_turn, said
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import open_house
+from tests.forking import FORKS
 from tests.killing.killer import WatchedStore, die
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from tests.contract.lifecycle.house import House
 
-_SPAWN = multiprocessing.get_context("spawn")
 _PATIENCE = 90
 _WINDOW = 100_000
 TALK = local_route("talk")
@@ -67,7 +66,7 @@ class After:
 
 
 def killed_in(way: Way, url: str, home: Path) -> Before:
-    process = _SPAWN.Process(target=_die, args=(way, url, home), daemon=True)
+    process = FORKS.Process(target=_die, args=(way, url, home), daemon=True)
     process.start()
     process.join(_PATIENCE)
     assert process.exitcode == -signal.SIGKILL, f"it ended with {process.exitcode}"
@@ -76,7 +75,7 @@ def killed_in(way: Way, url: str, home: Path) -> Before:
 
 
 def restarted(way: Way, url: str, home: Path) -> After:
-    process = _SPAWN.Process(target=_go_on, args=(way, url, home), daemon=True)
+    process = FORKS.Process(target=_go_on, args=(way, url, home), daemon=True)
     process.start()
     process.join(_PATIENCE)
     assert process.exitcode == 0, f"it ended with {process.exitcode}"
