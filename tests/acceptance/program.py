@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from tests import forking
 from tests.sent.watching import program as asking
 
 if TYPE_CHECKING:
@@ -59,15 +60,7 @@ class Clew:
     def run(self, *args: str, text: str | None = None) -> Ran:
         """Run a command to its end, with ``text`` piped in."""
         with asking(self.home, self.environ):
-            done = subprocess.run(
-                [CLEW, *args],
-                input="" if text is None else text,
-                env=self.environ,
-                capture_output=True,
-                encoding="utf-8",
-                timeout=PATIENCE,
-                check=False,
-            )
+            done = forking.run(args, environ=self.environ, text=text or "", within=PATIENCE)
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
 
     def ok(self, *args: str, text: str | None = None) -> str:

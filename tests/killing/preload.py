@@ -7,6 +7,8 @@ import gc
 # Imported by name when the first loop runs.
 import anyio._backends._asyncio  # noqa: F401  # pyright: ignore[reportUnusedImport, reportMissingImports]
 
+import clew.cli.chat  # noqa: F401  # pyright: ignore[reportUnusedImport]
+import clew.cli.sessions  # noqa: F401  # pyright: ignore[reportUnusedImport]
 import clew.gateway.channels.telegram.channel  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew.agent.models import ModelSpec, build_model
 from tests.channels import serving
