@@ -9,6 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.core.approval import ApprovalState
 from clew.core.conversation import TitledBy
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
@@ -28,11 +30,13 @@ from clew.errors import (
     TitleTaken,
     WrongMove,
 )
+from clew.store import search
 from clew.store.transactions import (
     approvals,
     conversations,
     deletion,
     deliveries,
+    entries,
     idempotency,
     inbox,
     journal,
@@ -129,6 +133,27 @@ def test_a_message_that_is_accepted_while_its_route_starts_afresh_is_cancelled_w
         ),
     )  # fmt: skip
     assert desk.do(inbox.get_item, InboxId("inb_2")).outcome is InboxOutcome.CANCELLED
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["added", "made anew"])
+@pytest.mark.parametrize("deleted_first", [False, True], ids=["indexed first", "deleted first"])
+def test_what_is_deleted_while_it_is_indexed_is_in_no_index(
+    overlap: Overlap, desk: Desk, anew: bool, deleted_first: bool
+) -> None:
+    desk.do(acting.append, started(desk).lease, "ent_1", "ent_2")
+    if anew:
+        desk.do(search.condemn)
+        desk.do(search.begin_anew)
+    desk.do(deletion.mark_deleted, C1)
+    both = [_forget, search.index_slice]
+    overlap(*both if deleted_first else reversed(both))
+    assert desk.do(entries.entries_after, C1, after=0, limit=9) == []
+    assert desk.do(lambda t: t.index.faults()) == []
+
+
+def _forget(t: Tx) -> None:
+    for n in search.forget(t, C1):
+        t.run("DELETE FROM entry WHERE n = $1", n)
 
 
 def test_of_two_owners_that_begin_at_once_one_holds_the_lease(overlap: Overlap, desk: Desk) -> None:

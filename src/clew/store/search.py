@@ -185,10 +185,11 @@ def forget(t: Tx, conversation: ConversationId, *, limit: int = 50) -> list[int]
 
     :raises SearchNotReady: if the index turns out to be damaged; repeat it after ``condemn``
     """
+    # Locked first: a slice that is just adding one of them ends before it is looked for.
     found = t.all(
         """
-        SELECT e.n, c.scope, e.text FROM entry e JOIN conversation c ON c.id = e.conversation_id
-        WHERE e.conversation_id = $1 ORDER BY e.seq LIMIT $2
+        SELECT e.n, (SELECT c.scope FROM conversation c WHERE c.id = e.conversation_id), e.text
+        FROM entry e WHERE e.conversation_id = $1 ORDER BY e.seq LIMIT $2 @LOCK
         """,
         conversation,
         limit,

@@ -127,32 +127,39 @@ class PostgresIndex:
         # One slice at a time: the row is the lock.
         row = self._t.one("SELECT indexed, target FROM search_state @LOCK")
         if row is not None and row[0] < row[1]:
-            if rows := self._messages(_AGAIN, limit):
+            # Locked: whoever deletes them waits, and finds them in the index, or they are gone.
+            if rows := self._messages(_AGAIN, limit, lock="FOR KEY SHARE OF e"):
+                self._done(_array(row[0] for row in rows))
                 self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
                 return rows
             self._t.run("UPDATE search_state SET indexed = target")
-        rows = self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+        found = self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+        # Deleted meanwhile, with their messages, by whom this waited for: not to be added any more.
+        taken = self._done(_array(row[0] for row in found))
+        rows = [row for row in found if row[0] in taken]
         if not rows:
             self._drop_orphans()  # or what looks after the index would meet them for ever
         return rows
 
-    def _messages(self, which: LiteralString, limit: int) -> list[Row]:
-        rows = within_budget(
+    def _messages(self, which: LiteralString, limit: int, *, lock: LiteralString = "") -> list[Row]:
+        return within_budget(
             self._t.all(
                 f"""
                 SELECT e.n, c.scope, e.text
                 FROM ({which}) b
                 JOIN entry e ON e.n = b.n JOIN conversation c ON c.id = e.conversation_id
-                ORDER BY e.n
+                ORDER BY e.n {lock}
                 """,
                 limit,
             )
         )
-        self._done(_array(row[0] for row in rows))
-        return rows
 
-    def _done(self, numbers: str) -> None:
-        self._t.run("DELETE FROM search_todo WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
+    def _done(self, numbers: str) -> set[int]:
+        """Wait for these no longer; which of them were waited for."""
+        gone = self._t.all(
+            "DELETE FROM search_todo WHERE n = ANY (CAST($1 AS bigint[])) RETURNING n", numbers
+        )
+        return {row[0] for row in gone}
 
     def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
         if not messages:
