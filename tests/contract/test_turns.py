@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from clew.core.delivery import DeliveryKind, NewDelivery
 from clew.core.double_text import DoubleText
-from clew.core.ids import ApprovalId, ConversationId, InboxId, OwnerId, TurnId, session_id
+from clew.core.ids import (
+    ApprovalId,
+    ConversationId,
+    DeliveryId,
+    InboxId,
+    OwnerId,
+    TurnId,
+    session_id,
+)
 from clew.core.inbox import InboxKind, InboxOutcome, Input
 from clew.core.journal import CallKey
 from clew.core.turn import MAX_RESUMES, Begins, Outcome, Stop, TurnState
@@ -17,6 +26,7 @@ from clew.store.transactions import (
     approvals,
     context,
     conversations,
+    deliveries,
     inbox,
     leases,
     rewinds,
@@ -26,7 +36,7 @@ from clew.store.transactions import (
 )
 from clew.store.transactions import work as work_of
 from tests.contract import acting
-from tests.contract.acting import ME, OTHER, message, started
+from tests.contract.acting import MAIN, ME, OTHER, message, started
 
 if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
@@ -92,6 +102,21 @@ def test_a_burst_is_merged_into_one_turn(desk: Desk) -> None:
     assert _begin(desk) is not None
     outcomes = [_outcome(desk, name) for name in ("inb_1", "inb_2", "inb_3")]
     assert outcomes == [InboxOutcome.TURN, InboxOutcome.MERGED, InboxOutcome.MERGED]
+
+
+def test_what_was_stored_before_the_clock_went_back_is_due_at_once(desk: Desk) -> None:
+    desk.world.alive.add(ME)
+    desk.do(acting.accept, message("inb_1", DoubleText.COLLECT))
+    new = NewDelivery(
+        id=DeliveryId("dlv_1"), route=MAIN.key, kind=DeliveryKind.ANSWER, body='{"text": "a"}'
+    )
+    desk.do(deliveries.add_delivery, C1, new)
+    desk.world.now -= 3 * 3600 * 1000
+    assert desk.do(work_of.due_work, me=ME) == {C1: 0}
+    assert _begin(desk) is not None
+    desk.do(acting.accept, message("inb_2", DoubleText.COLLECT))
+    assert desk.do(work_of.due_in, C1, me=ME, duration=timedelta(seconds=15)) is not None
+    assert desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1") is not None
 
 
 def test_a_message_that_steers_joins_at_a_step(desk: Desk) -> None:

@@ -94,7 +94,7 @@ def next_work(line: Sequence[InboxItem], now: datetime) -> Work | None:
     first = line[0]
     if first.kind is not InboxKind.MESSAGE:
         return Execute(item=first)
-    if first.due_at > now:
+    if not first.is_due(now):
         return Wait(until=first.due_at)
     if first.double_text is not DoubleText.COLLECT:
         return OwnTurn(items=(first,))
@@ -107,7 +107,7 @@ def _collects_with(first: InboxItem, item: InboxItem, now: datetime) -> bool:
         item.kind is InboxKind.MESSAGE
         and item.double_text is DoubleText.COLLECT
         and item.route == first.route
-        and item.due_at <= now
+        and item.is_due(now)
     )
 
 
@@ -117,5 +117,5 @@ def steering(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
     return tuple(
         item
         for item in before_commands
-        if item.double_text in (DoubleText.STEER, DoubleText.COLLECT) and item.due_at <= now
+        if item.double_text in (DoubleText.STEER, DoubleText.COLLECT) and item.is_due(now)
     )

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
 
 
+#: What was stored so much later than now was stored before the clock went back. Shorter is nothing:
+#: a transaction that began before another one sees what that one stored after it.
+CLOCK_SKEW = timedelta(minutes=1)
+
+
 class InboxKind(enum.Enum):
     MESSAGE = "message"
     COMMAND = "command"
@@ -69,6 +74,10 @@ class InboxItem:
     turn_id: TurnId | None = None
     step: int | None = None
     note: str | None = None
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it may be taken up now."""
+        return self.due_at <= now or self.received_at > now + CLOCK_SKEW
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core import chat
 from clew.core.delivery import MOVES, Chunk, Delivery, DeliveryState, NewDelivery
 from clew.core.ids import DeliveryId
+from clew.core.inbox import CLOCK_SKEW
 from clew.core.moves import check_move
 from clew.core.route import LOCAL, Route
 from clew.errors import NotFound, WrongMove
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 #: Told to listeners, with the route behind it, when there is something to deliver.
 TOPIC = "deliver:"
+_SKEW = CLOCK_SKEW // timedelta(milliseconds=1)
 
 
 def add_deliveries(
@@ -148,14 +151,17 @@ def next_delivery(
     """
     row = t.one(
         """
-        SELECT id, state, due_at, owner, claim FROM delivery
+        SELECT id, state, due_at, owner, claim, updated_at FROM delivery
         WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1 @LOCK
         """,
         route,
     )
-    if row is None or row[2] > t.now:
+    if row is None:
         return None
-    delivery, state, _, holder, held = row
+    delivery, state, due_at, holder, held, updated_at = row
+    # Where the clock has gone back since, the time would be a wait that nobody asked for.
+    if t.now < due_at and updated_at <= t.now + _SKEW:
+        return None
     if state == DeliveryState.SENDING.value:
         if (holder, held) == (owner, claim):
             return get_delivery(t, delivery)

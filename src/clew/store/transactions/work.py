@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
 from clew.core.double_text import steering
-from clew.core.inbox import InboxKind
+from clew.core.inbox import CLOCK_SKEW, InboxKind
 from clew.core.turn import Begins, TurnState, begins
 from clew.store.transactions.inbox import line
 from clew.store.transactions.leases import is_over
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from clew.core.ids import ConversationId, OwnerId
     from clew.store.contract import Row, Tx
 
+_SKEW = CLOCK_SKEW // timedelta(milliseconds=1)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 # The front of each line: what stands behind it waits for it, due or not.
 _OPEN = """
-    SELECT i.conversation_id, i.due_at, l.owner, l.expires_at, i.kind
+    SELECT i.conversation_id, i.due_at, l.owner, l.expires_at, i.kind, i.received_at
     FROM inbox i JOIN lease l ON l.conversation_id = i.conversation_id
     WHERE i.outcome IS NULL AND NOT EXISTS (
         SELECT 1 FROM inbox b
@@ -67,14 +66,21 @@ def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[C
         if due_at is not None and _free(t, owner, expires_at, me, duration):
             due[conversation] = due_at
     fronts = [row for row in t.all(f"{_OPEN} ORDER BY i.n") if row[0] not in unfinished]
-    due |= {row[0]: row[1] for row in fronts if _free(t, row[2], row[3], me, duration)}
+    free = [row for row in fronts if _free(t, row[2], row[3], me, duration)]
+    due |= {row[0]: _at(t, row[1], row[5]) for row in free}
     return due
 
 
 def _joins_at(t: Tx, conversation: ConversationId) -> int | None:
     """When the first message that steers is due."""
     joining = steering(line(t, conversation), _END_OF_TIME)
-    return min((to_millis(item.due_at) for item in joining), default=None)
+    times = (_at(t, to_millis(item.due_at), to_millis(item.received_at)) for item in joining)
+    return min(times, default=None)
+
+
+def _at(t: Tx, due_at: int, received_at: int) -> int:
+    """When it is due (ms): at once, where the clock has gone back to before it was received."""
+    return 0 if received_at > t.now + _SKEW else due_at
 
 
 def is_due(
@@ -99,7 +105,8 @@ def is_due(
     if front is None or (me is not None and not _free(t, front[2], front[3], me, duration)):
         return None
     message = front[4] == InboxKind.MESSAGE.value
-    return Due(at=front[1], begins=Begins.IN_ORDER if message else Begins.AT_ONCE)
+    at = _at(t, front[1], front[5])
+    return Due(at=at, begins=Begins.IN_ORDER if message else Begins.AT_ONCE)
 
 
 def _begins(row: Row, me: OwnerId | None) -> Begins:
