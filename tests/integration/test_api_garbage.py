@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.api.body import LARGEST
-from tests.integration.api_server import running, settings_for
+from tests.integration.api_server import TOKEN, running, settings_for
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -155,6 +155,18 @@ async def test_a_wrong_header_is_refused(server: Server, header: str, value: str
     )
     assert answer.status_code in (400, 404)
     assert answer.json()["error"]["message"]
+    await assert_nothing_is_stored(server)
+
+
+@pytest.mark.parametrize("header", ["X-Clew-Conversation", "Idempotency-Key", "Authorization"])
+async def test_a_header_that_says_two_things_is_refused(server: Server, header: str) -> None:
+    answer = await server.http.post(
+        "/v1/chat/completions",
+        json={"messages": HELLO},
+        headers=[("Authorization", f"Bearer {TOKEN}"), (header, "one"), (header, "two")],
+    )
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == header.lower()
     await assert_nothing_is_stored(server)
 
 

@@ -92,6 +92,14 @@ def test_a_broken_file_does_not_hide_other_problems(tmp_path: Path) -> None:
     assert len(caught.value.problems) == 2
 
 
+def test_files_may_begin_as_windows_begins_them(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("k", encoding="utf-8-sig")
+    text = '\ufeff[model]\nname = "openai-chat:a"\napi_key = { file = "key" }'
+    settings = read(tmp_path, text)
+    assert settings.model.api_key is not None
+    assert (settings.model.name, settings.model.api_key.reveal()) == ("openai-chat:a", "k")
+
+
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(SettingsError, match="cannot be read"):

@@ -35,6 +35,15 @@ _GUARDED = ("http", "websocket")
 PROTOCOL = "clew.v1"
 BEARER = "bearer."
 
+#: Headers that say who asks, of what, and whether again: of two nobody knows which is meant.
+_ONCE = (
+    "host",
+    "authorization",
+    "x-clew-conversation",
+    "x-clew-double-text",
+    "idempotency-key",
+    "last-event-id",
+)
 _NO_TOKEN = Problem(
     status=401,
     message="this needs the API's token: send it as Authorization: Bearer TOKEN",
@@ -73,7 +82,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in _GUARDED and not _is_open(scope["path"]):
-            if problem := self._problem(HTTPConnection(scope)):
+            connection = HTTPConnection(scope)
+            if problem := self._problem(connection) or _twice(connection):
                 await _refuse(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
@@ -93,6 +103,14 @@ class Guard:
             log.error("token_unreadable", error=str(error))
             return INTERNAL
         return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
+
+
+def _twice(connection: HTTPConnection) -> Problem | None:
+    for name in _ONCE:
+        if len(connection.headers.getlist(name)) > 1:
+            message = f"the header {name} is there more than once: send one"
+            return Problem(status=400, message=message, code="invalid_value", param=name)
+    return None
 
 
 def _is_open(path: str) -> bool:

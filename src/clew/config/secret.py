@@ -61,7 +61,7 @@ class Secret:
 
         def read() -> str:
             try:
-                value = path.read_text(encoding="utf-8").rstrip("\r\n")
+                value = path.read_text(encoding="utf-8-sig").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not text"
                 raise SettingsError(

@@ -127,7 +127,7 @@ class AgentSettings:
         if self.instructions_file is None:
             return self.instructions
         try:
-            return self.instructions_file.read_text(encoding="utf-8")
+            return self.instructions_file.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
             raise SettingsError(

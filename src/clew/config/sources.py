@@ -37,7 +37,7 @@ def from_file(file: Path) -> list[Given]:
     :raises SettingsError: if it cannot be read or is not TOML
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -38,7 +38,7 @@ def write_setting(home: Path, name: str, value: object) -> Path:
     if not path or not all(map(_NAME.fullmatch, (*path, key))):
         raise UsageError(f"a setting is called section.key, not {name!r}")
     file = home / FILE
-    before = file.read_text(encoding="utf-8") if file.is_file() else ""
+    before = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
     written = None if value is None else toml(value)
     after = changed(before, {(".".join(path), key): written})
     _try(after, home)
