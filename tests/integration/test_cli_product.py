@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx2
@@ -40,7 +41,6 @@ from clew.testing import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
-    from pathlib import Path
 
 
 @pytest.fixture
@@ -355,3 +355,14 @@ def test_a_gateway_that_cannot_work_does_not_say_that_it_is_ready(
     assert out == ""
     assert "in use" in err
     assert "none.md" in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")
+@pytest.mark.parametrize("size", [10, 100_000])
+def test_a_log_that_cannot_be_written_ends_nothing(tmp_path: Path, size: int) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "chat.log").symlink_to("/dev/full")
+    with logs_to_file(Settings(home=tmp_path)):
+        for _ in range(2):
+            structlog.get_logger("ours").warning("told", text="x" * size)
+            logging.getLogger("theirs").warning("x" * size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 
@@ -61,7 +61,17 @@ def logs_left_out(settings: Settings) -> Generator[None]:
         yield
 
 
-def _opened(path: Path) -> TextIO:
+@contextmanager
+def _opened(path: Path) -> Generator[TextIO]:
+    stream = _stream(path)
+    try:
+        yield stream
+    finally:
+        with suppress(OSError):  # what could not be written is lost already
+            stream.close()
+
+
+def _stream(path: Path) -> TextIO:
     if path.exists() and path.stat().st_size > _LARGEST:
         path.replace(path.with_suffix(".log.1"))
     # Several chats write to it: each record is one write at its end.
@@ -86,7 +96,7 @@ def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator
             _readable(stream) if readable else _JSON,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(stream),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", Unfailing(stream))),
     )
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -107,6 +117,25 @@ def _readable(stream: TextIO) -> structlog.dev.ConsoleRenderer:
         colors=stream.isatty() and not os.environ.get("NO_COLOR"),
         exception_formatter=structlog.dev.plain_traceback,
     )
+
+
+class Unfailing:
+    """
+    A stream for log records: what cannot be written, to a full disk or to nobody, is lost.
+
+    Raised where something is logged, it would end the turn or the task that logs.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 class Foreign(logging.Handler):
