@@ -308,6 +308,9 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
         async with one.follow(conversation) as events:
             await one.submit("talk", "look at this", attachments=files)
             told = await until_closed(events)
+            # Asked again, they come along again, and are named once.
+            await one.call(methods.RETRY, Named(conversation="talk"))
+            again = await until_closed(events)
             await one.submit("talk", "and now?")
             await until_closed(events)
         copy = await one.call(methods.BRANCH, BranchParams(conversation="talk", name="copy"))
@@ -324,8 +327,9 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in shown
     assert "song, application/octet-stream, 3 bytes, told by name only]" in shown
     # Later requests begin with the same, to the letter; a branch has it when the source is gone.
-    assert [each[0] for each in asked[1:]] == [asked[0][0]] * 2
+    assert [each[0] for each in asked[1:]] == [asked[0][0]] * 3
     (said, *_) = [text for role, text in entries(told) if role == "user"]
+    assert [text for role, text in entries(again) if role == "user"] == [said]
     assert said.startswith("look at this\n[file att_")
     assert "a.txt, text/plain, 5 bytes]" in said
 

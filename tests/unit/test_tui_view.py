@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.tui.state import reduce
-from clew.tui.state.typed import History, dumped, files_in, loaded
+from clew.tui.state.typed import History, dumped, files_in, loaded, without_file_lines
 from clew.tui.state.view import Kind, Link, Progress, View
 from clew.tui.state.words import doing, gauge
 from clew.tui.text.chunks import chunks
@@ -218,6 +218,9 @@ def test_the_history_goes_back_and_forth_and_keeps_what_was_being_written() -> N
 
 def test_files_are_named_behind_an_at_sign_that_begins_a_word() -> None:
     assert files_in('look at @a.png and @"b c.txt", not x@y.z') == ["a.png", "b c.txt"]
+    stored = "look at @a.png\n[file att_1: a.png, image/png, 9 bytes]\n[file att_2: b.txt, gone]"
+    assert without_file_lines(stored) == "look at @a.png"
+    assert without_file_lines("what is\n[file this]\n?") == "what is\n[file this]\n?"
 
 
 MARKDOWN = "# T\n\none\ntwo\n\n- a\n\n- b\n\n  more\n\n```py\nx\n\ny\n```\n\n1. x\n\n2. y\n\nend"

@@ -184,6 +184,15 @@ def with_files(text: str, payload: str) -> list[str | Shown]:
     return [*said, *(_shown(file) for file in files)]
 
 
+def without_files(text: str, payload: str) -> str:
+    """What somebody wrote, of what the agent read: as ``with_files`` was given it."""
+    lines = [
+        item if isinstance(item, str) else item.line
+        for item in (with_files("", payload) if '"files"' in payload else ())
+    ]
+    return text.removesuffix("\n".join(lines)).removesuffix("\n") if lines else text
+
+
 def files_in(payload: str) -> list[File]:
     """The files of a message that were not fetched yet."""
     told: list[dict[str, Any]] = json.loads(payload).get("files") or []

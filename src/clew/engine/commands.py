@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from clew.core.chat import without_files
 from clew.core.double_text import DoubleText
 from clew.core.entry import Draft, EntryKind
 from clew.core.ids import InboxId
@@ -122,13 +123,15 @@ def _retry(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Map
     conversation = lease.conversation_id
     exchange = branches.last_exchange(t, conversation)
     session = _back(t, lease, item, exchange.first - 1, session_ids)
+    payload = "{}" if exchange.turn is None else inbox.payload_of(t, exchange.turn)
     inbox.accept(
         t,
         Input(
             id=retried(item.id),
-            text=exchange.text,
+            # Its files come with it again, each with its line.
+            text=without_files(exchange.text, payload),
             double_text=DoubleText.QUEUE,
-            payload="{}" if exchange.turn is None else inbox.payload_of(t, exchange.turn),
+            payload=payload,
         ),
         target=_place(t, conversation, _payload(item).get("route")),
         new_conversation=conversation,

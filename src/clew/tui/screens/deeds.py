@@ -11,6 +11,7 @@ from clew.tui.screens.picker import Choice, Narrowing
 from clew.tui.screens.queue import QueueList
 from clew.tui.screens.sessions import Sessions
 from clew.tui.screens.writing import Writing
+from clew.tui.state.typed import without_file_lines
 from clew.tui.state.words import one_line
 from clew.wire import methods
 from clew.wire.errors import CallFailed
@@ -101,7 +102,7 @@ class Deeds:
             await self._desk.call(methods.REWIND, RewindParams(conversation=self._id, to=to))
             self._chat.reply("went back; what came after it stays in the log, out of the context")
             if block.kind.value == "user":
-                self._chat.write(block.text)
+                self._chat.write(without_file_lines(block.text))
         else:
             params = BranchParams(conversation=self._id, at=block.seq)
             made = await self._desk.call(methods.BRANCH, params)

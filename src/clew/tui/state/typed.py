@@ -11,6 +11,8 @@ from typing import Final
 MOST: Final = 500
 #: A file in a text: ``@path`` or ``@"path with blanks"``, at its start or after a blank.
 _FILE = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
+#: The lines that name the files of a stored message, at its end.
+_FILE_LINES = re.compile(r"(\n\[file [^\n]*\])+\Z")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,6 +67,11 @@ def loaded(lines: str) -> History:
         if isinstance(text, str) and text.strip():
             found.append(text)
     return History.of(tuple(found))
+
+
+def without_file_lines(text: str) -> str:
+    """What somebody typed, of a message that was stored with lines for its files."""
+    return _FILE_LINES.sub("", text)
 
 
 def files_in(text: str) -> list[str]:
