@@ -19,7 +19,7 @@ from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
-from clew.testing import FakeProvider, Text, counter, sequence
+from clew.testing import Fail, FakeProvider, Text, counter, sequence
 from clew.tui.client import Client, Refused
 from clew.tui.transports import websocket
 from clew.wire import methods
@@ -313,6 +313,11 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
             again = await until_closed(events)
             await one.submit("talk", "and now?")
             await until_closed(events)
+            # Who has a model without eyes is told what to do: each later request would be refused.
+            provider.script = sequence([], default=Fail("unknown_model"))
+            await one.submit("talk", "can you see it?")
+            failed = await until_closed(events)
+            provider.script = counter
         copy = await one.call(methods.BRANCH, BranchParams(conversation="talk", name="copy"))
         await one.call(methods.DELETE, Named(conversation=conversation))
         async with one.follow(copy.id) as events:
@@ -326,8 +331,9 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
     assert "hello\\n[end of a.txt]" in shown
     assert f"data:image/png;base64,{base64.b64encode(picture).decode()}" in shown
     assert "song, application/octet-stream, 3 bytes, told by name only]" in shown
+    assert any("set model.pictures to false" in text for _, text in entries(failed))
     # Later requests begin with the same, to the letter; a branch has it when the source is gone.
-    assert [each[0] for each in asked[1:]] == [asked[0][0]] * 3
+    assert [each[0] for each in asked[1:]] == [asked[0][0]] * 4
     (said, *_) = [text for role, text in entries(told) if role == "user"]
     assert [text for role, text in entries(again) if role == "user"] == [said]
     assert said.startswith("look at this\n[file att_")

@@ -90,6 +90,16 @@ def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
     return f"{text.rstrip()}\n[end of {storable(name)}]"
 
 
+def shows_picture(message: ModelMessage) -> bool:
+    """Whether the model is sent a picture with it."""
+    return any(
+        isinstance(item, BinaryContent)
+        for part in message.parts
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
+        for item in part.content
+    )
+
+
 def shown_bytes(message: ModelMessage) -> int:
     """Bytes of the files that a message shows, beside its JSON as it is stored."""
     return sum(

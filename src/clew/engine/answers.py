@@ -19,13 +19,14 @@ def answer_text(
     overflow: bool = False,
     steps: int = 0,
     messages: int = 0,
+    pictures: bool = False,
 ) -> str:
     """
     The text that ends a turn.
 
     Real text passes unchanged. A turn that a person stopped is silent. Otherwise the failure is
     told: advice on the context window where that is the reason, what went wrong where work was
-    done, else the error and a way out.
+    done, else the error and a way out; with ``pictures``, that they may be what was refused.
     """
     if text.strip():
         return text
@@ -40,6 +41,11 @@ def answer_text(
             f"The conversation ({messages} messages) is longer than the model's context window. "
             "Use /compress to shorten it, or /new to start afresh. "
             f"The provider said: {error}"
+        )
+    if pictures:
+        error += (
+            " There are pictures in this conversation: for a model that takes none, "
+            "set model.pictures to false."
         )
     way_out = "Try again; if it keeps failing, /reset starts a new conversation."
     if steps:

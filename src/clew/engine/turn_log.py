@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from clew.agent import messages
 from clew.agent.compactor import reported_tokens, sized
+from clew.agent.files import shows_picture
 from clew.agent.ports import LoopContext
 from clew.core.chat import with_files
 from clew.core.delivery import DeliveryKind, Said
@@ -121,6 +122,11 @@ class TurnLog:
             steps=self._steps,
             retries=self.retries,
         )
+
+    async def shows_pictures(self) -> bool:
+        """Whether the context holds a picture, which not every model takes."""
+        state = await self._warm.refresh(self._turn.conversation_id)
+        return any(shows_picture(kept.message) for kept in state.kept)
 
     async def fit(self) -> LoopContext | None:
         if await self.make_fit(self._tokens):

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+#: How providers say that a model takes no pictures.
+_REFUSED = frozenset({FailureKind.REFUSED.value, FailureKind.NO_MODEL.value})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Means:
@@ -363,6 +366,7 @@ class TurnWork:
             overflow=code == FailureKind.OVERFLOW.value,
             steps=self._log.steps,
             messages=self._log.messages,
+            pictures=code in _REFUSED and await self._log.shows_pictures(),
         )
         drafts = [
             *await self._open_calls_closed("the turn failed", begun=CallStatus.UNKNOWN),
