@@ -111,15 +111,19 @@ CHECKS: tuple[Check, ...] = (
                'turn ' || x.id || ' says that it began with entry ' || x.first_seq
                || ', which is no message of its person'
         FROM (
-            SELECT t.id, t.conversation_id, t.first_seq,
+            WITH wrong AS MATERIALIZED (
+                SELECT t.id, t.conversation_id, t.first_seq
+                FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
+                LEFT JOIN entry e ON e.conversation_id = t.conversation_id AND e.seq = t.first_seq
+                WHERE ((e.seq IS NULL AND t.first_seq > l.last_seq)
+                    OR (e.seq IS NOT NULL
+                        AND (COALESCE(e.turn_id, '') <> t.id OR COALESCE(e.role, '') <> 'user')))
+                  {t.conversation_id}
+            )
+            SELECT w.id, w.conversation_id, w.first_seq,
                    (SELECT min(o.seq) FROM entry o
-                    WHERE o.conversation_id = t.conversation_id AND o.turn_id = t.id) AS first
-            FROM turn t JOIN lease l ON l.conversation_id = t.conversation_id
-            LEFT JOIN entry e ON e.conversation_id = t.conversation_id AND e.seq = t.first_seq
-            WHERE ((e.seq IS NULL AND t.first_seq > l.last_seq)
-                OR (e.seq IS NOT NULL
-                    AND (COALESCE(e.turn_id, '') <> t.id OR COALESCE(e.role, '') <> 'user')))
-              {t.conversation_id}
+                    WHERE o.conversation_id = w.conversation_id AND o.turn_id = w.id) AS first
+            FROM wrong w
         ) x LEFT JOIN entry f ON f.conversation_id = x.conversation_id AND f.seq = x.first
         """,
         repair="have {subject} begin with the first of its entries",
