@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +60,14 @@ def clew(tmp_path: Path) -> Program:
 
 def test_the_version_is_printed_within_a_tenth_of_a_second(clew: Program) -> None:
     def seconds() -> float:
-        begin = time.perf_counter()
+        before = os.times()
         done = clew("--version")
         assert (done.returncode, done.stdout.split()[0]) == (0, "clew")
-        return time.perf_counter() - begin
+        after = os.times()
+        user = after.children_user - before.children_user
+        return user + after.children_system - before.children_system
 
-    # Other tests may hold the machine up for a while, but not this often.
+    # Of the processor: how long a busy machine keeps it waiting is not its doing.
     assert any(seconds() < 0.1 for _ in range(20))
 
 
