@@ -79,6 +79,12 @@ async def until_closed(heard: AsyncGenerator[Event], turns: int = 1) -> list[Eve
     raise AssertionError(f"the stream ended after {found}")
 
 
+async def listening(heard: AsyncGenerator[Event]) -> asyncio.Task[list[Event]]:
+    """``until_closed`` in the background, once the first event shows that it is followed."""
+    assert (await anext(heard)).name == "entry"
+    return asyncio.create_task(until_closed(heard))
+
+
 async def take(heard: AsyncGenerator[Event], count: int) -> list[Event]:
     found: list[Event] = []
     async with asyncio.timeout(40), aclosing(heard):
@@ -99,8 +105,7 @@ async def test_a_turn_is_told_as_it_happens(server: Server, provider: FakeProvid
     provider.script = sequence(
         [Calls([Call("nothing")], text="let me look"), Text("there is no such tool", chunks=3)]
     )
-    heard = asyncio.create_task(until_closed(events(server, after=2)))
-    await asyncio.sleep(0.1)
+    heard = await listening(events(server, after=1))
     await say(server, "hello")
     found = await heard
     entries = [event for event in found if event.name == "entry"]
@@ -147,12 +152,13 @@ async def test_who_comes_late_is_told_the_text_so_far(
     server: Server, provider: FakeProvider
 ) -> None:
     await server.say("before")
-    provider.script = always(Text("abcdefgh", chunks=8, delay=0.08))
-    early = asyncio.create_task(until_closed(events(server, after=2)))
-    await asyncio.sleep(0.1)
+    provider.script = always(Text("abcdefgh", chunks=8, delay=0.2))
+    early = await listening(events(server, after=1))
+    first = events(server, after=2)
     await say(server, "hello")
-    await server.begun()
-    await asyncio.sleep(0.35)
+    async with aclosing(first):
+        while (await anext(first)).name not in ("delta", "snapshot"):
+            """Until some of the text has come."""
     late = await until_closed(events(server, after=3))
     snapshot = late[0]
     assert snapshot.name == "snapshot"
@@ -167,8 +173,7 @@ async def test_who_comes_late_is_told_the_text_so_far(
 async def test_an_attempt_that_failed_is_taken_back(server: Server, provider: FakeProvider) -> None:
     await server.say("before")
     provider.script = sequence([CutStream(2, Text("lost words", chunks=4)), Text("the answer")])
-    heard = asyncio.create_task(until_closed(events(server, after=2)))
-    await asyncio.sleep(0.1)
+    heard = await listening(events(server, after=1))
     await say(server, "hello")
     names = [event.name for event in await heard if event.name != "turn_begun"]
     assert "retracted" in names
@@ -178,11 +183,15 @@ async def test_an_attempt_that_failed_is_taken_back(server: Server, provider: Fa
 
 async def test_many_followers_hear_the_same(server: Server) -> None:
     await server.say("before")
-    heard = [asyncio.create_task(until_closed(events(server), turns=2)) for _ in range(5)]
-    await asyncio.sleep(0.2)
+    heard = [events(server) for _ in range(5)]
+    firsts = [await anext(each) for each in heard]
+    rest = [asyncio.create_task(until_closed(each, turns=2)) for each in heard]
     await say(server, "one")
     await say(server, "two")
-    entries = [[event for event in await each if event.name == "entry"] for each in heard]
+    entries = [
+        [first, *(event for event in await each if event.name == "entry")]
+        for first, each in zip(firsts, rest, strict=True)
+    ]
     assert [event.id for event in entries[0]] == [1, 2, 3, 4, 5, 6]
     assert all(each == entries[0] for each in entries)
 
