@@ -221,6 +221,16 @@ async def test_messages_in_mid_turn_follow_the_rule_that_came_with_them(
     await answered(on_each, first.json()["conversation"], 6)
 
 
+async def test_files_come_along_and_the_model_reads_them(
+    server: Server, provider: FakeProvider
+) -> None:
+    file = {"name": "a.txt", "media_type": "text/plain", "data": "aGVsbG8="}
+    body = {"text": "read this", "attachments": [file]}
+    sent = await server.http.post("/api/conversations/talk/messages", json=body)
+    await answered(server, sent.json()["conversation"], 2)
+    assert b"hello\\n[end of a.txt]" in provider.requests[0].body
+
+
 async def test_a_message_is_taken_once_per_key(on_each: Server) -> None:
     path, key = "/api/conversations/talk/messages", {"Idempotency-Key": "k1"}
     first = await on_each.http.post(path, json={"text": "hello"}, headers=key)
@@ -239,7 +249,8 @@ async def test_a_message_is_taken_once_per_key(on_each: Server) -> None:
         ({"text": 7}, "text"),
         ({"text": " "}, None),
         ({"text": "hi", "double_text": "perhaps"}, "double_text"),
-        ({"text": "hi", "attachments": [{"name": "a.txt"}]}, "attachments"),
+        ({"text": "hi", "attachments": [{"name": "a.txt"}]}, "attachments[0].data"),
+        ({"text": "hi", "attachments": [{"name": "a.txt", "data": "?"}]}, "attachments[0].data"),
         ({"text": "hi", "attachments": "a.txt"}, "attachments"),
         ([], None),
     ],

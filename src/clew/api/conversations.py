@@ -43,7 +43,9 @@ if TYPE_CHECKING:
     from clew.core.inbox import Accepted
     from clew.core.route import Route
     from clew.engine.engine import Engine
+    from clew.engine.orders import Fetched
     from clew.engine.records import ConversationView
+    from clew.wire.params import Attachment
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,18 +86,13 @@ class Conversations:
         return JSONResponse(shapes.page([shapes.entry(entry) for entry in items], following))
 
     async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
-        if body.attachments:
-            raise invalid(
-                "attachments are not supported yet: put their text into the message",
-                param="attachments",
-                code="unsupported_parameter",
-            )
         key = key_of(request)
         placed = await self.engine.orders.place(
             body.text,
             target=self.engine.target(name_in_path(request)),
             double_text=rule_for(body.double_text or self.double_text, people=False),
             key=key,
+            files=[self._file(one, place) for place, one in enumerate(body.attachments or ())],
         )
         if placed.answer is not None:
             return _stored(placed.status or 202, placed.answer)
@@ -103,6 +100,15 @@ class Conversations:
         if key is not None:
             await self.engine.orders.keep_answer(key, status=status, answer=answer)
         return _stored(status, answer)
+
+    def _file(self, given: Attachment, place: int) -> Fetched:
+        try:
+            content = given.content()
+        except ValueError as error:
+            raise invalid(str(error), param=f"attachments[{place}].data") from None
+        return self.engine.orders.file(
+            name=given.name, media_type=given.media_type, content=content
+        )
 
     async def rename(self, request: Request, query: Nothing, body: RenameRequest) -> Response:
         conversation = await self.named(request)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from clew.wire.params import Attachment  # noqa: TC001  (the model reads it)
 from clew.wire.records import Shape
-
-if TYPE_CHECKING:
-    from pydantic.config import JsonDict
 
 
 class Body(BaseModel):
@@ -40,7 +38,6 @@ def _whole(value: object) -> object:
 Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=10**15 - 1)]
 #: Text that says something; the engine tells what is wrong in better words than a pattern.
 Said = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
-_EMPTY: JsonDict = {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]}
 DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
 
@@ -131,9 +128,7 @@ class MessageRequest(Body):
     """A message for a conversation; its answer is an entry of the log."""
 
     text: Said
-    attachments: list[Any] | None = Field(
-        default=None, description="Not supported yet: must be empty.", json_schema_extra=_EMPTY
-    )
+    attachments: list[Attachment] | None = Field(default=None, max_length=20)
     double_text: DoubleTextName | None = None
 
 

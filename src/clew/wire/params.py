@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -139,6 +141,13 @@ class Attachment(Params):
     name: str = Field(min_length=1, max_length=255)
     media_type: str = Field(default="application/octet-stream", max_length=255)
     data: str = Field(description="The content in base64.")
+
+    def content(self) -> bytes:
+        """:raises ValueError: if ``data`` is no base64, in words for its sender"""
+        try:
+            return base64.b64decode(self.data, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError(f"the content of {self.name!r} is no base64") from None
 
 
 class SubmitParams(Params):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.subscriptions import subscribed
@@ -82,13 +80,10 @@ def _files(call: Call, given: Sequence[params.Attachment]) -> list[Fetched]:
 
 def _content(given: params.Attachment, place: int) -> bytes:
     try:
-        return base64.b64decode(given.data, validate=True)
-    except (binascii.Error, ValueError):
-        raise CallFailed.of(
-            Code.INVALID_PARAMS,
-            f"the content of {given.name!r} is no base64",
-            param=f"attachments[{place}].data",
-        ) from None
+        return given.content()
+    except ValueError as error:
+        param = f"attachments[{place}].data"
+        raise CallFailed.of(Code.INVALID_PARAMS, str(error), param=param) from None
 
 
 async def interrupt(call: Call, given: params.Named) -> Interrupted:
