@@ -104,7 +104,7 @@ class TurnWork:
                 await self._carry_out_or_fail()
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
-            self._log.retract("another process goes on with it")
+            self._log.retract("this process may no longer go on with it")
             if not isinstance(error, LeaseLapsed):
                 # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
                 await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
