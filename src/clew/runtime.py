@@ -181,7 +181,9 @@ def let_import_from(folder: Path) -> None:
 def make_plugins(settings: Settings) -> Plugins:
     """The plugins that are enabled."""
     plugins = Plugins()
-    load_plugins(plugins, settings.home / "plugins", settings.plugins.enabled)
+    load_plugins(
+        plugins, settings.home / "plugins", settings.plugins.enabled, settings.plugins.options
+    )
     return plugins
 
 

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
 import pluggy
@@ -83,6 +84,13 @@ class Plugins:
     def implements(self, hook: str) -> bool:
         """Whether any plugin would be called."""
         return bool(self._impls(hook))
+
+    def configure(self, name: str, options: object) -> None:
+        """Give a plugin its own settings. Whatever it raises comes through."""
+        for impl in self._impls("configure"):
+            if impl.plugin_name == name:
+                arguments = {"options": options} if impl.argnames else {}
+                cast("Callable[..., object]", impl.function)(**arguments)
 
     async def tell(
         self, hook: str, facts: Mapping[str, object], *, plugin: str | None = None
@@ -282,9 +290,16 @@ def _together(verdicts: Iterable[Verdict]) -> Verdict:
     return Verdict(approve=approve, args=args)
 
 
-def load_plugins(plugins: Plugins, folder: Path, enabled: Sequence[str]) -> None:
+def load_plugins(
+    plugins: Plugins,
+    folder: Path,
+    enabled: Sequence[str],
+    options: Mapping[str, object] = MappingProxyType({}),
+) -> None:
     """
     Load the enabled plugins: entry points of the group ``clew.plugins``, and files in ``folder``.
+
+    Each is given what ``options`` has under its name.
 
     :raises SettingsError: if one cannot be found or loaded; names it
     """
@@ -292,13 +307,14 @@ def load_plugins(plugins: Plugins, folder: Path, enabled: Sequence[str]) -> None
     for name in enabled:
         try:
             plugin = found[name].load() if name in found else _from_file(folder, name)
+            plugins.add(plugin, name)
+            plugins.configure(name, options.get(name, {}))
         except SettingsError:
             raise
         except Exception as error:
             raise SettingsError(
                 f"plugins.enabled: {name!r} cannot be loaded: {type(error).__name__}: {error}"
             ) from error
-        plugins.add(plugin, name)
 
 
 def _from_file(folder: Path, name: str) -> ModuleType:

@@ -29,6 +29,16 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
+def configure(options: Mapping[str, Any]) -> None:
+    """
+    Once, when the plugin is loaded and before anything else: its own table ``[plugins.NAME]``.
+
+    What is named like a secret there is a ``clew.config.secret.Secret``: ``reveal()`` reads it at
+    each use. A plugin that raises is not loaded, and Clew does not start without it.
+    """
+
+
+@hookspec
 def on_session_start(session_id: str, model: str, platform: str) -> None:
     """Fact: the first turn of a session began."""
 
