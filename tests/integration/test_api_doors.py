@@ -213,7 +213,7 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(
 
 async def test_a_head_that_comes_drop_by_drop_ends_the_connection_too(tmp_path: Path) -> None:
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        running(settings_for(tmp_path), pace=Pace(head=1.0)) as server,
         Raw.to(server) as raw,
     ):
         await raw.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -247,19 +247,19 @@ async def test_a_body_may_take_longer_than_a_head(tmp_path: Path) -> None:
     body = b'{"text": "hello"}'
     head = f"Authorization: Bearer {TOKEN}\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        running(settings_for(tmp_path), pace=Pace(head=1.0)) as server,
         Raw.to(server) as raw,
     ):
         await raw.send(b"POST /api/conversations/talk/messages HTTP/1.1\r\n" + head.encode())
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.2)
         await raw.send(body)
         assert (await raw.answer())[0] == 202
 
 
 async def test_an_answer_may_take_longer_than_a_head(tmp_path: Path) -> None:
-    with FakeProvider(always(Text("late", chunks=2, delay=0.3))) as provider:
+    with FakeProvider(always(Text("late", chunks=2, delay=0.6))) as provider:
         settings = settings_for(tmp_path, provider=provider)
-        async with running(settings, pace=Pace(head=0.3)) as server:
+        async with running(settings, pace=Pace(head=1.0)) as server:
             assert (await server.say("hello")).status_code == 200
 
 

@@ -272,6 +272,9 @@ SLOW = """
 import signal, time, click
 from clew.cli import entry
 
+# Ignored where the tests run in the background of a shell.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 @entry.root.command("sleep")
 def sleep():
     print("ready", flush=True)

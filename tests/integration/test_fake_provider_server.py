@@ -298,16 +298,6 @@ def hang_up(provider: FakeProvider) -> None:
         ask(provider, "chat", stream=False, timeout=0.5)
 
 
-def test_it_starts_at_once() -> None:
-    def once() -> float:
-        started = time.monotonic()
-        with FakeProvider():
-            return time.monotonic() - started
-
-    # The best of several: the machine may be busy with other tests.
-    assert min(once() for _ in range(5)) < 0.05
-
-
 def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
     with FakeProvider(sequence([Hang()])) as provider:
         failures = list[Exception]()
@@ -322,10 +312,10 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
         waiting.start()
         while not provider.requests:
             time.sleep(0.001)
-        closing = time.monotonic()
     waiting.join(40)
-    assert time.monotonic() - closing < 1
-    assert len(failures) == 1
+    (failure,) = failures
+    # Broken off, and not given up by the client.
+    assert not isinstance(failure, (openai.APITimeoutError, anthropic.APITimeoutError))
     assert [r.outcome for r in provider.requests] == ["server_closed"]
 
 
