@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 CYCLES = int(os.environ.get("CLEW_SOAK_ROUNDS", "100"))
-#: A third of what one gateway carries on two cores: of a full machine everything else takes a share.
+#: A third of what one gateway carries on two cores: of a full machine all else takes a share.
 PEOPLE, PAUSE, MOST = 4, 0.15, 40
 #: How much longer a turn may take, at the 95th percentile.
 RATIO = 1.5
@@ -43,8 +43,8 @@ def run() -> Table:
             passed &= held
             print(rows[-1], flush=True)
     return Table(
-        title=f"{CYCLES} times a reader, fsck, a backup and a second gateway; {PEOPLE} people talk, "
-        f"each {PAUSE * 1000:.0f} ms after an answer",
+        title=f"{CYCLES} times a reader, fsck, a backup and a second gateway; {PEOPLE} people "
+        f"talk, each {PAUSE * 1000:.0f} ms after an answer",
         columns=(
             "database", "answers", "wrong", "errors logged", "fsck", "p95 quiet", "p95 with others",
             "ratio",
