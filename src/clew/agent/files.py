@@ -44,10 +44,15 @@ def files_of(messages: Sequence[ModelMessage]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _files(message: ModelMessage) -> Iterator[dict[str, Any]]:
+def _items(message: ModelMessage) -> Iterator[UserContent]:
+    """What a person said and sent along, where that is more than one text."""
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-            yield from filter(None, map(file_in, part.content))
+            yield from part.content
+
+
+def _files(message: ModelMessage) -> Iterator[dict[str, Any]]:
+    yield from filter(None, map(file_in, _items(message)))
 
 
 def with_contents(
@@ -92,20 +97,13 @@ def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
 
 def shows_picture(message: ModelMessage) -> bool:
     """Whether the model is sent a picture with it."""
-    return any(
-        isinstance(item, BinaryContent)
-        for part in message.parts
-        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
-        for item in part.content
-    )
+    return any(isinstance(item, BinaryContent) for item in _items(message))
 
 
 def shown_bytes(message: ModelMessage) -> int:
     """Bytes of the files that a message shows, beside its JSON as it is stored."""
     return sum(
         len(item.data) if isinstance(item, BinaryContent) else len(item)
-        for part in message.parts
-        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
-        for item in part.content
+        for item in _items(message)
         if isinstance(item, (BinaryContent, str))
     )

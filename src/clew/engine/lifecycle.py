@@ -13,7 +13,6 @@ from clew.core.double_text import DoubleText
 from clew.core.inbox import Accepted, InboxKind, Input
 from clew.engine.checks import checked_title
 from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, retried
-from clew.errors import NotFound
 from clew.store.transactions import (
     branches,
     context,
@@ -160,7 +159,7 @@ class Lifecycle:
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         :raises UsageError: if it has no entry ``at``, or the title cannot be used
         """
-        await self._store.read(_refuse_unseen, source, viewer)
+        await self._store.read(conversations.visible, source, viewer=viewer)
         new = self._ids.conversation()
         await self._store.write(
             _branch,
@@ -223,13 +222,6 @@ def _branch(
 
 
 def _resume(t: Tx, route: Route, conversation: ConversationId, viewer: Scope) -> None:
-    _refuse_unseen(t, conversation, viewer)
+    conversations.visible(t, conversation, viewer=viewer)
     conversations.choose_route(t, route.key, conversation)
     t.wake(conversation)
-
-
-def _refuse_unseen(t: Tx, conversation: ConversationId, viewer: Scope) -> None:
-    found = conversations.get_conversation(t, conversation)
-    if not scopes.sees(viewer, found.scope):
-        # To somebody else it does not exist.
-        raise NotFound("conversation", conversation)

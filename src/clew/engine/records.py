@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
 from clew.engine.checks import checked_title
-from clew.errors import NotFound
 from clew.store import upkeep
 from clew.store.transactions import (
     conversations,
@@ -58,11 +57,7 @@ class Records:
     async def _visible(
         self, conversation: ConversationId, name: str, viewer: Scope
     ) -> Conversation:
-        found = await self._store.read(conversations.get_conversation, conversation)
-        if not scopes.sees(viewer, found.scope):
-            # To somebody else it does not exist.
-            raise NotFound("conversation", name)
-        return found
+        return await self._store.read(conversations.visible, conversation, viewer=viewer, name=name)
 
     async def show(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL

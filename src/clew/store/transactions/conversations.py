@@ -9,7 +9,7 @@ from clew.core import session as reasons
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.ids import ConversationId, SessionId
 from clew.core.route import Route, RouteKey, local_route
-from clew.core.scope import scope_of
+from clew.core.scope import scope_of, sees
 from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
@@ -187,6 +187,17 @@ def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:
     if row is None:
         raise NotFound("conversation", conversation)
     return rows.conversation(row)
+
+
+def visible(
+    t: Tx, conversation: ConversationId, *, viewer: Scope, name: str | None = None
+) -> Conversation:
+    """:raises NotFound: with the name it was asked for by, if ``viewer`` may not see it, either"""
+    found = get_conversation(t, conversation)
+    if not sees(viewer, found.scope):
+        # To somebody else it does not exist.
+        raise NotFound("conversation", name or conversation)
+    return found
 
 
 def rename(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core import scope as scopes
-from clew.errors import NotFound
 from clew.store.transactions import conversations, listing, sessions, usage
 
 if TYPE_CHECKING:
@@ -41,11 +39,7 @@ class ViewPage:
 
 def view(t: Tx, conversation: ConversationId, *, viewer: Scope) -> ConversationView:
     """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
-    found = conversations.get_conversation(t, conversation)
-    if not scopes.sees(viewer, found.scope):
-        # To somebody else it does not exist.
-        raise NotFound("conversation", conversation)
-    return _view(t, found)
+    return _view(t, conversations.visible(t, conversation, viewer=viewer))
 
 
 def views(
