@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from tests import forking
 from tests.sent.watching import program as asking
+from tests.waiting import block_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -29,10 +30,7 @@ PATIENCE = 120.0
 
 def until(ready: Callable[[], object]) -> None:
     """Wait until something is so."""
-    end = time.monotonic() + PATIENCE
-    while not ready():
-        assert time.monotonic() < end, "it did not come to pass"
-        time.sleep(0.02)
+    block_until(ready, seconds=PATIENCE, pause=0.02)
 
 
 @dataclass(frozen=True)

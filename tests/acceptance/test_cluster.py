@@ -12,6 +12,7 @@ from tests import postgres
 from tests.integration.postgres_proxy import BlackHole, CuttingProxy
 from tests.killing.cluster import LEASE, Cluster, kill_one
 from tests.killing.ways import way
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -81,8 +82,7 @@ def test_a_database_that_crashes_twice_and_loses_a_commit_loses_and_doubles_noth
 async def _go_on(talk: Talk) -> None:
     """Wait until some more is answered."""
     before = talk.answered
-    while talk.answered < before + 12:  # noqa: ASYNC110  (nothing tells)
-        await asyncio.sleep(0.02)
+    await wait_until(lambda: talk.answered >= before + 12, "twelve more answers")
 
 
 def log_of(home: postgres.Home) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from tests.killing.plans import Say
 from tests.killing.records import Effect, Ended, Resumed
 from tests.killing.tools import gate_in
 from tests.killing.verdict import verdict
+from tests.waiting import block_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +113,4 @@ async def _resumes(job: Job) -> int:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + processes.LONGEST
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    block_until(true, seconds=processes.LONGEST)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,8 +19,10 @@ from pydantic_ai.messages import (
 from clew.agent.messages import text_of
 from clew.config import load
 from clew.gateway.gateway import Gateway
+from clew.testing.channels import FakeTimer
 from clew.testing.telegram import FakeTelegram
 from tests.line.world import open_world
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -33,15 +34,10 @@ if TYPE_CHECKING:
     from clew.testing.telegram import Faults
     from tests.line.world import World
 
-#: Seconds that anything may take before a test gives up on it.
-PATIENCE = 90.0
-
 
 async def until(true: Callable[[], object]) -> None:
     """Wait until something is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not true():  # noqa: ASYNC110  (nothing tells)
-            await asyncio.sleep(0.01)
+    await wait_until(true)
 
 
 def echo(messages: Sequence[ModelMessage]) -> ModelResponse:
@@ -72,6 +68,9 @@ class Plain:
         """Events that were not acknowledged."""
         raise NotImplementedError
 
+    def pass_time(self) -> None:
+        """Let a moment pass on a clock that would stand still: somebody may sleep by it."""
+
     async def answered(self, count: int = 1, chat: int = 42) -> list[str]:
         """What the agent has written in a chat, once there is so much and it is no preview."""
 
@@ -87,6 +86,7 @@ class Plain:
         await until(lambda: self.waiting() == 0)
 
         async def still() -> bool:
+            self.pass_time()
             await self.world.engine.idle()
             gauges = (await self.world.engine.measures.take()).gauges
             if gauges.waiting or gauges.unfinished:
@@ -116,6 +116,11 @@ class MemoryDesk(Plain):
 
     world: World
     platform: MemoryPlatform
+    timer: Timer | None
+
+    def pass_time(self) -> None:
+        if isinstance(self.timer, FakeTimer):
+            self.timer.advance(1)
 
     def texts(self, chat: int = 42) -> list[str]:
         return self.platform.texts(str(chat))
@@ -204,4 +209,4 @@ async def memory_desk(
         timer=timer,
         factories={"memory": lambda _: platform.channel()},
     ) as world:
-        yield MemoryDesk(world=world, platform=platform)
+        yield MemoryDesk(world=world, platform=platform, timer=timer)

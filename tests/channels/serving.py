@@ -24,6 +24,7 @@ from tests.killing.killer import Killer, Place, WatchedStore
 from tests.killing.records import Log, Ready
 from tests.line.model import Scripted
 from tests.line.points import Points
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -81,8 +82,11 @@ class _ArmedByPlace(WatchedStore):
     ) -> T:
         said = getattr(args[0], "text", None) if args else None
         if self._place is not None and said == self._place.name:
-            while await self.read(_open):  # noqa: ASYNC110  (nothing tells)
-                await asyncio.sleep(0.01)
+
+            async def closed() -> bool:
+                return not await self.read(_open)
+
+            await wait_until(closed, "no delivery under way")
             self._killer.arm()
         return await super().write(job, *args, **kwargs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from tests.contract.lifecycle.doubles import Provider, answered, calling, is_new
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import House, open_house
 from tests.contract.test_s4_boundaries import Later
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -344,8 +344,7 @@ async def test_approve_and_deny_answer_what_waits_here_and_only_here(
         store_url, tmp_path, tools=[pay], plugins=[Careful()], provider=Provider(_buys)
     ) as house:
         accepted = await house.engine.submit("buy bread", target=CHAT)
-        while not await house.engine.approvals(accepted.conversation_id):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        await wait_until(lambda: house.engine.approvals(accepted.conversation_id), "a question")
         elsewhere = replace(CHAT, thread="t1")
         await house.engine.lifecycle.resume(elsewhere, accepted.conversation_id)
         assert "Nothing waits" in (await _do(house, command, at=elsewhere)).text

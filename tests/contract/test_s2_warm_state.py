@@ -20,6 +20,7 @@ from tests.contract.lifecycle.counting import CountedStore
 from tests.contract.lifecycle.doubles import shape
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import House, open_house
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,8 +157,7 @@ class SlowReads(CountedStore):
 
     async def has_read(self, task: asyncio.Task[Any]) -> None:
         """Wait until a task has read, and was not yet given what it read."""
-        while task not in self._waiting:  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
+        await wait_until(lambda: task in self._waiting, "the task has read", pause=0.001)
 
 
 async def test_s2_6_a_state_that_is_still_being_built_is_not_touched_by_a_refresh(

@@ -27,6 +27,7 @@ from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.testing import FakeProvider, Text
 from tests.contract import invariants
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -184,8 +185,7 @@ class Desk:
         return await self._end(accepted)
 
     async def until(self, true: Callable[[], object]) -> None:
-        while not true():  # noqa: ASYNC110
-            await asyncio.sleep(_PAUSE)
+        await wait_until(true, pause=_PAUSE)
 
     async def say(self, name: str, text: str, *, stream: bool = False) -> Told:
         """Send a message and wait for its end; ``stream`` if a client is to follow."""
@@ -197,8 +197,7 @@ class Desk:
         events: list[Event] = []
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._follow(self.ids[name], events))
-            while not self.means.hub.followed(self.ids[name]):  # noqa: ASYNC110
-                await asyncio.sleep(_PAUSE)
+            await wait_until(lambda: self.means.hub.followed(self.ids[name]), "a follower")
             accepted = await self.engine.submit(text, target=target)
             await following
         return await self._told(accepted, await self._end(accepted), events, before)
@@ -212,8 +211,10 @@ class Desk:
                     return
 
     async def _end(self, accepted: Accepted) -> InputEnded:
-        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
-            await asyncio.sleep(_PAUSE)
+        ended = await wait_until(
+            lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
+        )
+        assert ended is not None
         return ended
 
     async def _told(

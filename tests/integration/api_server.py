@@ -24,6 +24,7 @@ from clew.errors import NotFound
 from clew.runtime import make_means, make_models
 from clew.store.opening import open_store
 from clew.testing import sequence
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -91,9 +92,7 @@ def events_of(stream: str) -> list[Any]:
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Wait until something holds."""
-    async with asyncio.timeout(40):
-        while not await condition():  # noqa: ASYNC110  (nobody announces it)
-            await asyncio.sleep(0.005)
+    await wait_until(condition)
 
 
 def settings_for(

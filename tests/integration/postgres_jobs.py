@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from typing import TYPE_CHECKING
+
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -75,9 +76,8 @@ def terminate(t: Tx, name: str) -> int:
 
 
 async def until(store: Store, job: Callable[[Tx], bool]) -> None:
-    """Wait until a job on the store says so; the test's time-out is the bound."""
-    while not await store.read(job):  # noqa: ASYNC110 - what changes may be the server's doing
-        await asyncio.sleep(0.02)
+    """Wait until a job on the store says so."""
+    await wait_until(lambda: store.read(job), job.__qualname__, pause=0.02)
 
 
 async def settle(changes: AsyncIterator[frozenset[str] | None], other: Store) -> None:

@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from clew.testing import (
     per_user_text,
     sequence,
 )
+from tests.waiting import block_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -227,7 +227,7 @@ async def leave(home: Path, provider: FakeProvider) -> None:
     async with open_product(with_model(home, provider), role="test", own_only=True) as product:
         for text in ("first", "second"):
             await product.engine.submit(text, target=product.engine.target("main"))
-        await asyncio.to_thread(until, lambda: bool(provider.requests))
+        await asyncio.to_thread(block_until, lambda: bool(provider.requests))
 
 
 def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -> None:
@@ -246,17 +246,12 @@ def test_an_attempt_that_failed_is_told(tmp_path: Path, provider: FakeProvider) 
     assert screen.count("turn 1: I have seen: first\n") == 1
 
 
-def until(ready: Callable[[], bool]) -> None:
-    while not ready():
-        time.sleep(0.01)
-
-
 @contextmanager
 def pressed_when(ready: Callable[[], bool]) -> Generator[None]:
     """Press Ctrl-C once something is so."""
 
     def press() -> None:
-        until(ready)
+        block_until(ready)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=press)
@@ -323,7 +318,7 @@ def test_the_gateway_says_that_it_is_ready_answers_and_ends_when_told(
     answers: list[str] = []
 
     def ask() -> None:
-        until(lambda: is_open(port))
+        block_until(lambda: is_open(port))
         body = {"messages": [{"role": "user", "content": "hello there"}]}
         answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=60)
         answers.append(answer.json()["choices"][0]["message"]["content"])

@@ -14,6 +14,7 @@ from clew.errors import NotDelivered, NotSent
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
 from tests.channels.desk import MemoryDesk, echo, memory_desk, until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -59,12 +60,13 @@ async def desk(
 async def passes(timer: FakeTimer, seconds: float, *, until_: Callable[[], object]) -> None:
     """Let time pass, little by little, until something is so."""
 
-    async def go_on() -> None:
-        while not until_():
+    def pass_some() -> object:
+        found = until_()
+        if not found:
             timer.advance(seconds)
-            await asyncio.sleep(0.01)
+        return found
 
-    await asyncio.wait_for(go_on(), 90)
+    await wait_until(pass_some, until_.__qualname__)
 
 
 # A platform's wait
@@ -218,8 +220,6 @@ async def test_where_the_platform_can_tell_nothing_is_repeated(
         platform.say("one")
         await desk.answered()
         await passes(timer, 1, until_=lambda: not platform.fails)
-        await asyncio.sleep(0.02)
-        timer.advance(60)
         await desk.quiet()
         platform.cut(after=False)
         platform.say("two")
@@ -281,8 +281,10 @@ async def test_what_is_dropped_while_it_is_on_its_way_stays_dropped(
 ) -> None:
     dropping: list[asyncio.Task[None]] = []
 
-    def dropped(_what: str, _chat: str) -> float | None:
-        dropping.append(asyncio.create_task(_drop_all(desk)))
+    def dropped(what: str, _chat: str) -> float | None:
+        # Not at "typing", which comes before the delivery is claimed.
+        if what == "send":
+            dropping.append(asyncio.create_task(_drop_all(desk)))
         return None
 
     desk.platform.throttles = dropped

@@ -33,6 +33,7 @@ from clew.testing.discord import FakeDiscord
 from clew.testing.discord.people import BOT
 from clew.testing.telegram import Faults
 from tests.channels.desk import Plain, echo, memory_desk, serving, table, until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
@@ -296,9 +297,12 @@ async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
         platform.cut(after=True)
         platform.say("hello")
         await desk.answered()
-        while len(desk.texts()) < 2:
+
+        def repeated() -> bool:
             timer.advance(1)
-            await asyncio.sleep(0.01)
+            return len(desk.texts()) >= 2
+
+        await wait_until(repeated, "the repetition")
         await desk.quiet()
         assert desk.texts() == ["You said: hello", "(may be a repeat) You said: hello"]
 

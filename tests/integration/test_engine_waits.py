@@ -23,6 +23,7 @@ from clew.testing.provider import FakeProvider
 from tests.killing.child import Job, make_means
 from tests.killing.killer import Killer, WatchedStore, job_name
 from tests.killing.plans import Say, reply_to
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -65,8 +66,7 @@ async def test_a_turn_that_waits_for_a_person_is_not_begun_again_and_again(
     say = Say(key="c1m1", plan="pay")
     accepted = await engine.submit(say.text, target=local_route("c1"))
     await engine.submit(Say(key="c1m2").text, target=local_route("c1"))
-    while not await engine.approvals(accepted.conversation_id):  # noqa: ASYNC110  (as a person)
-        await asyncio.sleep(0.01)
+    await wait_until(lambda: engine.approvals(accepted.conversation_id), "a question")
     watched.reached.clear()
     await asyncio.sleep(1.2)
     assert watched.reached[BEGUN] <= 1

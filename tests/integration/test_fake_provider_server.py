@@ -36,6 +36,7 @@ from clew.testing.provider import (
 )
 from clew.testing.provider.scripts import named
 from tests.integration.provider_clients import ask, openai_client
+from tests.waiting import block_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -310,8 +311,7 @@ def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
 
         waiting = threading.Thread(target=wait)
         waiting.start()
-        while not provider.requests:
-            time.sleep(0.001)
+        block_until(lambda: provider.requests, pause=0.001)
     waiting.join(40)
     (failure,) = failures
     # Broken off, and not given up by the client.
@@ -419,7 +419,4 @@ def test_a_killed_client_is_seen_and_logged(tmp_path: Path) -> None:
 
 def until(condition: Callable[[], int]) -> None:
     """Wait for something that another process does."""
-    end = time.monotonic() + 5
-    while not condition():
-        assert time.monotonic() < end, "it did not happen within 5 s"
-        time.sleep(0.01)
+    block_until(condition)

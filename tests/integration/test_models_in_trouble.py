@@ -39,6 +39,7 @@ from clew.testing import (
     within,
 )
 from tests.failing.desk import FORMATS, always, open_desk, screens
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -379,8 +380,7 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         told: list[Event] = []
         async with aclosing(desk.engine.follow(conversation, after=said[-1].seq)) as events:
             first = asyncio.create_task(anext(events))
-            while not desk.means.hub.followed(conversation):  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            await wait_until(lambda: desk.means.hub.followed(conversation), "a follower", pause=0)
             if woken:
                 desk.means.hub.publish(conversation, CHANGED)
             await desk.say(talk, "count")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from structlog.testing import capture_logs
 
 from clew.hooks.manager import Plugins, Verdict
 from clew.hooks.specs import hookimpl
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,8 +115,11 @@ async def test_a_plugin_that_hangs_is_waited_for_once_and_called_again_when_it_i
         ("hanging", "pre_tool_call", "hook_left_out"),
     ]
     hanging.gate.set()
-    while (await plugins.ask_tool(session_id="free")).block is not None:  # noqa: ASYNC110
-        await asyncio.sleep(0.01)
+
+    async def let_in() -> bool:
+        return (await plugins.ask_tool(session_id="free")).block is None
+
+    await wait_until(let_in, "the plugin is asked again")
     assert hanging.calls[-1] == "free"
     plugins.close()
 

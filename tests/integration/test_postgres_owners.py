@@ -3,7 +3,6 @@
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from clew.errors import StoreUnavailable
 from clew.store.postgres import Limits, open_postgres
 from tests.integration import postgres_jobs as jobs
 from tests.integration.postgres_proxy import CuttingProxy, listening
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator
@@ -126,8 +126,7 @@ async def test_whoever_asks_again_is_told_once_a_lost_lock_is_back(
         await other.register("a")
         proxy.go_away()
         await jobs.until(store, lambda t: dead(t, "a"))
-        while other._presence._line.up:  # noqa: ASYNC110  (its thread tells nobody)
-            await asyncio.sleep(0.01)
+        await wait_until(lambda: not other._presence._line.up, "the connection is down")
         with pytest.raises(StoreUnavailable, match="does not answer"):
             await other.register("a")
         proxy.come_back()

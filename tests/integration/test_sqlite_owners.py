@@ -14,6 +14,7 @@ from clew.errors import StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
 from clew.store.sqlite.owners import Owners
 from tests.integration.sqlite_jobs import child, kill, line_of
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -105,8 +106,7 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
         try:
             # The child lets go when it first runs, which may be after its parent's death, and
             # between two looks.
-            while await store.read(lambda t: t.alive("own_1")):  # noqa: ASYNC110  (nothing tells)
-                await asyncio.sleep(0.01)
+            await wait_until(lambda: store.read(lambda t: not t.alive("own_1")), "own_1 is dead")
             os.kill(forked, 0)
         finally:
             os.kill(forked, signal.SIGKILL)

@@ -20,6 +20,7 @@ from clew.store.sqlite.jobs import Job
 from clew.store.sqlite.tending import Tending
 from clew.store.sqlite.writer import Writer
 from tests.integration.sqlite_jobs import append, items, make_log, numbers
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -425,11 +426,12 @@ async def test_a_quiet_store_writes_its_log_back(store: SqliteStore, tmp_path: P
     await store.write(append, "a", size=100_000)
     other = apsw.Connection(str(tmp_path / "clew.db"))
     rows_of(other, "SELECT count(*) FROM log")
-    total, done = 1, 0
-    while done < total:
-        await asyncio.sleep(0.05)
+
+    def written_back() -> bool:
         total, done = other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
-    assert total > 0
+        return 0 < total == done
+
+    await wait_until(written_back, pause=0.05)
     other.close()
 
 

@@ -16,6 +16,7 @@ from tests.killing.history import overlaps
 from tests.killing.hosts import seen_from_there
 from tests.killing.talking import PATIENCE, Talk, take_overs
 from tests.killing.verdict import captured, history_of, verdict
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator, Sequence
@@ -135,6 +136,6 @@ async def kill_one(gateways: Gateways, talk: Talk, *, every: float = 2.0) -> Non
     while True:
         answered = talk.answered
         await asyncio.sleep(every)
-        while talk.answered < answered + talk.at_once:  # noqa: ASYNC110  (nothing tells)
-            await asyncio.sleep(0.05)
+        wanted = answered + talk.at_once
+        await wait_until(lambda wanted=wanted: talk.answered >= wanted, "answers between two kills")
         await asyncio.to_thread(gateways.kill, random.randrange(len(gateways.jobs)))

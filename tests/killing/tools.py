@@ -11,6 +11,7 @@ from pydantic_ai import RunContext, Tool
 from tests.killing.killer import die
 from tests.killing.plans import result_of
 from tests.killing.records import Effect
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,5 +84,4 @@ def _tool(name: str, effects: Log, killer: Killer, control: Path) -> Tool[Any]:
 
 
 async def _until(path: Path) -> None:
-    while not path.exists():  # noqa: ASYNC110, ASYNC240  (another process makes it)
-        await asyncio.sleep(0.02)
+    await wait_until(path.exists, f"the file {path.name}")

@@ -32,6 +32,7 @@ from tests.line.compacting import Compacting
 from tests.line.model import Scripted
 from tests.line.points import PointedStore, Points
 from tests.line.tools import Tools
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -78,8 +79,12 @@ class World:
 
     async def end(self, accepted: Accepted) -> InputEnded:
         """What became of an input; looks into the store, so that nobody follows the turn."""
-        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
-            await asyncio.sleep(_PAUSE)
+        ended = await wait_until(
+            lambda: self.engine.input_end(accepted.inbox_id),
+            f"the end of {accepted.inbox_id}",
+            pause=_PAUSE,
+        )
+        assert ended is not None
         return ended
 
     async def item(self, accepted: Accepted) -> InboxItem:
@@ -95,11 +100,14 @@ class World:
 
     async def waiting(self, conversation: ConversationId) -> Turn:
         """The turn, once it waits for a person."""
-        while True:
+
+        async def waits() -> Turn | None:
             turn = await self.engine.unfinished_turn(conversation)
-            if turn is not None and turn.state is TurnState.WAITING:
-                return turn
-            await asyncio.sleep(_PAUSE)
+            return turn if turn is not None and turn.state is TurnState.WAITING else None
+
+        turn = await wait_until(waits, f"a question in {conversation}", pause=_PAUSE)
+        assert turn is not None
+        return turn
 
     async def question(self, conversation: ConversationId) -> Approval:
         """The one open question, once the turn waits for it."""
@@ -118,8 +126,7 @@ class World:
         await self.until(done)
 
     async def until(self, true: Callable[[], Awaitable[bool]]) -> None:
-        while not await true():  # noqa: ASYNC110
-            await asyncio.sleep(_PAUSE)
+        await wait_until(true, pause=_PAUSE)
 
     def left_over(self) -> list[str]:
         """Tasks of the library that outlive their run."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.testing import FakeProvider, Text, sequence
 from tests.screens.screen import HttpScreen, ProtocolScreen
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -122,8 +123,7 @@ class _Host:
         await self._until(lambda: min(each.seen.last for each in self._screens) >= count)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
-        while not condition():  # noqa: ASYNC110  (nobody announces it)
-            await asyncio.sleep(0.02)
+        await wait_until(condition)
 
 
 async def _say_all(screen: Screen, said: Sequence[str]) -> None:

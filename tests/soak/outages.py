@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tests.killing.cluster import Cluster
 from tests.soak import Table
 from tests.standby import pair
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from tests.killing.gateways import Gateways
@@ -67,8 +68,8 @@ async def _disturb(servers: Pair, talk: Talk, answered: list[tuple[str, int, int
             await asyncio.sleep(PAUSE)
             said = talk.answered
             await asyncio.to_thread(act)
-            while talk.answered < said + CONVERSATIONS:  # noqa: ASYNC110  (nothing tells)
-                await asyncio.sleep(0.05)
+            wanted = said + CONVERSATIONS
+            await wait_until(lambda wanted=wanted: talk.answered >= wanted, "some answers")
         answered.append((name, times, talk.answered - before))
         print(answered[-1], flush=True)
     talk.enough = True

@@ -26,6 +26,7 @@ from clew.store.transactions import conversations, sessions
 from tests.contract import invariants
 from tests.contract.lifecycle.counting import CountedStore
 from tests.contract.lifecycle.doubles import NoteTaker, Provider, Summariser
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -71,8 +72,10 @@ class House:
 
     async def end(self, accepted: Accepted) -> InputEnded:
         """What became of an input; looks into the store, so that nothing is streamed."""
-        while (ended := await self.engine.input_end(accepted.inbox_id)) is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+        ended = await wait_until(
+            lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
+        )
+        assert ended is not None
         return ended
 
     async def hold(self, *, to: Route | ConversationId) -> Accepted:
@@ -110,8 +113,11 @@ class House:
 
     async def quiet(self, conversation: ConversationId) -> None:
         """Wait until the line is empty, plugins were told what happened, and titles given."""
-        while await self._busy(conversation):  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+
+        async def rests() -> bool:
+            return not await self._busy(conversation)
+
+        await wait_until(rests, f"{conversation} rests")
         await self.engine.idle()
 
     async def _busy(self, conversation: ConversationId) -> bool:
