@@ -41,7 +41,7 @@ chat: $(RUN) ## talk to the agent in this terminal
 setup: $(RUN) ## choose a model, try it, and talk
 	@exec $(BIN)/clew setup
 
-serve: $(RUN) ## run the gateway: channels, API, scheduler
+serve: $(RUN) ## run the gateway: channels and API
 	@exec $(BIN)/clew serve
 
 demo-channels: $(RUN) ## watch a conversation on a chat platform, without a token

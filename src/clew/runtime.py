@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -22,6 +21,7 @@ from clew.config import ensure_home
 from clew.core.compaction import over_budget, tokens_of
 from clew.core.ids import Ids, session_id
 from clew.core.reset import ResetPolicy
+from clew.distribution import VERSION
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.facts import Facts
@@ -82,7 +82,7 @@ async def open_product(
             Engine(
                 make_means(settings, store),
                 role=role,
-                version=version("clew"),
+                version=VERSION,
                 own_only=own_only,
             )
         )

@@ -125,7 +125,7 @@ def test_a_missing_driver_names_the_extra() -> None:
     code = "import sys; sys.modules['psycopg'] = None; import clew.store.postgres"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "StoreUnusable" in done.stderr
-    assert "pip install 'clew[postgres]'" in done.stderr
+    assert "pip install 'clew-gateway[postgres]'" in done.stderr
 
 
 def test_an_address_shows_neither_user_nor_password() -> None:

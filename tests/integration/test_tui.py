@@ -391,7 +391,7 @@ def test_where_no_screen_can_be_drawn_a_sentence_says_what_to_do(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
-    with pytest.raises(ClewError, match=r"pip install 'clew\[tui\]'"):
+    with pytest.raises(ClewError, match=r"pip install 'clew-gateway\[tui\]'"):
         open_terminal(Globals(home=tmp_path, flags={}))
     monkeypatch.undo()
     monkeypatch.setenv("TERM", "dumb")

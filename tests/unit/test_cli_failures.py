@@ -11,6 +11,7 @@ import pytest
 
 from clew.cli import commands, entry
 from clew.cli.lazy import Entry
+from clew.distribution import VERSION
 from clew.errors import LeaseHeld, NotFound, SettingsError, StoreFull
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def test_a_bug_is_not_hidden() -> None:
 
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == commands.VERSION
+    assert project["version"] == VERSION
 
 
 def test_a_command_may_choose_its_exit_code() -> None:

@@ -35,7 +35,7 @@ def test_a_provider_key_in_the_environment_chooses_its_model_and_is_used() -> No
 def test_a_key_whose_package_is_missing_is_told_instead_of_chosen() -> None:
     name, why = choose_model({"ANTHROPIC_API_KEY": "x"}, installed=lambda _: False)
     assert name == "offline"
-    assert "pip install 'clew[anthropic]'" in why
+    assert "pip install 'clew-gateway[anthropic]'" in why
 
 
 def test_a_key_whose_package_is_missing_does_not_hide_another() -> None:

@@ -15,6 +15,7 @@ from pydantic_ai.providers import infer_provider
 from clew.agent.failures import never_tell
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
+from clew.distribution import install_command
 from clew.errors import SettingsError
 from clew.imports import on_demand, without
 
@@ -99,7 +100,7 @@ def _built(spec: ModelSpec) -> Model:
     except ImportError as error:
         raise SettingsError(
             f"model.name {spec.name!r} needs a package that is not installed ({error.name}): "
-            f"install clew[{provider}]"
+            f"{_install_command(provider)}"
         ) from error
     # The library raises a plain ValueError for a provider that it does not know.
     except (UserError, ValueError) as error:
@@ -184,6 +185,17 @@ def _other(spec: ModelSpec, name: str) -> Model:
         return found
 
     return infer_model(spec.name, provider)
+
+
+#: Providers whose package is an extra of this distribution; the model library brings the others.
+_OWN_EXTRAS = frozenset({"anthropic"})
+
+
+def _install_command(provider: str) -> str:
+    """Return the command that installs what a provider needs."""
+    if provider in _OWN_EXTRAS:
+        return install_command(provider)
+    return f"pip install 'pydantic-ai-slim[{provider}]'"
 
 
 def _no_key(spec: ModelSpec, variable: str) -> SettingsError:

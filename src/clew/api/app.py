@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -29,6 +28,7 @@ from clew.api.problems import INTERNAL, Problem, problem_of
 from clew.api.rpc.socket import Socket
 from clew.api.system import System
 from clew.api.table import table
+from clew.distribution import VERSION
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -93,9 +93,7 @@ def _endpoints(
 
     @cache
     def description() -> dict[str, object]:
-        return describe(
-            endpoints, version=version("clew"), with_token=settings.api.token is not None
-        )
+        return describe(endpoints, version=VERSION, with_token=settings.api.token is not None)
 
     endpoints = table(
         chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now, pace=pace),

@@ -10,15 +10,13 @@ import click
 
 from clew.cli.common import Globals, example
 from clew.cli.lazy import Entry, LazyGroup
-
-#: As in pyproject.toml (a test compares them): asking the installed package costs 15 ms.
-VERSION: Final = "0.1.0"
+from clew.distribution import VERSION
 
 #: In the order of the list that ``clew --help`` prints.
 COMMANDS: Final = {
     "chat": Entry("clew.cli.chat", "chat", "Talk to the agent."),
     "setup": Entry("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
-    "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels, API, scheduler."),
+    "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels and API."),
     "rpc": Entry("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
     "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
     "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from clew.cli.commands import VERSION
 from clew.cli.common import Globals, example, json_option, pass_globals, print_json
 from clew.cli.progress import Bar
 from clew.cli.reading import open_stored
@@ -17,6 +16,7 @@ from clew.cli.terminal import many, outputs
 from clew.cli.verifying import FILE, opened, print_findings
 from clew.core.exported.verify import verify
 from clew.core.ids import Ids
+from clew.distribution import VERSION
 from clew.engine.imports import Imports, Result
 from clew.errors import ClewError
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 
 from anyio.from_thread import start_blocking_portal
 
-from clew.cli.commands import VERSION
 from clew.cli.logs import logs_to_file
 from clew.cli.mailbox import Mailbox
 from clew.cli.prompting import Keyboard, Lines
@@ -24,6 +23,7 @@ from clew.cli.talk import Talk, answers_at_once
 from clew.cli.telling import Teller
 from clew.cli.terminal import one_line, outputs
 from clew.core.events import InputEnded
+from clew.distribution import VERSION
 from clew.engine.slash import Reply, is_command
 from clew.errors import ClewError
 from clew.runtime import open_product

@@ -13,7 +13,7 @@ from clew.cli.common import Globals, example, pass_globals, undisturbed
 @pass_globals
 def serve(program: Globals) -> None:
     """
-    Run the gateway: channels, API, scheduler.
+    Run the gateway: channels and API.
 
     Prints one line, "ready http://HOST:PORT", when it accepts requests; everything else goes to
     standard error, as JSON lines where that is no terminal. SIGTERM or Ctrl-C ends it: turns that

@@ -10,6 +10,7 @@ import structlog
 
 from clew.core.double_text import rule_for
 from clew.core.people import Policy
+from clew.distribution import install_command
 from clew.engine.doors import Doors
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
@@ -147,5 +148,5 @@ def find_factory(kind: str, name: str) -> Factory:
         return cast("Factory", known[kind].load())
     except ImportError as error:
         raise SettingsError(
-            f"[channels.{name}]: {error.name or error} is not installed: pip install 'clew[{kind}]'"
+            f"[channels.{name}]: {error.name or error} is not installed: {install_command(kind)}"
         ) from error

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from clew.core.scope import LOCAL, scope_of, sees
+from clew.distribution import VERSION
 from clew.errors import NotFound
 from clew.wire import shapes
 from clew.wire.records import ConversationShape, StateShape
@@ -42,7 +42,7 @@ class Office:
 
     @property
     def version(self) -> str:
-        return version("clew")
+        return VERSION
 
     async def resolve(self, name: str) -> ConversationId:
         """:raises NotFound: if the name means nothing that may be seen here"""

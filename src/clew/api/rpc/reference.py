@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
+from clew.distribution import VERSION
 from clew.wire.describe import document, page
 
 PAGE, DOCUMENT = "rpc.md", "rpc.json"
@@ -15,7 +15,7 @@ def main() -> None:
     """Write both files into the folder that is named."""
     folder = Path(sys.argv[1])
     (folder / PAGE).write_text(page(), encoding="utf-8")
-    (folder / DOCUMENT).write_text(document(version("clew")), encoding="utf-8")
+    (folder / DOCUMENT).write_text(document(VERSION), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clew.distribution import install_command
 from clew.errors import StoreUnusable
 
 try:
@@ -9,8 +10,8 @@ try:
     from clew.store.postgres.store import PostgresStore, open_postgres
 except ImportError as error:
     raise StoreUnusable(
-        "PostgreSQL needs the optional driver psycopg with its library:"
-        f" pip install 'clew[postgres]' ({error})"
+        "PostgreSQL needs the optional driver psycopg with its library: "
+        f"{install_command('postgres')} ({error})"
     ) from error
 
 __all__ = ["Limits", "PostgresStore", "open_postgres"]
