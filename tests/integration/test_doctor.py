@@ -304,6 +304,21 @@ def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:
     assert storing.sizes(database).level is Level.WARN
 
 
+def test_a_store_without_wal_and_an_old_sqlite_are_reported(
+    told: Callable[..., Found], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("21 1 0:5 / / rw - virtiofs root rw\n")
+    monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", mounts)
+    made(tmp_path)
+    (journal,) = told()["journal"]
+    assert journal["level"] == "warn"
+    assert "virtiofs" in journal["detail"]
+    monkeypatch.setattr(storing, "sqlite_version", lambda: "3.40.1")
+    (sqlite,) = told(code=1)["sqlite"]
+    assert "upgrade apsw" in sqlite["detail"]
+
+
 def test_sizes_are_told_for_people() -> None:
     assert [size(n) for n in (0, 1023, 1536, 20 * 1024, 5 * 1024**3)] == [
         "0 bytes",

@@ -31,7 +31,7 @@ class Bench:
         self.connection = connection
         self.commits = 0
         self.surroundings = Surroundings(SystemClock(), Owners(folder))
-        self.batches = Batches(connection, self.surroundings, begin)
+        self.batches = Batches(connection, self.surroundings, begin, commit)
         connection.set_commit_hook(self._count)
 
     def run(self, *jobs: Job) -> int:
@@ -46,6 +46,10 @@ class Bench:
     def _count(self) -> bool:
         self.commits += 1
         return False
+
+
+def commit(cursor: Cursor) -> None:
+    cursor.execute("COMMIT")
 
 
 def begin(cursor: Cursor) -> None:

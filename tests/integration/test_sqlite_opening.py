@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import tempfile
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +14,18 @@ import apsw
 import pytest
 
 from clew.errors import StoreDamaged, StoreUnavailable, StoreUnusable
+from clew.store import health
+from clew.store.opening import open_direct, open_incoming
 from clew.store.sqlite import filesystem_of, open_sqlite
 from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.filesystems import Locality, locality_of
 from clew.store.sqlite.opening import connect, open_writer, prepare, refuse_old_sqlite
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from clew.store.contract import Tx
     from clew.store.sqlite import SqliteStore
 
 
@@ -119,6 +125,128 @@ async def test_a_copy_that_is_not_in_wal_mode_opens(tmp_path: Path) -> None:
     connection.close()
     async with await open_in(tmp_path / "two") as store:
         assert await store.read(items) == ["x"]
+        assert await store.read(health.journal_mode) == "delete"
+
+
+@pytest.fixture
+def shared_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every path is on a file system that Clew does not know to be this machine's own."""
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text("21 1 0:5 / / rw - virtiofs root rw\n")
+    monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", mounts)
+
+
+@pytest.mark.usefixtures("shared_disk")
+async def test_a_disk_that_may_not_share_memory_gets_a_rollback_journal(tmp_path: Path) -> None:
+    async with await open_in(tmp_path) as store, await open_in(tmp_path) as other:
+        await store.write(make_log)
+        await asyncio.gather(
+            *(store.write(append, f"a{n}") for n in range(50)),
+            *(other.write(append, f"b{n}") for n in range(50)),
+            *(other.read(items) for _ in range(50)),
+        )
+        assert len(await store.read(items)) == 100
+        assert await store.read(health.journal_mode) == "delete"
+        assert not (tmp_path / "clew.db-wal").exists()
+
+
+@pytest.mark.usefixtures("shared_disk")
+async def test_without_wal_a_commit_waits_for_those_who_read(tmp_path: Path) -> None:
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+        reading, go_on = threading.Event(), threading.Event()
+
+        def read_long(t: Tx) -> int:
+            found = len(items(t))
+            reading.set()
+            assert go_on.wait(60)
+            return found
+
+        before = asyncio.create_task(store.read(read_long))
+        await asyncio.to_thread(reading.wait)
+        writing = asyncio.create_task(store.write(append, "x"))
+        done, _ = await asyncio.wait({writing}, timeout=0.3)
+        assert not done
+        go_on.set()
+        await writing
+        assert await before == 0
+        assert await store.read(items) == ["x"]
+
+
+@pytest.mark.usefixtures("shared_disk")
+async def test_without_wal_a_commit_that_readers_hold_up_for_long_is_refused_and_stores_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.store.sqlite.tending.PATIENCE", 0.05)
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+        reader = connect(tmp_path / "clew.db", reader=True)
+        rows_of(reader, "BEGIN")
+        rows_of(reader, "SELECT * FROM log")
+        with pytest.raises(StoreUnavailable):
+            await store.write(append, "x")
+        rows_of(reader, "ROLLBACK")
+        reader.close()
+        await store.write(append, "y")
+        assert await store.read(items) == ["y"]
+
+
+async def test_a_store_moved_to_such_a_disk_leaves_wal(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+        assert await store.read(health.journal_mode) == "wal"
+    request.getfixturevalue("shared_disk")
+    async with await open_in(tmp_path) as store:
+        assert await store.read(health.journal_mode) == "delete"
+
+
+async def test_a_journal_mode_set_by_hand_stays(tmp_path: Path) -> None:
+    async with await open_in(tmp_path) as store:
+        await store.write(make_log)
+    by_hand = apsw.Connection(str(tmp_path / "clew.db"))
+    rows_of(by_hand, "PRAGMA journal_mode = DELETE")
+    by_hand.close()
+    async with await open_in(tmp_path) as store:
+        await store.write(append, "x")
+        assert await store.read(health.journal_mode) == "delete"
+
+
+@pytest.mark.parametrize(
+    ("kind", "locality"),
+    [
+        *((kind, Locality.LOCAL) for kind in ("ext4", "xfs", "btrfs", "zfs", "overlay", "tmpfs")),
+        *((kind, Locality.LOCAL) for kind in ("", "f2fs", "ntfs3", "fuseblk")),
+        *((kind, Locality.UNKNOWN) for kind in ("virtiofs", "drvfs", "prl_fs", "fakeowner")),
+        *((kind, Locality.UNKNOWN) for kind in ("vmhgfs", "fuse.vmhgfs-fuse", "fuse.mergerfs")),
+        *((kind, Locality.UNKNOWN) for kind in ("fuse.gocryptfs", "fuse", "grpcfuse", "lofs")),
+        *((kind, Locality.NETWORK) for kind in ("nfs4", "cifs", "smb3", "9p", "fuse.sshfs")),
+    ],
+)
+def test_only_known_local_disks_are_trusted(kind: str, locality: Locality) -> None:
+    assert locality_of(kind) is locality
+
+
+@pytest.mark.parametrize("open_", [open_direct, open_incoming], ids=["backup", "restore"])
+def test_nothing_that_opens_a_store_takes_an_old_sqlite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_: Callable[..., object]
+) -> None:
+    (tmp_path / "clew.db").touch()
+    for module in ("direct", "opening"):
+        monkeypatch.setattr(f"clew.store.sqlite.{module}.sqlite_version", lambda: "3.40.1")
+    with pytest.raises(StoreUnusable, match=r"3\.40\.1"):
+        open_("sqlite:///clew.db", home=tmp_path)
+
+
+def test_a_backup_reads_no_store_over_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clew.db").touch()
+    (tmp_path / "mountinfo").write_text("21 1 0:5 / / rw - nfs4 root rw\n")
+    monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", tmp_path / "mountinfo")
+    with pytest.raises(StoreUnusable, match="network file system"):
+        open_direct("sqlite:///clew.db", home=tmp_path)
 
 
 async def test_a_damaged_database_is_called_damaged(tmp_path: Path) -> None:
@@ -208,10 +336,10 @@ def test_a_mount_is_found_by_its_longest_path_and_the_last_on_top(
         "23 21 0:6 / /mnt rw shared:1 - xfs /dev/vdb rw\n"
         "24 21 0:7 / /mnt/with\\040space rw - fuse.sshfs me@host: rw\n"
     )
-    monkeypatch.setattr("clew.store.sqlite.opening.MOUNTS", mounts)
+    monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", mounts)
     kinds = [filesystem_of(Path(p)) for p in ("/x", "/mnt/x", "/mntx", "/mnt/with space/x")]
     assert kinds == ["ext4", "xfs", "ext4", "fuse.sshfs"]
-    monkeypatch.setattr("clew.store.sqlite.opening.MOUNTS", tmp_path / "none")
+    monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", tmp_path / "none")
     assert filesystem_of(Path("/x")) == ""
 
 

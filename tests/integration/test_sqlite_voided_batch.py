@@ -35,8 +35,12 @@ def begin(cursor: Cursor) -> None:
     cursor.execute("BEGIN IMMEDIATE")
 
 
+def commit(cursor: Cursor) -> None:
+    cursor.execute("COMMIT")
+
+
 def batches_on(connection: apsw.Connection, folder: Path) -> Batches:
-    batches = Batches(connection, Surroundings(SystemClock(), Owners(folder)), begin)
+    batches = Batches(connection, Surroundings(SystemClock(), Owners(folder)), begin, commit)
     batches.run([waiting(make_log)])
     return batches
 
@@ -184,7 +188,7 @@ async def test_while_others_keep_the_lock_after_a_voided_batch_the_rest_is_told(
             raise apsw.BusyError("database is locked")
         begin(cursor)
 
-    batches = Batches(small, Surroundings(SystemClock(), Owners(tmp_path)), begin_sometimes)
+    batches = Batches(small, Surroundings(SystemClock(), Owners(tmp_path)), begin_sometimes, commit)
     jobs = [Job(append if j != 2 else fill_the_disk, (f"{j}",), {}) for j in range(1, 6)]
     batches.run(jobs)
     unavailable = [StoreUnavailable] * 3

@@ -24,7 +24,9 @@ from clew.cli.logs import logs_to_stderr
 from clew.config import ensure_home
 from clew.config.check import problems
 from clew.errors import SettingsError
-from clew.store.opening import open_store
+from clew.store import health
+from clew.store.opening import file_of, open_store
+from clew.store.sqlite import filesystem_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -87,6 +89,9 @@ async def _live(settings: Settings) -> None:
         store = await stack.enter_async_context(
             await open_store(settings.store.url, home=settings.home)
         )
+        if (file := file_of(settings.store.url, home=settings.home)) is not None:
+            mode = await store.read(health.journal_mode)
+            log.info("store_opened", journal=mode, filesystem=filesystem_of(file) or "unknown")
         sockets = listen(settings.api)
         stack.callback(close, sockets)
         url, name = base_url(sockets[0]), uuid4().hex

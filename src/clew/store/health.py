@@ -28,6 +28,13 @@ def clocks(t: Tx) -> Clocks:
     return Clocks(now=from_millis(t.now), newest=None if row is None else from_millis(row[0]))
 
 
+def journal_mode(t: Tx) -> str:
+    """Return SQLite's journal mode: ``wal``, or ``delete`` for a rollback journal."""
+    row = t.one("PRAGMA journal_mode")
+    assert row is not None
+    return row[0]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SearchState:
     damaged: bool

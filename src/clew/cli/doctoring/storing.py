@@ -13,8 +13,9 @@ from clew.errors import ClewError, StoreDamaged, StoreError
 from clew.store import health, space
 from clew.store.migrate import missing
 from clew.store.opening import file_of, open_store
+from clew.store.sqlite.filesystems import filesystem_of
 from clew.store.sqlite.integrity import quick_check
-from clew.store.sqlite.opening import JOURNAL_LIMIT, filesystem_of, sqlite_version
+from clew.store.sqlite.opening import JOURNAL_LIMIT, refuse_old_sqlite, sqlite_version
 from clew.store.transactions.locks import rights
 from clew.store.transactions.owners import living_owners
 
@@ -40,6 +41,11 @@ async def store(settings: Settings) -> AsyncIterator[Finding]:
     """Everything about the store; what cannot be looked at once something failed is left out."""
     file = file_of(settings.store.url, home=settings.home)
     if file is not None:
+        try:
+            refuse_old_sqlite(sqlite_version())
+        except ClewError as error:
+            yield fail("sqlite", str(error))
+            return
         yield ok("sqlite", f"version {sqlite_version()}")
         if not file.exists():
             yield ok("store", f"{file} is not there yet: the first command makes it")
@@ -95,10 +101,23 @@ async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
         yield ok("integrity", f"{part}; clew fsck looks at everything")
     else:
         yield ok("integrity", "the file is whole; clew fsck checks what is in it")
-    # A network file system is refused when the store is opened.
-    kind = filesystem_of(file)
-    yield ok("file system", f"{kind or 'unknown'}, on this machine")
+    yield await journal(store, file)
     yield sizes(file)
+
+
+async def journal(store: Store, file: Path) -> Finding:
+    """Report how the file is written, which its file system decides, or somebody has by hand."""
+    # A network file system is refused when the store is opened.
+    kind = filesystem_of(file) or "unknown"
+    mode = await store.read(health.journal_mode)
+    if mode == "wal":
+        return ok("journal", f"write-ahead log, on {kind}, a file system of this machine")
+    return warn(
+        "journal",
+        f"rollback journal ({mode}), on {kind}: whoever reads long, as a backup, holds up writing",
+        fix="put the store on a local disk of this machine, or use PostgreSQL; on a local disk: "
+        "stop Clew, then run PRAGMA journal_mode = WAL on the file",
+    )
 
 
 def sizes(file: Path) -> Finding:

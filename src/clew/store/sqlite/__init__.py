@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.store.sqlite.opening import filesystem_of
+from clew.store.sqlite.filesystems import filesystem_of
 from clew.store.sqlite.store import SqliteStore, open_sqlite
 
 __all__ = ["SqliteStore", "filesystem_of", "open_sqlite"]

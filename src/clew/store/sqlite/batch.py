@@ -41,12 +41,14 @@ class Batches:
         connection: apsw.Connection,
         surroundings: Surroundings,
         begin: Callable[[Cursor], None],
+        commit: Callable[[Cursor], None],
     ) -> None:
-        """``begin`` opens a write transaction; it raises ``apsw.Error`` if it cannot."""
+        """``begin`` opens a write transaction, ``commit`` ends it; both raise ``apsw.Error``."""
         self._connection = connection
         self._cursor = cursor_of(connection)
         self._surroundings = surroundings
         self._begin = begin
+        self._end = commit
         #: The time of the transaction.
         self._now = 0
 
@@ -132,7 +134,10 @@ class Batches:
 
     def _commit(self, jobs: Sequence[Job]) -> int:
         try:
-            self._cursor.execute("COMMIT")
+            self._end(self._cursor)
+        except apsw.BusyError as error:  # readers are in the way of the next job as well
+            self._roll_back()
+            return _end_all(jobs, error)
         except apsw.Error:
             self._roll_back()
             return self._one_by_one(jobs)
@@ -157,7 +162,7 @@ class Batches:
         try:
             self._attempt(job)
             if job.error is None:
-                self._cursor.execute("COMMIT")
+                self._end(self._cursor)
             else:
                 # A virtual table may keep what the savepoint took back, and spoil the COMMIT.
                 self._roll_back()

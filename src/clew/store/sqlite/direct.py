@@ -12,9 +12,18 @@ from clew.errors import StoreDamaged, StoreError, StoreUnusable
 from clew.store.direct import Direct
 from clew.store.sqlite.driver import cursor_of, rows_of
 from clew.store.sqlite.failures import translated
+from clew.store.sqlite.filesystems import filesystem_of
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 from clew.store.sqlite.names import refuse_torn
-from clew.store.sqlite.opening import connect, make_file, refuse_foreign, sign
+from clew.store.sqlite.opening import (
+    connect,
+    make_file,
+    refuse_foreign,
+    refuse_network,
+    refuse_old_sqlite,
+    sign,
+    sqlite_version,
+)
 from clew.store.sqlite.owners import Owners
 
 if TYPE_CHECKING:
@@ -53,16 +62,18 @@ class SqliteDirect(Direct):
     def close(self) -> None:
         self._connection.close()
 
-    def settle(self, *, stamp: int) -> None:
+    def settle(self, *, stamp: int, journal: str = "delete") -> None:
         """
-        Write the log back and do without it from now on: the file is all there is.
+        Write the log back: once this is closed, the file is all there is.
 
         :param stamp: the file's ``user_version``
+        :param journal: the mode for whoever opens it next
         :raises StoreUnavailable: if another connection has the file open
         """
         try:
             rows_of(self._connection, f"PRAGMA user_version = {stamp}")
             rows_of(self._connection, "PRAGMA journal_mode = DELETE")
+            rows_of(self._connection, f"PRAGMA journal_mode = {journal}")
         except apsw.Error as error:
             raise translated(error, self._connection) from error
 
@@ -93,6 +104,7 @@ def open_used(path: Path, *, run_dir: Path) -> SqliteDirect:
     :raises StoreUnusable: if it is none
     """
     owners = Owners(run_dir)
+    refuse_network(path, filesystem_of(path))
     refuse_torn(path, owners)
     return _opened(path, lambda: connect(path, reader=False), owners)
 
@@ -138,6 +150,7 @@ def _connect_to_kept(path: Path) -> apsw.Connection:
 
 
 def _opened(path: Path, connected: Callable[[], apsw.Connection], owners: Owners) -> SqliteDirect:
+    refuse_old_sqlite(sqlite_version())
     try:
         connection = connected()
     except apsw.Error as error:

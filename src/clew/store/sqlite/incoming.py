@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -16,6 +16,7 @@ from clew.store.sqlite.direct import SqliteDirect, open_alone, open_used
 from clew.store.sqlite.driver import cursor_of, rows_of
 from clew.store.sqlite.exclusive import held, logs_of, sync_folder, told
 from clew.store.sqlite.failures import translated
+from clew.store.sqlite.filesystems import Locality, filesystem_of, locality_of
 from clew.store.sqlite.handle import SqliteTx, Surroundings
 from clew.store.sqlite.opening import connect, prepare_place, refuse_foreign
 from clew.store.sqlite.owners import Owners
@@ -86,7 +87,8 @@ class SqliteIncoming(Incoming):
                 raise StoreNotEmpty(self.name) from error
 
     def publish(self, *, replace: bool) -> str | None:
-        self._built.settle(stamp=0)
+        local = locality_of(filesystem_of(self._path)) is Locality.LOCAL
+        self._built.settle(stamp=0, journal="wal" if local else "delete")
         self._built.close()
         os.fsync(self._descriptor)
         aside = _free_name(self._path)
@@ -129,6 +131,7 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
         try:
             connection = connect(path, reader=False)
             stack.callback(connection.close)
+            stack.push(_journal_kept(connection))
             empty = _exclude_others(connection, path, Owners(run_dir), replace=replace)
         except (apsw.NotADBError, apsw.CorruptError, StoreDamaged) as error:
             if not replace:
@@ -140,6 +143,21 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
         except apsw.Error as error:
             raise translated(error) from error
         yield empty
+
+
+def _journal_kept(connection: apsw.Connection) -> Callable[..., None]:
+    """Return what gives a store that stays its journal mode back, as a block ends by an error."""
+    ((mode,),) = rows_of(connection, "PRAGMA journal_mode")
+
+    def give_back(kind: object, _error: object, _traceback: object) -> None:
+        if kind is None:
+            return
+        with suppress(apsw.Error):
+            if connection.in_transaction:
+                rows_of(connection, "ROLLBACK")
+            rows_of(connection, f"PRAGMA journal_mode = {mode}")
+
+    return give_back
 
 
 def _exclude_others(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import sys
 import threading
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import apsw
@@ -16,9 +14,11 @@ import apsw
 from clew.errors import StoreUnusable
 from clew.store.sqlite.driver import rows_of
 from clew.store.sqlite.failures import translated
+from clew.store.sqlite.filesystems import Locality, filesystem_of, locality_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 #: Older ones can corrupt a WAL file that several connections use.
 OLDEST_SQLITE = (3, 51, 3)
@@ -30,30 +30,8 @@ JOURNAL_LIMIT = 64 * 1024 * 1024
 #: The application id in the header of our files: "Clew".
 SIGNATURE = 0x436C6577
 
-#: Where Linux tells what is mounted.
-MOUNTS = Path("/proc/self/mountinfo")
-
 _creating = threading.Lock()
 _NO_DATABASE = "{} is not a database: move it away, or name another file"
-_NETWORK = re.compile(
-    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|davfs|ocfs2|gfs2|vboxsf"
-    r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|davfs2?|smbnetfs|juicefs|gcsfuse|goofys)"
-)
-
-
-def filesystem_of(path: Path) -> str:
-    """The type of the file system that holds ``path`` (``ext4``, ``nfs4``, …); empty if unknown."""
-    if not MOUNTS.exists():
-        return ""
-    where = path.resolve()
-    best, kind = -1, ""
-    for line in MOUNTS.read_text().splitlines():
-        fields, _, source = line.partition(" - ")
-        point = Path(re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), fields.split()[4]))
-        # A later mount covers an earlier one at the same place.
-        if where.is_relative_to(point) and len(point.parts) >= best:
-            best, kind = len(point.parts), source.split()[0]
-    return kind
 
 
 def prepare(
@@ -78,7 +56,7 @@ def prepare_place(
     """
     refuse_old_sqlite(sqlite_version())
     for place in (path, run_dir):
-        _refuse_network(place, filesystem_of(place))
+        refuse_network(place, filesystem_of(place))
     if path.exists() and not path.is_file():
         raise StoreUnusable(f"{path} is not a file: name a file for the store")
     for place in (path, path.parent, run_dir):
@@ -87,9 +65,14 @@ def prepare_place(
         _make_private(folder)
 
 
-def open_writer(path: Path) -> apsw.Connection:
+def open_writer(
+    path: Path, *, filesystem_of: Callable[[Path], str] = filesystem_of
+) -> apsw.Connection:
     """
-    The connection that writes, to a prepared file, which is in WAL mode from now on.
+    Open the connection that writes to a prepared file.
+
+    A new file is in WAL mode where its disk is a local one. Elsewhere, and where somebody has set
+    it by hand, it has a rollback journal: readers and the writer wait for each other.
 
     :raises StoreUnusable: if SQLite refuses the file
     """
@@ -97,10 +80,15 @@ def open_writer(path: Path) -> apsw.Connection:
     try:
         connection = connect(path, reader=False)
         refuse_foreign(connection, path)
+        local = locality_of(filesystem_of(path)) is Locality.LOCAL
         if rows_of(connection, "PRAGMA page_count") == [(0,)]:
             # So that free pages can be given back in slices; only an empty file takes this.
             rows_of(connection, "PRAGMA auto_vacuum = INCREMENTAL")
-        _enter_wal(connection, path)
+            _set_journal(connection, path, "wal" if local else "delete")
+        elif not local:
+            _set_journal(connection, path, "delete")
+        elif _is_copy(connection):
+            _set_journal(connection, path, "wal")
         sign(connection)
     except BaseException as error:
         if connection is not None:
@@ -163,8 +151,9 @@ def _pragmas(*, reader: bool) -> list[str]:
     return pragmas
 
 
-def _refuse_network(path: Path, kind: str) -> None:
-    if _NETWORK.fullmatch(kind):
+def refuse_network(path: Path, kind: str) -> None:
+    """:raises StoreUnusable: for a path on a network file system of this kind"""
+    if locality_of(kind) is Locality.NETWORK:
         raise StoreUnusable(
             f"{path} is on a network file system ({kind}), where SQLite can lose data: "
             "put the store on a local disk, or use PostgreSQL"
@@ -215,19 +204,27 @@ def sign(connection: apsw.Connection) -> None:
         rows_of(connection, f"PRAGMA application_id = {SIGNATURE}")
 
 
-def _enter_wal(connection: apsw.Connection, path: Path) -> None:
-    # Two that enter at once get "busy" without the usual wait, so we wait here.
+def _is_copy(connection: apsw.Connection) -> bool:
+    """Tell a backup, which nobody has opened as a store yet, by its stamp; remove that."""
+    if rows_of(connection, "PRAGMA user_version") == [(0,)]:
+        return False
+    rows_of(connection, "PRAGMA user_version = 0")
+    return True
+
+
+def _set_journal(connection: apsw.Connection, path: Path, wanted: str) -> None:
+    # Two that change it at once get "busy" without the usual wait, so we wait here.
     until = time.monotonic() + PATIENCE
     while True:
         try:
-            ((mode,),) = rows_of(connection, "PRAGMA journal_mode = WAL")
+            ((mode,),) = rows_of(connection, f"PRAGMA journal_mode = {wanted}")
             break
         except apsw.BusyError:
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
-    if mode != "wal":
+    if mode != wanted:
         raise StoreUnusable(
-            f"{path} refuses the WAL mode (it stays in {mode!r}): put the store on a local disk "
-            "that can map shared memory"
+            f"{path} refuses the {wanted.upper()} mode (it stays in {mode!r}): put the store on "
+            "a local disk that can map shared memory"
         )

@@ -81,6 +81,22 @@ class Tending:
                 time.sleep(random.uniform(0, 0.002))  # out of step with the others
         self.look()
 
+    def commit(self, cursor: Cursor) -> None:
+        """
+        Commit the transaction.
+
+        :raises apsw.BusyError: without WAL, if others have been reading for all our patience
+        """
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                cursor.execute("COMMIT")
+                break
+            except apsw.BusyError:
+                if time.monotonic() > until or not self._connection.in_transaction:
+                    raise
+                time.sleep(random.uniform(0, 0.002))
+
     def look(self) -> None:
         """Tell the listeners if another process has committed since the last look."""
         if not self._changes.wanted:

@@ -101,7 +101,7 @@ class Writer:
     def _serve(self, connection: apsw.Connection) -> None:
         tending = Tending(connection, self._changes)
         names = Names(self._path)
-        batches = Batches(connection, self._surroundings, tending.begin)
+        batches = Batches(connection, self._surroundings, tending.begin, tending.commit)
         while not (self._closing and self._queue.empty() and not self._carried):
             self._collect(tending.patience)
             tending.let_go_if_lost(names)
