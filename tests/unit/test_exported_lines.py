@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta, timezone
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import Folded, Remark, Said, Title, blocks, text_of
+from clew.core.exported.blocks import BlockReader, Folded, Remark, Said, Title, text_of
 from clew.core.exported.lines import Sealer, Unreadable, as_json, check_seal, said_by
 from clew.core.exported.redaction import Redaction
 from clew.core.exported.shapes import json_text, json_value, line_of, record_of
@@ -99,34 +100,83 @@ CALL = {
 }
 
 
+def reader(*, hours: int = 0) -> BlockReader:
+    zone = timezone(timedelta(hours=hours))
+    return BlockReader(lambda moment: moment.astimezone(zone))
+
+
 def test_people_read_what_was_said_and_can_look_at_the_rest() -> None:
     entry = line_of("entry", [r for k, r in conversation(1, 2) if k == "entry"][1])
-    said, look, read = blocks("entry", {**entry, "message": CALL})
-    assert said == Said(who="Assistant", seq=2, at=entry["created_at"], text=entry["text"])
-    assert look == Folded(label="Calls look", text='{"at":"<b>"}')
-    assert read == Folded(label="Calls read", text='{"at": 1}')
-    (result,) = blocks("entry", {**entry, "role": "tool"})
-    assert result == Folded(label="Result, entry 2", text=entry["text"])
-    (event,) = blocks("entry", {**entry, "kind": "attempt", "role": None})
-    assert event == Remark(text=f"Attempt: {entry['text']}")
+    blocks = reader(hours=2)
+    assert not list(blocks.blocks("turn", {"id": entry["turn"], "model": "openai-chat:llama3"}))
+    said, look, read = blocks.blocks("entry", {**entry, "message": CALL})
+    assert said == Said(
+        who="Assistant", model="llama3", seq=2, at=entry["created_at"], time="2026-09-21 16:13",
+        text=entry["text"], conversation="cnv_0001",
+    )  # fmt: skip
+    assert look == Folded(label="Tool call: look", text='{"at":"<b>"}')
+    assert read == Folded(label="Tool call: read", text='{"at": 1}')
+    (result,) = blocks.blocks("entry", {**entry, "role": "tool"})
+    assert result == Folded(label="Result", text=entry["text"])
+    returned = {"parts": [{"part_kind": "tool-return", "tool_name": "look", "content": {"a": 1}}]}
+    (result,) = blocks.blocks("entry", {**entry, "role": "tool", "message": returned})
+    assert result == Folded(label="Result: look", text='{"a":1}')
+    (event,) = blocks.blocks("entry", {**entry, "kind": "attempt", "role": None})
+    assert event == Remark(text=f"No answer: {entry['text']}")
+    assert list(blocks.blocks("entry", {**entry, "text": ""})) == [], "nothing but tool calls"
     assert text_of({"$text": "[ 1]"}) == "[ 1]"
     assert text_of(CALL) == "I look."
 
 
-def test_the_head_of_a_conversation_says_where_it_came_from() -> None:
+@pytest.mark.parametrize(
+    ("scope", "sender", "text", "who", "said"),
+    [
+        ("local", None, "hello", "You", "hello"),
+        ("chat:telegram:1", None, "hello", "User", "hello"),
+        ("person:telegram:42", {"id": "42", "name": "Ada\n L."}, "hello", "Ada L.", "hello"),
+        ("chat:telegram:1", {"id": "42", "name": "Ada"}, "Ada (42): hello", "Ada", "hello"),
+        ("chat:telegram:1", {"id": "42", "name": ""}, "somebody (42): hi", "User", "hi"),
+        ("chat:telegram:1", {"id": "42", "name": "A"}, "B (43): hi", "A", "B (43): hi"),
+        ("chat:telegram:1", "odd", "hi", "User", "hi"),
+    ],
+)
+def test_a_message_has_the_name_of_its_sender(
+    scope: str, sender: object, text: str, who: str, said: str
+) -> None:
+    blocks = reader()
     line = said_in(made(0))[0][1]
-    (title,) = blocks("conversation", {**line, "origin": "cnv_9", "origin_seq": 3, "routes": ["r"]})
+    assert len(list(blocks.blocks("conversation", {**line, "scope": scope}))) == 1
+    payload = {} if sender is None else {"sender": sender}
+    assert list(blocks.blocks("input", {"payload": payload})) == []
+    entry = line_of("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
+    (found,) = blocks.blocks("entry", {**entry, "text": text})
+    assert isinstance(found, Said)
+    assert (found.who, found.text) == (who, said)
+
+
+def test_the_head_of_a_conversation_says_where_it_came_from() -> None:
+    blocks = reader()
+    line = said_in(made(0))[0][1]
+    (title,) = blocks.blocks(
+        "conversation", {**line, "origin": "cnv_9", "origin_seq": 3, "routes": ["a:b:garden"]}
+    )
     assert isinstance(title, Title)
     assert ("from", "cnv_9, entry 3") in title.facts
-    assert ("routes", "r") in title.facts
+    assert ("routes", "a:b:garden") in title.facts
+    assert title.about == "Started 2026-09-21 14:13 · 0 entries"
+    (named,) = blocks.blocks("conversation", {**line, "title": None, "routes": ["a:b:garden"]})
+    assert isinstance(named, Title)
+    assert named.text == "garden"
     first, second = (line for kind, line in said_in(made(2)) if kind == "session")
-    assert list(blocks("session", first)) == []
-    assert [type(one) for one in blocks("session", second)] == [Remark, Folded]
-    (grave,) = blocks("tombstone", said_in(made(tombstones=1))[0][1])
-    assert "was deleted" in markdown.markdown(grave)
-    (picture,) = blocks("attachment", {"name": "a.png", "media_type": "image/png"})
+    assert list(blocks.blocks("session", first)) == []
+    assert [type(one) for one in blocks.blocks("session", second)] == [Remark, Folded]
+    (back,) = blocks.blocks("session", {**second, "opened_by": "rewind"})
+    assert back == Remark(text="The conversation was rewound here.")
+    (grave,) = blocks.blocks("tombstone", said_in(made(tombstones=1))[0][1])
+    assert "was deleted on 2026-09-21 14:13" in markdown.markdown(grave)
+    (picture,) = blocks.blocks("attachment", {"name": "a.png", "media_type": "image/png"})
     assert picture == Remark(text="Attachment: a.png (image/png)")
-    assert list(blocks("usage", {})) == []
+    assert list(blocks.blocks("usage", {})) == []
 
 
 NASTY = [
@@ -155,8 +205,8 @@ class Seen(HTMLParser):
 @pytest.mark.parametrize("text", NASTY)
 def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
     said = [
-        Title(text=text, facts=((text, text),)),
-        Said(who="User", seq=1, at="now", text=text),
+        Title(text=text, about=text, facts=((text, text),)),
+        Said(who=text, model=text, seq=1, at="now", time="now", text="said"),
         Folded(label=text, text=text),
         Remark(text=text),
     ]
@@ -165,7 +215,7 @@ def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
     seen.feed(page)
     tags = {
         "html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "article",
-        "header", "time", "div", "details", "summary", "pre", "p",
+        "header", "b", "span", "time", "div", "details", "summary", "pre", "p",
     }  # fmt: skip
     assert set(seen.tags) == tags
     assert "default-src 'none'" in page
@@ -174,13 +224,8 @@ def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_nothing_that_was_said_is_markup_in_markdown(text: str) -> None:
-    said = markdown.markdown(Said(who="User", seq=1, at="now", text=text))
-    fence = "`" * (5 if "````" in text else 3)
-    head, inside, end = said.split(fence)
-    assert (head.strip(), inside, end.strip()) == ("### User · 1 · now", f"text\n{text}\n", "")
+def test_nothing_that_happened_is_markup_in_markdown(text: str) -> None:
     remark = markdown.markdown(Remark(text=text))
     assert remark.count("\n") == 2
     for mark in "`*_[]<>&#|":
         assert mark not in remark.strip()[1:-1].replace(f"\\{mark}", "")
-    assert markdown.markdown(Said(who="User", seq=1, at="now", text=" ")).count("`") == 0

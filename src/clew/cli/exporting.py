@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -17,7 +18,7 @@ from clew.cli.reading import no_such, open_stored
 from clew.cli.terminal import many, outputs
 from clew.config.describe import secret_texts
 from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import blocks
+from clew.core.exported.blocks import BlockReader
 from clew.engine.exports import Exports
 from clew.errors import ClewError, NotFound, UsageError
 
@@ -106,8 +107,9 @@ async def _pieces(
         else (markdown.HEAD, markdown.markdown, "")
     )
     yield head.encode()
+    reader = BlockReader(datetime.astimezone)
     async for kind, line in exports.said(chosen):
-        for block in blocks(kind, line):
+        for block in reader.blocks(kind, line):
             yield render(block).encode()
     yield foot.encode()
 

@@ -1,4 +1,4 @@
-"""An export as Markdown: what was said stands as it is and cannot change the page around it."""
+"""An export as Markdown: a message keeps its own, and cannot change the document around it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from clew.core.exported.blocks import Folded, Remark, Said, Title
+from clew.core.exported.message_markdown import contain
 
 if TYPE_CHECKING:
     from clew.core.exported.blocks import Block
@@ -18,17 +19,23 @@ HEAD: Final = "# Conversations\n"
 
 
 def markdown(block: Block) -> str:
-    """A block, with an empty line before it."""
+    """Return a block, with an empty line before it."""
     match block:
-        case Title(text=text, facts=facts):
-            rows = "".join(f"- {name}: {_line(value)}\n" for name, value in facts)
-            return f"\n## {_line(text)}\n\n{rows}"
-        case Said(who=who, seq=seq, at=at, text=text):
-            return f"\n### {who} · {seq} · {at}\n{_verbatim(text)}"
+        case Title(text=text, about=about, facts=facts):
+            named = " · ".join(f"{_line(name)}: {_line(value)}" for name, value in facts)
+            return f"\n## {_line(text)}\n\n{_line(about)}\n\n*{named}*\n"
+        case Said(who=who, model=model, time=time, text=text):
+            by = f"{_line(who)} ({_line(model)})" if model else _line(who)
+            return f"\n### {by} · {time}\n{_message(text)}"
         case Folded(label=label, text=text):
             return f"\n**{_line(label)}**\n{_verbatim(text)}"
         case Remark(text=text):
             return f"\n*{_line(text)}*\n"
+
+
+def _message(text: str) -> str:
+    contained = contain(text)
+    return _verbatim(text) if contained is None else f"\n{contained}\n"
 
 
 def _line(text: str) -> str:

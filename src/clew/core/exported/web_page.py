@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from clew.core.exported.blocks import Folded, Remark, Said, Title
+from clew.core.exported.message_markdown import to_html
 
 if TYPE_CHECKING:
     from clew.core.exported.blocks import Block
@@ -15,17 +16,42 @@ if TYPE_CHECKING:
 _FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _STYLE: Final = """
-:root { color-scheme: light dark; }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; }
-h2 { margin-top: 3rem; border-top: 1px solid #8888; padding-top: 1rem; overflow-wrap: anywhere; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; font-size: .85rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
-article { margin: 1rem 0; padding: .5rem 1rem; border-radius: .5rem; background: #8881; }
-article.user { background: #48f2; margin-left: 2rem; }
-header, .remark, summary { font-size: .85rem; opacity: .75; }
-.text, pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; font: inherit; }
-pre { font-family: ui-monospace, monospace; font-size: .85rem; }
-details { margin: .5rem 1rem; }
+:root { color-scheme: light dark; --line: #8884; --soft: #8881; --you: #4a7dff1f; }
+* { box-sizing: border-box; }
+body { font: 16px/1.6 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { margin: 3rem 0 0; border-top: 1px solid var(--line); padding-top: 1.5rem; }
+h2, .text, dd { overflow-wrap: anywhere; }
+.about, header, .remark, summary { font-size: .85rem; color: GrayText; }
+.about { margin: 0 0 1.5rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; margin: .5rem 0; }
+dd { margin: 0; }
+article { margin: 1.25rem 0; padding: .75rem 1rem; border-radius: .75rem; background: var(--soft); }
+article.person { background: var(--you); margin-left: 3rem; }
+header { display: flex; gap: .6rem; align-items: baseline; }
+header b { color: CanvasText; }
+header time { margin-left: auto; }
+.text > :first-child { margin-top: .4rem; }
+.text > :last-child { margin-bottom: 0; }
+.text h1, .text h2, .text h3 { font-size: 1.15rem; margin: 1.2rem 0 .4rem; border: 0; padding: 0; }
+.text h4, .text h5, .text h6 { font-size: 1rem; margin: 1rem 0 .4rem; }
+.text p, .text li, .text td, .text th, .plain { unicode-bidi: plaintext; }
+.plain { white-space: pre-wrap; }
+code, pre { font-family: ui-monospace, monospace; font-size: .85rem; }
+code { background: var(--soft); border-radius: .25rem; padding: .1em .3em; }
+pre { background: var(--soft); border: 1px solid var(--line); border-radius: .5rem;
+  padding: .6rem .8rem; overflow-x: auto; white-space: pre; line-height: 1.45; }
+pre code { background: none; padding: 0; }
+pre[data-info]::before { content: attr(data-info); display: block; color: GrayText;
+  font-size: .75rem; margin-bottom: .3rem; }
+.text table { border-collapse: collapse; display: block; overflow-x: auto; }
+.text td, .text th { border: 1px solid var(--line); padding: .25rem .6rem; }
+blockquote { margin: .5rem 0; padding-left: 1rem; border-left: 3px solid var(--line); }
+hr { border: 0; border-top: 1px solid var(--line); }
+details { margin: .5rem 0; }
+details pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+summary { cursor: pointer; }
+.remark { text-align: center; }
+@media print { details { display: none; } article { break-inside: avoid; } }
 """
 HEAD: Final = f"""<!doctype html>
 <html lang="en">
@@ -44,19 +70,18 @@ FOOT: Final = "</body>\n</html>\n"
 
 
 def html(block: Block) -> str:
-    """A block as a part of the page's body."""
+    """Return a block as a part of the page's body."""
     match block:
-        case Title(text=text, facts=facts):
+        case Title(text=text, about=about, facts=facts):
             rows = "".join(
                 f"<dt>{_safe(name)}</dt><dd>{_safe(value)}</dd>" for name, value in facts
             )
-            return f'<h2 dir="auto">{_safe(text)}</h2>\n<dl>{rows}</dl>\n'
-        case Said(who=who, seq=seq, at=at, text=text):
             return (
-                f'<article class="{_safe(who.lower())}">\n'
-                f"<header>{_safe(who)} · {seq} · <time>{_safe(at)}</time></header>\n"
-                f'<div class="text" dir="auto">{_safe(text)}</div>\n</article>\n'
+                f'<h2 dir="auto">{_safe(text)}</h2>\n<div class="about">{_safe(about)}'
+                f"<details><summary>Details</summary><dl>{rows}</dl></details></div>\n"
             )
+        case Said():
+            return _message(block)
         case Folded(label=label, text=text):
             return (
                 f"<details><summary>{_safe(label)}</summary>"
@@ -66,5 +91,22 @@ def html(block: Block) -> str:
             return f'<p class="remark" dir="auto">{_safe(text)}</p>\n'
 
 
+def _message(said: Said) -> str:
+    kind = "answer" if said.is_answer else "person"
+    model = f"<span>{_safe(said.model)}</span>" if said.model else ""
+    text = to_html(said.text, line_breaks=not said.is_answer)
+    body = f'<div class="plain">{_safe(said.text)}</div>' if text is None else _clean(text)
+    return (
+        f'<article class="{kind}" id="{_safe(said.conversation)}-{said.seq}">\n'
+        f"<header><b>{_safe(said.who)}</b>{model}"
+        f'<time datetime="{_safe(said.at)}">{_safe(said.time)}</time></header>\n'
+        f'<div class="text" dir="auto">{body}</div>\n</article>\n'
+    )
+
+
 def _safe(text: str) -> str:
-    return escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text))
+    return escape(_clean(text))
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
