@@ -114,9 +114,11 @@ class Transcript(ScrollView, can_focus=True):
             self.virtual_size = size
             if (size.height > self.size.height) != self.show_vertical_scrollbar:
                 self.refresh(layout=True)
-        top = max(0, changed - 1 - round(self.scroll_y))
-        if top < self.size.height:
-            self.refresh_lines(top, self.size.height - top)
+        # Lines of the whole conversation: the library takes off what is scrolled away.
+        first = max(0, changed - 1, round(self.scroll_y))
+        count = round(self.scroll_y) + self.size.height - first
+        if count > 0:
+            self.refresh_lines(first, count)
 
     def on_resize(self, _event: events.Resize) -> None:
         self.redraw()
