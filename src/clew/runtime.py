@@ -16,8 +16,10 @@ from clew.agent.choice import Models, Patience
 from clew.agent.compactor import HarnessCompactor, context_window
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model, models_closed
+from clew.agent.providers import is_provider
 from clew.clock import SystemClock
 from clew.config import ensure_home
+from clew.config.model_access import access_of, named_models
 from clew.core.compaction import over_budget, tokens_of
 from clew.core.ids import Ids, session_id
 from clew.core.reset import ResetPolicy
@@ -201,20 +203,50 @@ def make_summariser(settings: Settings) -> Model | None:
     """The model that writes summaries, if it is another one."""
     if settings.compaction.model is None:
         return None
-    return build_model(model_spec(settings, settings.compaction.model))
+    return build_model(model_spec(settings, settings.compaction.model, setting="compaction.model"))
 
 
 def make_titler(settings: Settings) -> Model | None:
     """The model that names conversations; ``None`` where they are named by their beginning."""
     if settings.session.title_model is None:
         return None
-    return build_model(model_spec(settings, settings.session.title_model))
+    name = settings.session.title_model
+    return build_model(model_spec(settings, name, setting="session.title_model"))
 
 
 def make_models(settings: Settings) -> list[Model]:
-    """The model and its stand-ins, by the settings."""
-    names = (settings.model.name, *settings.model.fallback)
-    return [build_model(model_spec(settings, name)) for name in names]
+    """
+    The model and its stand-ins, by the settings.
+
+    :raises SettingsError: if one of them cannot be used as it is set
+    """
+    if unknown := unknown_providers(settings):
+        raise SettingsError(*unknown)
+    fallback = settings.model.fallback
+    return [
+        build_model(model_spec(settings, settings.model.name)),
+        *(build_model(model_spec(settings, name, setting="model.fallback")) for name in fallback),
+    ]
+
+
+def unknown_providers(settings: Settings) -> list[str]:
+    """Return a sentence for each table of a provider that there is not."""
+    return [
+        f"[providers.{kind}] is no provider of models: correct its name, or remove it"
+        for kind in settings.providers
+        if not is_provider(kind)
+    ]
+
+
+def model_problems(settings: Settings) -> list[str]:
+    """Return a sentence for each model that is named and cannot be used, without asking any."""
+    found = unknown_providers(settings)
+    for setting, name in named_models(settings):
+        try:
+            build_model(model_spec(settings, name, setting=setting))
+        except SettingsError as error:
+            found += error.problems
+    return found
 
 
 def make_chosen(settings: Settings, name: str) -> Models:
@@ -225,20 +257,24 @@ def make_chosen(settings: Settings, name: str) -> Models:
     """
     others = (settings.model.name, *settings.model.fallback)
     names = [name, *(other for other in others if other != name)]
-    models = [build_model(model_spec(settings, each)) for each in names]
+    models = [build_model(model_spec(settings, each, setting="the model")) for each in names]
     return Models(models, Patience(), time.monotonic)
 
 
-def model_spec(settings: Settings, name: str) -> ModelSpec:
-    """How a model is reached: the place and key of the settings are those of their own model."""
-    model, timeout = settings.model, settings.model.timeout.total_seconds()
-    if name != model.name:
-        return ModelSpec(name=name, timeout=timeout)
+def model_spec(settings: Settings, name: str, *, setting: str = "model.name") -> ModelSpec:
+    """
+    Return how a model is reached; ``setting`` is the one that names it, for messages.
+
+    :raises SettingsError: if its key cannot be read
+    """
+    access = access_of(settings, name)
     return ModelSpec(
         name=name,
-        base_url=model.base_url,
-        api_key=model.api_key.reveal() if model.api_key else None,
-        timeout=timeout,
+        base_url=access.base_url,
+        api_key=access.api_key.reveal() if access.api_key else None,
+        timeout=settings.model.timeout.total_seconds(),
+        setting=setting,
+        table=access.table,
     )
 
 

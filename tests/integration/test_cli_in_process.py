@@ -57,6 +57,15 @@ def test_data_is_printed_for_people(
     assert told in capsys.readouterr().out
 
 
+def test_a_provider_that_cannot_be_asked_elsewhere_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = '[model]\nname = "openai-codex:x"\nbase_url = "http://box.lan/v1"\n'
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
+    assert entry.run(["--home", str(tmp_path), "config", "check"]) == 2
+    assert "model.base_url cannot be used with openai-codex" in capsys.readouterr().err
+
+
 def test_the_interpreter_runs_the_program_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

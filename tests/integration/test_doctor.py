@@ -160,6 +160,22 @@ def test_a_model_that_cannot_be_built_is_named(told: Callable[..., Found]) -> No
     assert "nobody:x" in told("--offline", code=1, model__name="nobody:x")["model"][0]["detail"]
 
 
+def test_every_model_that_the_settings_name_is_looked_at(told: Callable[..., Found]) -> None:
+    with FakeProvider(echo) as provider:
+        found = told(
+            "--offline",
+            code=1,
+            model__name="openai-chat:fake-model",
+            model__base_url=provider.openai_url,
+            compaction__model="openai-chat:small",
+            session__title_model="cohere:x",
+            providers__qqq__api_key="k",
+        )
+    assert found["summariser"][0]["level"] == "ok"
+    assert "session.title_model 'cohere:x' needs" in found["titler"][0]["detail"]
+    assert "[providers.qqq]" in found["providers"][0]["detail"]
+
+
 async def test_a_model_that_says_nothing_is_not_waited_for_long() -> None:
     with FakeProvider(lambda request: Hang()) as provider:
         spec = ModelSpec(name="openai-chat:fake-model", base_url=provider.openai_url)

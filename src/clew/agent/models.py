@@ -14,7 +14,7 @@ from pydantic_ai.models import Model, infer_model
 
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
-from clew.agent.providers import make_provider
+from clew.agent.providers import finish_model, make_provider
 from clew.distribution import install_command
 from clew.errors import SettingsError
 from clew.imports import on_demand, without
@@ -60,6 +60,10 @@ def build_model(spec: ModelSpec) -> Model:
     :raises SettingsError: if there is no such provider, its package is missing, or it has no key
     """
     model = _built(spec)
+    if not model.profile.get("supports_text_output", True):
+        raise SettingsError(
+            f"{spec.setting} {spec.name!r} cannot be used: it decides and does not answer in text"
+        )
     vars(model)[_NAMED] = spec.name
     if (keeper := _keeper.get()) is not None:
         keeper.append(model)
@@ -103,7 +107,7 @@ def _built(spec: ModelSpec) -> Model:
         )
     try:
         with _openai_as_used():
-            return infer_model(spec.name, lambda kind: make_provider(kind, spec))
+            model = infer_model(spec.name, lambda kind: make_provider(kind, spec))
     except ImportError as error:
         raise SettingsError(
             f"{spec.setting} {spec.name!r} needs a package that is not installed: "
@@ -112,6 +116,8 @@ def _built(spec: ModelSpec) -> Model:
     # The library raises a plain ValueError for a provider that it does not know.
     except (UserError, ValueError) as error:
         raise _unusable(spec, error) from error
+    finish_model(model, spec)
+    return model
 
 
 def _extra(error: ImportError, provider: str) -> str:

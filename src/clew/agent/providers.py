@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from anthropic import AsyncAnthropic
     from openai import AsyncOpenAI
+    from pydantic_ai.models import Model
     from pydantic_ai.profiles import ModelProfile
     from pydantic_ai.providers import Provider
 
@@ -50,14 +51,37 @@ def make_provider(kind: str, spec: ModelSpec) -> Provider[Any]:
     :raises SettingsError: if the provider's class cannot be given what is set
     """
     if kind.startswith(_GATEWAY):
-        provider: Provider[Any] = gateway_provider(
-            kind.removeprefix(_GATEWAY), api_key=_key(spec), base_url=spec.base_url
-        )
-    else:
-        provider = _of_class(infer_provider_class(kind), kind, spec)
-    _settle(provider.client, spec)
-    _check_address(provider, kind, spec)
-    return provider
+        upstream = kind.removeprefix(_GATEWAY)
+        return gateway_provider(upstream, api_key=_key(spec), base_url=spec.base_url)
+    return _of_class(infer_provider_class(kind), kind, spec)
+
+
+def finish_model(model: Model, spec: ModelSpec) -> None:
+    """
+    Give the client of a model its time limit, and see that it asks where it should.
+
+    :raises SettingsError: if it would ask a server that nobody named
+    """
+    # A model may have a client of its own, made from its provider's.
+    client: Any = getattr(model, "client", None)
+    if hasattr(client, "max_retries"):
+        client.max_retries = 0  # Attempts are counted and stored with the turn.
+    if hasattr(client, "timeout"):
+        client.timeout = spec.timeout
+    never_tell(getattr(client, "api_key", None))
+    address = str(getattr(client, "base_url", "")) or model.base_url or ""
+    _check_address(urlsplit(address).netloc.lower(), spec)
+
+
+def is_provider(kind: str) -> bool:
+    """Return whether the library has a provider of this name, installed or not."""
+    try:
+        infer_provider_class(kind)
+    except ImportError:
+        return True
+    except ValueError:
+        return False
+    return True
 
 
 def _key(spec: ModelSpec) -> str | None:
@@ -182,26 +206,14 @@ def _cannot(spec: ModelSpec, kind: str, key: str, why: str) -> str:
     )
 
 
-def _settle(client: Any, spec: ModelSpec) -> None:
-    """Give a client the time limit, and no retries of its own: attempts are counted by turn."""
-    if hasattr(client, "max_retries"):
-        client.max_retries = 0
-    if hasattr(client, "timeout"):
-        client.timeout = spec.timeout
-    never_tell(getattr(client, "api_key", None))
-
-
-def _check_address(provider: Provider[Any], kind: str, spec: ModelSpec) -> None:
-    """:raises SettingsError: if requests would go to a server that nobody named"""
-    address = str(getattr(provider.client, "base_url", "")) or provider.base_url
-    host = urlsplit(address).netloc.lower()
+def _check_address(host: str, spec: ModelSpec) -> None:
     if spec.base_url is not None and host != urlsplit(spec.base_url).netloc.lower():
         raise SettingsError(
             f"{spec.table}.base_url is not where {spec.name!r} would be asked: name the model "
             "openai-chat:NAME instead, for a server of your own"
         )
     # The client's own default, where a provider's class leaves the address open.
-    if spec.base_url is None and host == _OPENAI_HOST and "openai" not in kind:
+    if spec.base_url is None and host == _OPENAI_HOST and not spec.name.startswith("openai"):
         raise SettingsError(
             f"{spec.setting} is {spec.name!r} but its address is not known: set "
             f"{spec.table}.base_url"

@@ -12,10 +12,12 @@ from clew.cli.common import Globals, WholeSentences, example, json_option, pass_
 from clew.config import find_home, load
 from clew.config.check import problems
 from clew.config.describe import held
+from clew.config.model_access import only_offline
 from clew.config.schema import json_schema
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
+    from clew.config import Settings
     from clew.config.describe import Held
 
 #: Values longer than this push their line's origin to the right.
@@ -83,7 +85,7 @@ def check(ctx: click.Context, program: Globals, as_json: bool) -> None:
     except SettingsError as error:
         found, warnings = list(error.problems), ()
     else:
-        found, warnings = problems(settings), settings.warnings
+        found, warnings = [*problems(settings), *_of_models(settings)], settings.warnings
     if as_json:
         print_json({"ok": not found, "problems": found, "warnings": warnings})
         ctx.exit(2 if found else 0)
@@ -92,6 +94,15 @@ def check(ctx: click.Context, program: Globals, as_json: bool) -> None:
     if found:
         raise SettingsError(*found)
     click.echo("the settings are right")
+
+
+def _of_models(settings: Settings) -> list[str]:
+    """Return what is wrong with the models, and nothing for the one that is built in."""
+    if only_offline(settings):
+        return []
+    from clew.runtime import model_problems  # noqa: PLC0415  (the model library is slow to import)
+
+    return model_problems(settings)
 
 
 @config.command(epilog=example("$EDITOR $(clew config path)"))

@@ -9,7 +9,7 @@ from clew.config import slots
 from clew.config.kinds import Unfit, Where
 from clew.config.reading import is_reference, toml_or_text
 from clew.config.secret import HIDDEN, Secret
-from clew.config.settings import SECTIONS, ChannelSettings, Origin
+from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings
 from clew.config.values import SECRET
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class Draft:
 
     def __init__(self, *, home: Path, environ: Mapping[str, str]) -> None:
         self._home, self._environ = home, environ
-        #: Channels whose table may be empty.
-        self._named: list[str] = []
+        #: Tables that may be empty: a channel's, a provider's.
+        self._tables: list[Path_] = []
         self.problems: list[str] = []
         self.values: dict[Path_, object] = {}
         self.origins: dict[str, Origin] = {}
@@ -37,7 +37,7 @@ class Draft:
         for one in given:
             slot = slots.find(one.path)
             if one.value == {} and slots.is_table(one.path):
-                self._named += one.path[1:2] if one.path[0] == slots.CHANNELS else ()
+                self._tables.append(one.path)
             elif slot is None:
                 self._refuse_unknown(one)
             else:
@@ -50,7 +50,7 @@ class Draft:
 
     def _refuse_unknown(self, given: Given) -> None:
         name, place = ".".join(given.path), given.origin.place
-        if len(given.path) == 1 and (given.path[0] in SECTIONS or given.path[0] == slots.CHANNELS):
+        if len(given.path) == 1 and given.path[0] in (*SECTIONS, *slots.NAMED):
             self.problems.append(f"{place}: {name} must be a table, [{name}]")
         else:
             self.problems.append(f"{place}: there is no setting {name}; {slots.advice(given.path)}")
@@ -77,10 +77,16 @@ class Draft:
             values["options"] = _frozen(_tree(name, self.values, except_for={"enabled"}))
         return SECTIONS[name](**values)
 
+    def providers(self) -> Mapping[str, ProviderSettings]:
+        """The finished tables of providers, by name."""
+        tree = cast("dict[str, dict[str, Any]]", _tree(slots.PROVIDERS, self.values))
+        names = dict.fromkeys([*self._empty(slots.PROVIDERS), *tree])
+        return MappingProxyType({name: ProviderSettings(**tree.get(name, {})) for name in names})
+
     def channels(self) -> Mapping[str, ChannelSettings]:
         """The finished channels, by name."""
         given = [path[1] for path in self.values if path[0] == slots.CHANNELS]
-        names = dict.fromkeys([*self._named, *given])
+        names = dict.fromkeys([*self._empty(slots.CHANNELS), *given])
         return MappingProxyType({name: self._channel(name) for name in names})
 
     def _channel(self, name: str) -> ChannelSettings:
@@ -89,6 +95,9 @@ class Draft:
         common = {key: value for key, value in table.items() if key in slots.COMMON}
         own = {key: value for key, value in table.items() if key not in slots.COMMON}
         return ChannelSettings(**common, options=_frozen(own))
+
+    def _empty(self, section: str) -> list[str]:
+        return [path[1] for path in self._tables if path[0] == section and len(path) == 2]
 
     def _below(self, section: str, *, depth: int) -> Iterator[tuple[Path_, object]]:
         for path, value in self.values.items():

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from clew.config.keys import env_name, keys_of
 from clew.config.secret import HIDDEN, Secret, named_like_a_secret
-from clew.config.settings import SECTIONS, ChannelSettings, Origin, Settings
+from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from clew.config.keys import Key
 
-#: Stands for the name of a channel.
+#: Stands for the name of a channel or a provider.
 ANY: Final = "NAME"
 #: Characters of the shortest secret that stands out from a text.
 _SHORTEST: Final = 6
@@ -49,7 +49,11 @@ class Description:
 
 def describe() -> list[Description]:
     """Every setting, in the order in which they are declared."""
-    tables = [*_TABLES, (("channels", ANY), ChannelSettings)]
+    tables = [
+        *_TABLES,
+        (("providers", ANY), ProviderSettings),
+        (("channels", ANY), ChannelSettings),
+    ]
     return [
         _description((*table, name), key) for table, kind in tables for name, key in keys_of(kind)
     ]
@@ -94,6 +98,8 @@ def _values(settings: Settings) -> Iterator[tuple[str, object]]:
     for section, kind in SECTIONS.items():
         yield from _of(section, kind, getattr(settings, section))
     yield from _options("plugins", settings.plugins.options)
+    for name, provider in settings.providers.items():
+        yield from _of(f"providers.{name}", ProviderSettings, provider)
     for name, channel in settings.channels.items():
         yield from _of(f"channels.{name}", ChannelSettings, channel)
         yield from _options(f"channels.{name}", channel.options)
@@ -135,8 +141,8 @@ def secrets(settings: Settings) -> Iterator[Secret]:
     """Every secret that the settings hold."""
     for section in SECTIONS:
         yield from _secrets_in(getattr(settings, section))
-    for channel in settings.channels.values():
-        yield from _secrets_in(channel)
+    for table in (*settings.providers.values(), *settings.channels.values()):
+        yield from _secrets_in(table)
 
 
 def secret_texts(settings: Settings) -> Iterator[str]:
@@ -152,7 +158,8 @@ def _texts(settings: Settings) -> Iterator[str]:
     for secret in secrets(settings):
         with suppress(SettingsError):
             yield secret.reveal()
-    for url in (settings.store.url, settings.model.base_url or ""):
+    places = (settings.model, *settings.providers.values(), *settings.channels.values())
+    for url in (settings.store.url, *(place.base_url or "" for place in places)):
         yield urlsplit(url).password or ""
 
 

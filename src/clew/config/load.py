@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from clew.config import machine, sources
 from clew.config.build import Draft, literal_secrets
 from clew.config.keys import PREFIX, env_name
+from clew.config.model_access import shared_addresses
 from clew.config.secret import Secret
 from clew.config.settings import ModelSettings, Settings
 from clew.config.slots import KEYS
@@ -70,7 +71,7 @@ def _from_file(file: Path, problems: list[str]) -> list[sources.Given]:
 def _settings(draft: Draft, home: Path, environ: Mapping[str, str]) -> Settings:
     if ("session", "timezone") not in draft.values:
         draft.values["session", "timezone"] = machine.local_timezone(environ)
-    return Settings(
+    made = Settings(
         home=home,
         model=_model(draft, environ),
         agent=draft.section("agent"),
@@ -79,12 +80,13 @@ def _settings(draft: Draft, home: Path, environ: Mapping[str, str]) -> Settings:
         session=draft.section("session"),
         compaction=draft.section("compaction"),
         lease=draft.section("lease"),
+        providers=draft.providers(),
         channels=draft.channels(),
         tools=draft.section("tools"),
         plugins=draft.section("plugins"),
         origins=MappingProxyType(dict(draft.origins)),
-        warnings=tuple(_warnings(draft, home, environ)),
     )
+    return replace(made, warnings=(*_warnings(draft, home, environ), *shared_addresses(made)))
 
 
 def _model(draft: Draft, environ: Mapping[str, str]) -> ModelSettings:
@@ -95,7 +97,8 @@ def _model(draft: Draft, environ: Mapping[str, str]) -> ModelSettings:
     else:
         name, why = machine.choose_model(environ)
         model = replace(model, name=name, chosen_by=why)
-    if model.api_key is None and model.base_url is None:
+    own_table = model.name.partition(":")[0] in draft.providers()
+    if model.api_key is None and model.base_url is None and not own_table:
         # A provider's key goes to that provider only, never to another server.
         variable = machine.key_variable(model.name, environ)
         if variable is not None:
@@ -115,6 +118,13 @@ def _contradictions(draft: Draft) -> list[str]:
             for name in ("base_url", "api_key")
             if ("model", name) in values
         ]
+    provider = str(values.get(("model", "name"), "")).partition(":")[0]
+    found += [
+        f"{origins[f'model.{name}'].place}: model.{name} and [providers.{provider}] are both set: "
+        "keep one"
+        for name in ("base_url", "api_key")
+        if ("model", name) in values and provider in draft.providers()
+    ]
     if ("agent", "instructions") in values and ("agent", "instructions_file") in values:
         found.append(
             f"{origins['agent.instructions_file'].place}: agent.instructions and "

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.config.describe import ANY, Description, describe
-from clew.config.settings import SECTIONS, ChannelSettings
+from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +61,36 @@ too.
 """
 
 
+PROVIDERS_NOTE = """\
+NAME is what stands before the colon in a model's name: `[providers.anthropic]`, `[providers.openai-chat]`. In the
+environment a hyphen is an underscore: `CLEW_PROVIDERS__OPENAI_CHAT__BASE_URL`.
+
+One rule says where each model is asked: the main one, `fallback`, `compaction.model`, `session.title_model`, one chosen
+with `/model`.
+
+1. If its provider has a table here: at that `base_url` (else the provider's own address), with that `api_key`.
+2. Else, if it is of the same provider as `model.name`: as that one, at `model.base_url` with `model.api_key`. `openai`, `openai-chat` and
+   `openai-responses` are one provider, so a second model on a local server needs nothing more, and no text leaves that
+   server because another form of the name was used.
+3. Otherwise: at the provider's own address, with the provider's own key from the environment.
+
+A key in the environment is only sent to its own provider, never to a `base_url`. A local model with OpenAI as its
+fallback:
+
+```toml
+[model]
+name = "openai-chat:llama3"
+base_url = "http://127.0.0.1:11434/v1"
+fallback = ["openai:gpt-5-mini"]
+[providers.openai]
+api_key = { env = "OPENAI_API_KEY" }
+```
+
+`model.timeout` holds for all models. Where a provider cannot honour what is set, `clew config check`, `clew doctor` and
+the start say so: `cohere` has one address only, `openai-codex` and `openai-chatgpt` sign in by themselves.
+"""
+
+
 def reference() -> str:
     """The page."""
     return "\n".join([HEAD, *_sections()])
@@ -69,6 +99,11 @@ def reference() -> str:
 def _sections() -> Iterator[str]:
     for name, kind in SECTIONS.items():
         yield _section(f"`[{name}]`", str(kind.__doc__), name)
+    yield _section(
+        f"`[providers.{ANY}]`",
+        f"{ProviderSettings.__doc__}\n\n{PROVIDERS_NOTE.rstrip()}",
+        "providers",
+    )
     yield _section(
         f"`[channels.{ANY}]`", f"{ChannelSettings.__doc__}\n\n{CHANNELS_NOTE.rstrip()}", "channels"
     )

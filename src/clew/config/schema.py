@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from clew.config.describe import ANY, Description, describe
 from clew.config.secret import FORMS
-from clew.config.settings import SECTIONS, ChannelSettings
+from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 _SECRET: Final = {
     "description": "A secret, or where it is kept.",
@@ -31,15 +31,23 @@ def json_schema() -> dict[str, Any]:
         name: _table(kind, closed=name != "plugins") for name, kind in SECTIONS.items()
     }
     tables["plugins"]["additionalProperties"] = {"type": "object"}
-    channel = _table(ChannelSettings, closed=False)
+    named = {
+        "channels": _table(ChannelSettings, closed=False),
+        "providers": _table(ProviderSettings, closed=True),
+    }
     for one in describe():
         section, *rest = one.name.split(".")
-        table = channel if rest[0] == ANY else tables[section]
+        table = named[section] if rest[0] == ANY else tables[section]
         table["properties"][rest[-1]] = _property(one)
     tables["channels"] = {
         "type": "object",
         "description": "Chat platforms, by name.",
         "additionalProperties": {"$ref": "#/$defs/channel"},
+    }
+    tables["providers"] = {
+        "type": "object",
+        "description": "Providers of models, by what stands before the colon in a model's name.",
+        "additionalProperties": {"$ref": "#/$defs/provider"},
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -47,7 +55,7 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "properties": tables,
         "additionalProperties": False,
-        "$defs": {"secret": _SECRET, "channel": channel},
+        "$defs": {"secret": _SECRET, "channel": named["channels"], "provider": named["providers"]},
     }
 
 

@@ -62,13 +62,17 @@ class ModelSettings:
         default_doc="by the provider's key in the environment, else `offline`",
     )
     base_url: str | None = key(
-        URL, None, "Where the model is served.", default_doc="the provider's own", shown=False
+        URL,
+        None,
+        "Where the model is served; holds for every model of the same provider.",
+        default_doc="the provider's own",
+        shown=False,
     )
     api_key: Secret | None = key(
         SECRET,
         None,
-        "The provider's key.",
-        default_doc="the provider's variable in the environment",
+        "The provider's key; holds for every model of the same provider.",
+        default_doc="the provider's variable in the environment, where no `base_url` is set",
     )
     context_window: int | None = key(
         number(least=1, unit="tokens"),
@@ -90,6 +94,25 @@ class ModelSettings:
     )
     #: Why it is this model: a clause for people, such as "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderSettings:
+    """Where the models of one provider are asked, and with which key."""
+
+    base_url: str | None = key(
+        URL,
+        None,
+        "Where this provider's models are served.",
+        default_doc="the provider's own",
+        shown=False,
+    )
+    api_key: Secret | None = key(
+        SECRET,
+        None,
+        "The provider's key.",
+        default_doc="the provider's variable in the environment, where no `base_url` is set",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -341,6 +364,8 @@ class Settings:
     session: SessionSettings = SessionSettings()
     compaction: CompactionSettings = CompactionSettings()
     lease: LeaseSettings = LeaseSettings()
+    #: By what stands before the colon in a model's name: the tables ``[providers.NAME]``.
+    providers: Mapping[str, ProviderSettings] = field(default_factory=lambda: MappingProxyType({}))
     #: By name: the tables ``[channels.NAME]``.
     channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
     tools: ToolsSettings = ToolsSettings()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.config.keys import keys_of
 from clew.config.secret import FORMS, named_like_a_secret
-from clew.config.settings import SECTIONS, ChannelSettings
+from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 from clew.config.values import SECRET
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ Path_ = tuple[str, ...]
 
 CHANNELS: Final = "channels"
 PLUGINS: Final = "plugins"
+PROVIDERS: Final = "providers"
 COMMON: Final = dict(keys_of(ChannelSettings))
+OF_PROVIDER: Final = dict(keys_of(ProviderSettings))
+#: Sections of tables that a user names.
+NAMED: Final = (CHANNELS, PROVIDERS)
 KEYS: Final = {
     (section, name): key for section, kind in SECTIONS.items() for name, key in keys_of(kind)
 }
@@ -58,23 +62,34 @@ def _exactly(path: Path_) -> Slot | None:
     if not all(path):
         return None
     if key := key_at(path):
-        return Slot(path=path, kind=key.kind)
+        return Slot(path=_with_hyphens(path), kind=key.kind)
     if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and not _under_a_key(path):
         return Slot(path=path, kind=None)
     return None
 
 
+def _with_hyphens(path: Path_) -> Path_:
+    """Name a provider as its models do: an environment variable can hold no hyphen."""
+    if path[0] != PROVIDERS:
+        return path
+    return (path[0], path[1].replace("_", "-"), *path[2:])
+
+
 def is_table(path: Path_) -> bool:
     """Whether a path may name a table, one without any key."""
+    if path[0] == PROVIDERS:
+        return len(path) <= 2
     if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
         return key_at(path) is None and not _under_a_key(path)
-    return len(path) == 1 and (path[0] in SECTIONS or path[0] == CHANNELS)
+    return len(path) == 1 and (path[0] in SECTIONS or path[0] in NAMED)
 
 
 def key_at(path: Path_) -> Key | None:
     """The declared key at a path."""
     if len(path) == 3 and path[0] == CHANNELS:
         return COMMON.get(path[2])
+    if len(path) == 3 and path[0] == PROVIDERS:
+        return OF_PROVIDER.get(path[2])
     return KEYS.get((path[0], path[1])) if len(path) == 2 else None
 
 
@@ -88,19 +103,21 @@ def advice(path: Path_) -> str:
     section = path[0]
     if section == CHANNELS and len(path) < 3:
         return "write channels.NAME.KEY, for example channels.telegram.token"
+    if section == PROVIDERS:
+        return f"[providers.NAME] has {', '.join(OF_PROVIDER)}"
     if near := _nearest(path):
         return f"did you mean {near}?"
     if section in SECTIONS:
         known = ", ".join(name for name, _ in keys_of(SECTIONS[section]))
         return f"[{section}] has {known}"
-    return f"the sections are {', '.join(sorted([*SECTIONS, CHANNELS]))}"
+    return f"the sections are {', '.join(sorted([*SECTIONS, *NAMED]))}"
 
 
 def _nearest(path: Path_) -> str | None:
     if near := _closest(".".join(path), (".".join(known) for known in KEYS), cutoff=0.75):
         return near
     if path[0] not in SECTIONS and len(path) == 1:
-        return _closest(path[0], [*SECTIONS, CHANNELS], cutoff=0.6)
+        return _closest(path[0], [*SECTIONS, *NAMED], cutoff=0.6)
     return _of_same_name(path[-1]) or _in_section(path)
 
 

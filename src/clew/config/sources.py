@@ -71,7 +71,9 @@ def _leaves(path: Path_, table: Mapping[str, object]) -> Iterator[tuple[Path_, o
 
 
 def _is_section(path: Path_) -> bool:
-    open_table = path[0] == "channels" or (path[0] == "plugins" and path[1:2] != ("enabled",))
+    open_table = path[0] in ("channels", "providers") or (
+        path[0] == "plugins" and path[1:2] != ("enabled",)
+    )
     return open_table or (len(path) == 1 and path[0] in SECTIONS)
 
 

@@ -12,6 +12,7 @@ from clew.cli.doctoring.storing import store
 from clew.cli.logs import Redaction, logs_left_out
 from clew.config import find_home, load
 from clew.config.check import problems
+from clew.config.model_access import only_offline
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
 
@@ -58,7 +59,8 @@ async def examine(
     say("the model")
     if settings.model.name == OFFLINE:
         yield _scripted(settings)
-        return
+        if only_offline(settings):
+            return
     # The model library takes half a second to import.
     from clew.cli.doctoring.model import models  # noqa: PLC0415
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Final
 from clew.agent.models import build_model, models_closed
 from clew.agent.probe import probe
 from clew.cli.doctoring.findings import fail, ok, warn
+from clew.config.model_access import named_models
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
-from clew.runtime import model_spec
+from clew.runtime import model_spec, unknown_providers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,23 +18,34 @@ if TYPE_CHECKING:
     from clew.cli.doctoring.findings import Finding
     from clew.config import Settings
 
+#: What each setting that names a model is called.
+_WHAT: Final = {
+    "model.name": "model",
+    "model.fallback": "stand-in",
+    "compaction.model": "summariser",
+    "session.title_model": "titler",
+}
 #: Seconds that a provider may take for a few words.
 PATIENCE: Final = 30.0
 
 
 async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]:
-    """The model and its stand-ins; asks each for a word unless ``offline``."""
-    chosen = settings.model
-    for number, name in enumerate((chosen.name, *chosen.fallback)):
+    """Every model that the settings name; asks each for a word unless ``offline``."""
+    for problem in unknown_providers(settings):
+        yield fail("providers", problem)
+    for setting, name in named_models(settings):
+        if setting == "model.name" and name == OFFLINE:
+            continue
         async with models_closed():
-            finding = await _model(settings, name, asked=not offline, stands_in=number > 0)
+            finding = await _model(settings, name, setting, asked=not offline)
         yield finding
 
 
-async def _model(settings: Settings, name: str, *, asked: bool, stands_in: bool) -> Finding:
-    what = "stand-in" if stands_in else "model"
+async def _model(settings: Settings, name: str, setting: str, *, asked: bool) -> Finding:
+    what = _WHAT[setting]
     try:
-        model = build_model(model_spec(settings, name))
+        spec = model_spec(settings, name, setting=setting)
+        model = build_model(spec)
     except SettingsError as error:
         return fail(what, str(error))
     if not asked or name == OFFLINE:
@@ -42,5 +54,7 @@ async def _model(settings: Settings, name: str, *, asked: bool, stands_in: bool)
     if failure is None:
         return ok(what, f"{name} answers")
     detail = f"{name} does not answer: {failure.told}"
-    fix = "check model.base_url and model.api_key, and whether the provider can be reached"
-    return warn(what, detail, fix=fix) if stands_in else fail(what, detail, fix=fix)
+    table = spec.table
+    fix = f"check {table}.base_url and {table}.api_key, and whether the provider can be reached"
+    needed = setting == "model.name"
+    return fail(what, detail, fix=fix) if needed else warn(what, detail, fix=fix)

@@ -1,0 +1,93 @@
+"""Where each model is asked, and with which key: one rule for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from clew.config.settings import OFFLINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clew.config.secret import Secret
+    from clew.config.settings import Settings
+
+#: Names of one provider that differ only in the protocol.
+_ONE_PROVIDER: Final = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "azure-responses": "azure",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelAccess:
+    """How a model is reached."""
+
+    #: The table that says so, or would.
+    table: str
+    base_url: str | None = None
+    api_key: Secret | None = None
+
+
+def access_of(settings: Settings, name: str) -> ModelAccess:
+    """
+    Return where a model is asked.
+
+    Its provider's own table decides, else ``[model]`` for every model of the same provider; for
+    another one nothing is set, which leaves its public address and its key in the environment.
+    """
+    kind, main = _kind(name), _kind(settings.model.name)
+    if (own := settings.providers.get(kind)) is not None:
+        return ModelAccess(table=f"providers.{kind}", base_url=own.base_url, api_key=own.api_key)
+    if _provider(kind) != _provider(main):
+        return ModelAccess(table=f"providers.{kind}")
+    if (shared := settings.providers.get(main)) is not None:
+        return ModelAccess(
+            table=f"providers.{main}", base_url=shared.base_url, api_key=shared.api_key
+        )
+    return ModelAccess(
+        table="model", base_url=settings.model.base_url, api_key=settings.model.api_key
+    )
+
+
+def named_models(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield each setting that names a model, with the name, each name once."""
+    named = [
+        ("model.name", settings.model.name),
+        *(("model.fallback", name) for name in settings.model.fallback),
+        ("compaction.model", settings.compaction.model),
+        ("session.title_model", settings.session.title_model),
+    ]
+    seen = set[str]()
+    for setting, name in named:
+        if name is not None and name not in seen:
+            seen.add(name)
+            yield setting, name
+
+
+def shared_addresses(settings: Settings) -> Iterator[str]:
+    """Yield a sentence for each model that is asked at a server which its name does not suggest."""
+    main = _kind(settings.model.name)
+    for setting, name in named_models(settings):
+        access, kind = access_of(settings, name), _kind(name)
+        if access.base_url is not None and kind not in (main, access.table.rpartition(".")[2]):
+            yield (
+                f"{setting} {name!r} is asked at {access.table}.base_url, as {kind} and {main} are "
+                f"one provider; for its public address write [providers.{kind}] with an api_key"
+            )
+
+
+def only_offline(settings: Settings) -> bool:
+    """Return whether no model is set but the one that is built in."""
+    names = {name for _, name in named_models(settings)}
+    return names == {OFFLINE} and not settings.providers
+
+
+def _kind(name: str) -> str:
+    return name.partition(":")[0]
+
+
+def _provider(kind: str) -> str:
+    return _ONE_PROVIDER.get(kind, kind)
