@@ -78,7 +78,7 @@ BODIES = (
     openai("llama.cpp long", 400, _LLAMA, Kind.OVERFLOW, TOLD, type="exceed_context_size_error"),
     openai("gemini long", 400, _GEMINI, Kind.OVERFLOW, TOLD, type="INVALID_ARGUMENT"),
     openai("openai key", 401, "Incorrect API key", Kind.AUTH, ELSEWHERE, code="invalid_api_key"),
-    openai("region", 403, "Country, region, or territory not supported", Kind.AUTH, ELSEWHERE),
+    openai("region", 403, "Country, region, or territory not supported", Kind.FORBIDDEN, ELSEWHERE),
     openai("ollama model", 404, 'model "x" not found, try pulling it', Kind.NO_MODEL, ELSEWHERE),
     openai("bad schema", 400, "Invalid schema for function 'f'", Kind.REFUSED, TOLD),
     anthropic("claude rate", 429, "rate_limit_error", "Too many", Kind.RATE_LIMIT, AGAIN),

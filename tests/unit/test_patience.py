@@ -8,7 +8,7 @@ import pytest
 from pydantic_ai.models.test import TestModel
 
 from clew.agent.choice import Models, Patience
-from clew.agent.failures import ELSEWHERE, PASSING, Failure, FailureKind
+from clew.agent.failures import ELSEWHERE, ONCE_MORE, PASSING, Failure, FailureKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def test_waits_double_with_jitter_and_attempts_are_bounded() -> None:
 def test_only_what_may_pass_is_asked_again(kind: FailureKind) -> None:
     found = waits(failure(kind), Patience())
     assert bool(found) is (kind in PASSING)
-    once_more = kind in (FailureKind.TIMEOUT, FailureKind.BAD_REPLY)
+    once_more = kind in ONCE_MORE
     assert not once_more or len(found) == 1
 
 

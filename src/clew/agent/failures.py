@@ -11,6 +11,7 @@ from traceback import walk_tb
 from pydantic_ai import exceptions as ai
 from pydantic_ai.messages import RetryFeedbackPart
 
+from clew.agent.connection_faults import UNSENDABLE, Fault, explain_connection, is_unsendable
 from clew.core.text import HIDDEN, shorten, storable
 
 
@@ -20,8 +21,17 @@ class FailureKind(enum.Enum):
     OVERLOADED = "overloaded"
     SERVER = "server_error"
     TIMEOUT = "timeout"
+    #: It broke, or came to nothing for no reason that is known.
     CONNECTION = "connection"
+    #: The host's name is unknown.
+    DNS = "unknown_host"
+    #: Nothing listens at the address, or no way leads there.
+    UNREACHABLE = "unreachable"
+    TLS = "tls"
+    PROXY = "proxy"
     BAD_REPLY = "bad_reply"
+    #: Text for people where JSON was due: a login page, a wrong address.
+    WEB_PAGE = "web_page"
     #: It said nothing, and nothing again when it was told so.
     EMPTY = "empty_reply"
     #: The limit of output tokens came before any answer.
@@ -30,9 +40,17 @@ class FailureKind(enum.Enum):
     GAVE_UP = "gave_up"
     OVERFLOW = "context_length_exceeded"
     AUTH = "authentication"
+    #: The key is known, and may not do this.
+    FORBIDDEN = "permission_denied"
+    #: The key has characters that cannot be sent.
+    BAD_KEY = "unusable_key"
     NO_MODEL = "model_not_found"
     FILTERED = "content_filter"
     REFUSED = "bad_request"
+    #: A set of tools did not come, or failed before any tool ran.
+    TOOLSET = "toolset"
+    #: Instructions, validators or other code of the agent's author.
+    AGENT_CODE = "agent_code"
     INTERNAL = "internal"
 
 
@@ -44,15 +62,24 @@ PASSING = frozenset(
         FailureKind.SERVER,
         FailureKind.TIMEOUT,
         FailureKind.CONNECTION,
+        FailureKind.DNS,
+        FailureKind.UNREACHABLE,
+        FailureKind.PROXY,
         FailureKind.BAD_REPLY,
+        FailureKind.WEB_PAGE,
     }
 )
+#: What stood where an answer was due makes no sense: the other way to ask may bring some.
+SENSELESS = frozenset({FailureKind.BAD_REPLY, FailureKind.WEB_PAGE})
 #: Each costs a long wait, or helped nobody: asked once more and not again.
-ONCE_MORE = frozenset({FailureKind.TIMEOUT, FailureKind.BAD_REPLY})
+ONCE_MORE = SENSELESS | {FailureKind.TIMEOUT}
 #: Another model may help.
 ELSEWHERE = PASSING | {
     FailureKind.QUOTA,
+    FailureKind.TLS,
     FailureKind.AUTH,
+    FailureKind.FORBIDDEN,
+    FailureKind.BAD_KEY,
     FailureKind.NO_MODEL,
     FailureKind.EMPTY,
     FailureKind.OUTPUT_LIMIT,
@@ -84,6 +111,7 @@ def _duration(seconds: float) -> str:
 
 
 _TOO_LARGE = 413
+_FORBIDDEN = 403
 
 
 class CutResponse(Exception):
@@ -92,6 +120,10 @@ class CutResponse(Exception):
 
 class EndlessResponse(Exception):
     """A response that did not come to its end."""
+
+
+class ToolsetFailed(Exception):
+    """A set of tools that could not be opened or listed; the text names it and says why."""
 
 
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
@@ -112,6 +144,7 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (ai.UnexpectedModelBehavior, FailureKind.BAD_REPLY),
     (CutResponse, FailureKind.CONNECTION),
     (EndlessResponse, FailureKind.TIMEOUT),
+    (ToolsetFailed, FailureKind.TOOLSET),
 )
 
 
@@ -124,6 +157,8 @@ def classify(error: Exception) -> Failure:
         return _api(error, kind)
     if isinstance(error, ai.UnexpectedModelBehavior):
         return _behaviour(error, kind)
+    if is_unsendable(error):
+        return Failure(kind=FailureKind.BAD_KEY, text=UNSENDABLE)
     if isinstance(error, _UNREADABLE):
         return _unforeseen(error)
     if isinstance(error, TimeoutError):
@@ -137,7 +172,7 @@ _UNREADABLE = (IndexError, TypeError, ValueError, KeyError, AttributeError)
 
 
 #: Where what a provider sent is read.
-_READERS = ("pydantic_ai.models.", "openai.", "anthropic.", "httpx.")
+_READERS = ("pydantic_ai.models.", "openai.", "anthropic.", "httpx.", "httpx2.")
 
 
 def _unforeseen(error: Exception) -> Failure:
@@ -147,7 +182,7 @@ def _unforeseen(error: Exception) -> Failure:
         # The agent's instructions, its validators, what it does with the history: asking once
         # more costs, and changes nothing.
         text = f"the agent's own code failed ({type(error).__name__}: {_sentence(str(error))})"
-        return Failure(kind=FailureKind.INTERNAL, text=text)
+        return Failure(kind=FailureKind.AGENT_CODE, text=text)
     return Failure(kind=FailureKind.BAD_REPLY, text=_NO_SENSE)
 
 
@@ -164,8 +199,15 @@ def _behaviour(error: ai.UnexpectedModelBehavior, kind: FailureKind) -> Failure:
         return Failure(kind=FailureKind.GAVE_UP, text=text)
     if text.startswith("Exceeded maximum output retries"):
         return _gave_up(error)
+    if _NOT_JSON.search(text):
+        return Failure(kind=FailureKind.WEB_PAGE, text=_PAGE)
     # What else it says is for programmers, and in the log.
     return Failure(kind=kind, text=_NO_SENSE)
+
+
+_PAGE = "a web page or other text came instead of an answer"
+#: How client libraries say that a reply was no JSON at all.
+_NOT_JSON = re.compile(r"expected JSON data$|Expected a JSON response, got")
 
 
 _TOOL_RETRIES = re.compile(r"Tool ['\"](.*?)['\"] exceeded max retries count of (\d+)")
@@ -180,15 +222,27 @@ def _gave_up(error: ai.UnexpectedModelBehavior) -> Failure:
 
 #: What client libraries say of every connection that failed.
 _SAYS_NOTHING = "Connection error"
+#: How they name what is asked for, where it failed for a reason of its own.
+_OF_CONNECTIONS = {
+    Fault.DNS: FailureKind.DNS,
+    Fault.REFUSED: FailureKind.UNREACHABLE,
+    Fault.TLS: FailureKind.TLS,
+    Fault.PROXY: FailureKind.PROXY,
+    Fault.KEY: FailureKind.BAD_KEY,
+    Fault.UNKNOWN: FailureKind.CONNECTION,
+}
 
 
 def _api(error: ai.ModelAPIError, kind: FailureKind) -> Failure:
     if kind is FailureKind.INTERNAL:
         # No category: an error in a stream that says no more, or no JSON where JSON was due.
         kind = FailureKind.SERVER if error.in_stream else FailureKind.BAD_REPLY
+    if kind is FailureKind.BAD_REPLY and _NOT_JSON.search(error.message):
+        return Failure(kind=FailureKind.WEB_PAGE, text=_PAGE)
     text = _NO_SENSE if kind is FailureKind.BAD_REPLY else _sentence(error.message)
     if text == _SAYS_NOTHING:
-        text = "no connection to the model's server"
+        fault, said = explain_connection(error)
+        return Failure(kind=_OF_CONNECTIONS[fault], text=_sentence(said))
     if looks_like_overflow(text) and kind in (FailureKind.SERVER, FailureKind.REFUSED):
         kind = FailureKind.OVERFLOW
     return Failure(kind=kind, text=text, retry_after=error.retry_after)
@@ -201,6 +255,10 @@ def _http(error: ai.ModelHTTPError, kind: FailureKind) -> Failure:
         kind = FailureKind.OVERFLOW
     elif error.status_code in _TIMED_OUT:
         kind = FailureKind.TIMEOUT
+    elif kind is FailureKind.AUTH and error.status_code == _FORBIDDEN:
+        kind = FailureKind.FORBIDDEN
+    elif kind is FailureKind.NO_MODEL and _is_page(error.body):
+        kind = FailureKind.WEB_PAGE
     elif kind is FailureKind.INTERNAL:
         kind = FailureKind.SERVER if error.status_code >= 500 else FailureKind.REFUSED
     return Failure(kind=kind, text=text, retry_after=error.retry_after)
@@ -208,6 +266,10 @@ def _http(error: ai.ModelHTTPError, kind: FailureKind) -> Failure:
 
 #: 408 and 504: a server waited for the request, or for the one behind it.
 _TIMED_OUT = (408, 504)
+
+
+def _is_page(body: object) -> bool:
+    return isinstance(body, str) and body.lstrip()[:1] == "<"
 
 
 def _message(body: object) -> str:

@@ -15,6 +15,7 @@ from pydantic_ai.models import Model, infer_model
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.agent.providers import finish_model, make_provider
+from clew.agent.start_problems import refuse_unusable_key, refuse_unusable_surroundings
 from clew.distribution import install_command
 from clew.errors import SettingsError
 from clew.imports import on_demand, without
@@ -57,7 +58,8 @@ def build_model(spec: ModelSpec) -> Model:
 
     The provider's own retries are off: attempts are counted and stored with the turn.
 
-    :raises SettingsError: if there is no such provider, its package is missing, or it has no key
+    :raises SettingsError: if there is no such provider, its package is missing, it has no key or
+        one that cannot be sent, or a proxy or certificates in the environment cannot be used
     """
     model = _built(spec)
     if not model.profile.get("supports_text_output", True):
@@ -105,6 +107,8 @@ def _built(spec: ModelSpec) -> Model:
             f"the model {spec.name!r} names no provider: write PROVIDER:MODEL, for example "
             "openai-chat:llama3, or offline"
         )
+    refuse_unusable_surroundings()
+    refuse_unusable_key(spec.api_key, setting=f"{spec.table}.api_key")
     try:
         with _openai_as_used():
             model = infer_model(spec.name, lambda kind: make_provider(kind, spec))

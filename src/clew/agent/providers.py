@@ -19,6 +19,7 @@ from pydantic_ai.providers.gateway import (
 )
 
 from clew.agent.failures import never_tell
+from clew.agent.start_problems import refuse_unusable_key
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ def finish_model(model: Model, spec: ModelSpec) -> None:
         client.max_retries = 0  # Attempts are counted and stored with the turn.
     if hasattr(client, "timeout"):
         client.timeout = spec.timeout
-    never_tell(getattr(client, "api_key", None))
+    key = getattr(client, "api_key", None)
+    # One that is the provider's own, in the environment, was not looked at before.
+    refuse_unusable_key(key if isinstance(key, str) else None, setting=f"the key of {spec.name}")
+    never_tell(key)
     address = str(getattr(client, "base_url", "")) or model.base_url or ""
     _check_address(urlsplit(address).netloc.lower(), spec)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OVERFLOW = "context_length_exceeded"
 #: Failures that are not the provider's.
-_OURS = frozenset({"internal", "interrupted", "max_steps"})
+_OURS = frozenset({"agent_code", "internal", "interrupted", "max_steps", "toolset"})
 
 STOPPING = Problem(
     status=503,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clew.agent.failures import looks_like_overflow
+from clew.agent.advice import advice_for
+from clew.agent.failures import FailureKind, looks_like_overflow
 from clew.core.turn import Outcome
 
 CUT = (
@@ -16,7 +17,7 @@ def answer_text(
     *,
     outcome: Outcome,
     error: str | None = None,
-    overflow: bool = False,
+    code: str | None = None,
     steps: int = 0,
     messages: int = 0,
     pictures: bool = False,
@@ -26,7 +27,8 @@ def answer_text(
 
     Real text passes unchanged. A turn that a person stopped is silent. Otherwise the failure is
     told: advice on the context window where that is the reason, what went wrong where work was
-    done, else the error and a way out; with ``pictures``, that they may be what was refused.
+    done, else the error and what to do about failures with its ``code``; with ``pictures``, that
+    they may be what was refused.
     """
     if text.strip():
         return text
@@ -36,7 +38,7 @@ def answer_text(
         return _no_answer(steps)
     error = error.rstrip(".")
     error += "" if error.endswith(("!", "?", "…")) else "."
-    if overflow or looks_like_overflow(error):
+    if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):
         return (
             f"The conversation ({messages} messages) is longer than the model's context window. "
             "Use /compress to shorten it, or /new to start afresh. "
@@ -47,7 +49,7 @@ def answer_text(
             " There are pictures in this conversation: for a model that takes none, "
             "set model.pictures to false."
         )
-    way_out = "Try again; if it keeps failing, /reset starts a new conversation."
+    way_out = advice_for(code)
     if steps:
         calls = "1 model call" if steps == 1 else f"{steps} model calls"
         return f"I worked on it ({calls}) but could not finish: {error} {way_out}"

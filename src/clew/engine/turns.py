@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.agent import current, messages, results
-from clew.agent.failures import ELSEWHERE, Failure, FailureKind, classify
+from clew.agent.failures import ELSEWHERE, SENSELESS, Failure, FailureKind, classify
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
 from clew.core.compaction import MUCH
 from clew.core.delivery import DeliveryKind
@@ -238,7 +238,7 @@ class TurnWork:
             if result.kind is FailureKind.TIMEOUT:
                 # A long answer is silent until it is whole, but not where it comes in pieces.
                 stream = True
-            elif result.kind is FailureKind.BAD_REPLY and not self._log.shown:
+            elif result.kind in SENSELESS and not self._log.shown:
                 # Where a server's streams are broken, whole answers often are not.
                 stream = not stream
             # Before its entry: who reads the entry may find the turn closed already.
@@ -363,7 +363,7 @@ class TurnWork:
             "",
             outcome=Outcome.FAILED,
             error=error,
-            overflow=code == FailureKind.OVERFLOW.value,
+            code=code,
             steps=self._log.steps,
             messages=self._log.messages,
             pictures=code in _REFUSED and await self._log.shows_pictures(),

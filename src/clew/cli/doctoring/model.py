@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from clew.agent.advice import ADVICE
 from clew.agent.models import build_model, models_closed
 from clew.agent.probe import probe
 from clew.cli.doctoring.findings import fail, ok, warn
@@ -54,7 +55,8 @@ async def _model(settings: Settings, name: str, setting: str, *, asked: bool) ->
     if failure is None:
         return ok(what, f"{name} answers")
     detail = f"{name} does not answer: {failure.told}"
-    table = spec.table
-    fix = f"check {table}.base_url and {table}.api_key, and whether the provider can be reached"
+    fix = ADVICE[failure.kind].text.removesuffix(".")
+    for key in ("base_url", "api_key"):
+        fix = fix.replace(f"model.{key}", f"{spec.table}.{key}")
     needed = setting == "model.name"
     return fail(what, detail, fix=fix) if needed else warn(what, detail, fix=fix)

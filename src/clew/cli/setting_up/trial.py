@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from clew.agent.advice import ADVICE
 from clew.agent.failures import FailureKind
 from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.agent.probe import probe
@@ -66,9 +67,15 @@ async def _told(choice: Choice, failure: Failure) -> str:
     match failure.kind:
         case FailureKind.AUTH:
             return _key_refused(choice, failure)
+        case FailureKind.FORBIDDEN:
+            return (
+                f"{choice.place} does not let the key in {choice.key_told or 'use'} do this "
+                f"({failure.text}): look at what this account and region may use, or choose "
+                "another model with --model"
+            )
         case FailureKind.NO_MODEL:
             return await _no_such_model(choice, failure)
-        case FailureKind.CONNECTION:
+        case FailureKind.CONNECTION | FailureKind.DNS | FailureKind.UNREACHABLE:
             return _not_reached(choice, failure)
         case FailureKind.TIMEOUT:
             return (
@@ -85,6 +92,8 @@ async def _told(choice: Choice, failure: Failure) -> str:
                 f"{choice.place} is in trouble itself ({failure.told}): try again in a minute, or "
                 "write the settings without asking it, with --no-test"
             )
+        case FailureKind.TLS | FailureKind.PROXY | FailureKind.AGENT_CODE | FailureKind.INTERNAL:
+            return f"{choice.place} cannot be used ({failure.told}). {ADVICE[failure.kind].text}"
         case _:
             return (
                 f"{choice.name} did not answer as a model does ({failure.told}): check "
