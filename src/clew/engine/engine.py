@@ -10,6 +10,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
+from clew.agent.tool_names import tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
@@ -104,6 +105,11 @@ class Engine(Records):
     def marks(self, channel: str) -> Marks:
         """What a channel keeps over restarts, by the name of its table."""
         return Marks(self._means.store, f"channel:{channel}")
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The names of the agent's tools."""
+        return tool_names(self._means.loop.agent)
 
     @property
     def owner(self) -> OwnerId:

@@ -249,6 +249,12 @@ UNSUBSCRIBE = Method(
     summary="Hear no more of a conversation.",
     errors=(Code.NOT_FOUND,),
 )
+DESCRIBE = Method(
+    name="agent.describe",
+    params=params.NoParams,
+    result=results.AgentShape,
+    summary="Who answers here: model, tools, version, home.",
+)
 DISCOVER = Method(
     name="rpc.discover",
     params=params.NoParams,
@@ -291,6 +297,7 @@ METHODS: tuple[AnyMethod, ...] = (
     CONFIG_SET,
     MODELS,
     SET_MODEL,
+    DESCRIBE,
     DISCOVER,
 )
 BY_NAME: dict[str, AnyMethod] = {method.name: method for method in METHODS}

@@ -178,6 +178,18 @@ class Models(Shape):
     current: str
 
 
+class AgentShape(Shape):
+    """The agent behind this connection; ``offline``: the built-in script answers, no model."""
+
+    version: str
+    model: str
+    offline: bool
+    #: Names; what a tool server offers is named as a whole.
+    tools: list[str]
+    #: The folder with its settings and data, on the server.
+    home: str
+
+
 class Subscribed(Shape):
     """
     Events follow, the first of them for the entry after ``after``.

@@ -82,6 +82,7 @@ def _handlers() -> Mapping[str, Handler[Any, Any]]:
     table.at_once(methods.COMPLETE, settings.complete)
     table.at_once(methods.CONFIG_GET, settings.get_config)
     table.at_once(methods.MODELS, settings.models)
+    table.at_once(methods.DESCRIBE, settings.describe)
     table.at_once(methods.DISCOVER, settings.discover)
     return table.handlers
 

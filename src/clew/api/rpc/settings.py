@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.api.rpc.conversations import allowed
 from clew.config.describe import held
+from clew.config.settings import OFFLINE
 from clew.config.writing import write_setting
 from clew.core.scope import LOCAL
 from clew.engine.completing import complete as completed
@@ -15,6 +16,7 @@ from clew.engine.slash import COMMANDS
 from clew.wire.describe import description
 from clew.wire.errors import CallFailed, Code
 from clew.wire.results import (
+    AgentShape,
     CommandReply,
     Commands,
     CommandShape,
@@ -118,6 +120,17 @@ async def set_model(call: Call, given: params.ModelSetParams) -> Models:
         )
     await choice.choose(conversation, given.model)
     return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)
+
+
+async def describe(call: Call, given: params.NoParams) -> AgentShape:
+    settings = call.office.settings
+    return AgentShape(
+        version=call.office.version,
+        model=settings.model.name,
+        offline=settings.model.name == OFFLINE,
+        tools=list(call.engine.tools),
+        home=str(settings.home),
+    )
 
 
 async def discover(call: Call, given: params.NoParams) -> Description:
