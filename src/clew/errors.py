@@ -8,8 +8,10 @@ Every error that Clew raises on purpose.
     │   ├── KeyReused
     │   ├── NotFound
     │   ├── SettingsError
+    │   │   └── PortTaken
     │   ├── StoreNotEmpty
     │   └── TitleTaken
+    ├── GatewayRunning            this home has one already: says which process
     ├── Refused                   the state of things changed first; nothing was changed
     │   ├── LeaseLost
     │   ├── LeaseHeld
@@ -70,6 +72,28 @@ class SettingsError(UsageError):
         one = "\n  - ".join(problems)
         super().__init__(one if len(problems) == 1 else f"the settings are wrong:\n  - {one}")
         self.problems = problems
+
+
+class PortTaken(SettingsError):
+    """Another program listens where the settings say."""
+
+    def __init__(self, host: str, port: int) -> None:
+        super().__init__(
+            f"port {port} on {host} is in use by another program: stop it, or set api.port to "
+            "another one"
+        )
+        self.host, self.port = host, port
+
+
+class GatewayRunning(ClewError):
+    """A gateway serves this home already."""
+
+    def __init__(self, home: str, *, pid: int, url: str) -> None:
+        super().__init__(
+            f"a gateway serves {home} already, as process {pid} at {url}: stop that one first "
+            f"(kill {pid}), talk to it (clew), or give this one a home of its own with --home"
+        )
+        self.home, self.pid, self.url = home, pid, url
 
 
 class StoreNotEmpty(UsageError):

@@ -81,6 +81,14 @@ def test_a_port_in_use_is_told_with_the_way_out(clew: Clew) -> None:
     assert "api.port" in ran.err
 
 
+def test_a_second_one_in_the_same_home_names_the_first(clew: Clew) -> None:
+    with clew.serving() as (url, process):
+        ran = clew.run("--set", f"api.port={url.rpartition(':')[2]}", "serve")
+    assert (ran.code, ran.out) == (3, "")
+    assert f"process {process.pid}" in ran.err
+    assert str(clew.home) in ran.err
+
+
 def test_it_refuses_to_be_open_to_the_network_without_a_token(clew: Clew) -> None:
     ran = clew.run("--set", "api.host=0.0.0.0", "--set", "api.port=0", "serve")
     assert (ran.code, ran.out) == (2, "")

@@ -11,7 +11,7 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from clew.errors import SettingsError
+from clew.errors import PortTaken, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,10 +82,7 @@ def close(sockets: Sequence[socket.socket]) -> None:
 
 def _cannot_listen(host: str, port: int, error: OSError) -> SettingsError:
     if error.errno == errno.EADDRINUSE:
-        return SettingsError(
-            f"port {port} on {host} is in use by another program: stop it, or set api.port to "
-            "another one"
-        )
+        return PortTaken(host, port)
     return SettingsError(f"cannot listen on {host} port {port}: {error.strerror}")
 
 

@@ -1,8 +1,9 @@
 """
 Whereabouts: a server tells in its home where it is, for the programs of the same person.
 
-``run/api.json`` holds its URL and the name of this run. A server that was killed leaves the file
-behind, and another program may get its port: so whoever connects asks for that name.
+``run/api.json`` holds its URL, its process and the name of this run. A server that was killed
+leaves the file behind, and another program may get its port: so whoever connects asks for that
+name.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ class Found:
     url: str
     #: Of the run: another one has another name.
     name: str
+    #: Of its process; ``None`` where the file does not tell.
+    pid: int | None = None
 
     @property
     def socket(self) -> str:
@@ -40,7 +43,7 @@ def announced(home: Path, *, url: str, name: str) -> Generator[None]:
     """Say where this server is, for as long as the block lasts."""
     file = home / "run" / _FILE
     made = file.with_name(f".{_FILE}.{os.getpid()}")
-    text = json.dumps({"url": url, "name": name})
+    text = json.dumps({"url": url, "name": name, "pid": os.getpid()})
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as stream:  # noqa: PTH123  (a descriptor)
         stream.write(text)
@@ -62,7 +65,7 @@ def find(home: Path) -> Found | None:
     if not isinstance(told, dict):
         return None
     fields = cast("dict[str, object]", told)
-    url, name = fields.get("url"), fields.get("name")
+    url, name, pid = (fields.get(each) for each in ("url", "name", "pid"))
     if not (isinstance(url, str) and isinstance(name, str)):
         return None
-    return Found(url=url, name=name)
+    return Found(url=url, name=name, pid=pid if isinstance(pid, int) else None)

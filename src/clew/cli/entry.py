@@ -1,7 +1,8 @@
 """
 The program's start and end: arguments in, exit code out, every expected failure as a sentence.
 
-Exit codes: 0 done, 1 failed, 2 not as asked (usage, settings), 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 failed, 2 not as asked (usage, settings), 3 a gateway serves this home
+already, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Final, NoReturn, cast
 import click
 
 from clew.cli.commands import root
-from clew.errors import ClewError, UsageError
+from clew.errors import ClewError, GatewayRunning, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FAILED: Final = 1
 MISUSED: Final = 2
+RUNNING: Final = 3
 STOPPED: Final = 130
 _STDERR: Final = 2
 #: Failures that are told as a sentence; anything else is a bug and shows its traceback.
@@ -84,8 +86,18 @@ def _tell(error: BaseException) -> int:
         return error.exit_code
     if isinstance(error, ClewError):
         click.echo(f"clew: {error}", err=True)
-        return MISUSED if isinstance(error, UsageError) else FAILED
+        return _code_for(error)
     return STOPPED
+
+
+def _code_for(error: ClewError) -> int:
+    match error:
+        case UsageError():
+            return MISUSED
+        case GatewayRunning():
+            return RUNNING
+        case _:
+            return FAILED
 
 
 def _with_hint(error: click.ClickException) -> click.ClickException:

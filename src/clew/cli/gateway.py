@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 from contextlib import AsyncExitStack, suppress
@@ -18,17 +19,18 @@ from uuid import uuid4
 import structlog
 
 from clew.api.listening import base_url, close, listen
-from clew.api.whereabouts import announced
+from clew.api.whereabouts import announced, find
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
 from clew.config import ensure_home
 from clew.config.check import problems
-from clew.errors import SettingsError
+from clew.errors import GatewayRunning, PortTaken, SettingsError
 from clew.store import health
 from clew.store.opening import file_of, open_store
 from clew.store.sqlite import filesystem_of
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Awaitable, Callable
 
     from clew.config import Settings
@@ -92,7 +94,7 @@ async def _live(settings: Settings) -> None:
         if (file := file_of(settings.store.url, home=settings.home)) is not None:
             mode = await store.read(health.journal_mode)
             log.info("store_opened", journal=mode, filesystem=filesystem_of(file) or "unknown")
-        sockets = listen(settings.api)
+        sockets = _listen(settings)
         stack.callback(close, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
         _refuse_broken_code(settings)
@@ -107,6 +109,33 @@ async def _live(settings: Settings) -> None:
         gc.freeze()
         await stack.enter_async_context(Gateway(product.engine, settings))
         await serve(product.engine, settings, sockets=sockets, name=name)
+
+
+def _listen(settings: Settings) -> list[socket.socket]:
+    """
+    Listen where the settings say.
+
+    :raises GatewayRunning: if this home's own gateway does so already
+    """
+    try:
+        return listen(settings.api)
+    except PortTaken as taken:
+        running = find(settings.home)
+        if running is None or running.pid is None or not running.url.endswith(f":{taken.port}"):
+            raise
+        if not _is_alive(running.pid):
+            raise  # it was killed, and somebody else has its port
+        raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass  # it belongs to another user
+    return True
 
 
 def _refuse_broken_code(settings: Settings) -> None:

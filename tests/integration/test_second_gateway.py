@@ -1,0 +1,68 @@
+"""A second ``clew serve`` in one home names the first, and its exit code is its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.api.whereabouts import announced, find
+from clew.cli import entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLEW_MODEL__NAME", "offline")
+    (tmp_path / "run").mkdir()
+    return tmp_path
+
+
+def serve(home: Path, port: int) -> int:
+    return entry.run(["--home", str(home), "--set", f"api.port={port}", "serve"])
+
+
+def dead_process() -> int:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    return ended.pid
+
+
+def test_the_first_one_is_named_with_its_process_and_home(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        with announced(home, url=f"http://127.0.0.1:{port}", name="first"):
+            assert serve(home, port) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    for part in (str(home), f"process {os.getpid()}", f"127.0.0.1:{port}", "--home"):
+        assert part in told.err
+    assert "another program" not in told.err
+
+
+def test_a_port_that_a_killed_gateway_left_to_somebody_else_is_another_programs(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = int(taken.getsockname()[1])
+        left = {"url": f"http://127.0.0.1:{port}", "name": "first", "pid": dead_process()}
+        (home / "run" / "api.json").write_text(json.dumps(left), encoding="utf-8")
+        assert serve(home, port) == 2
+        assert serve(home / "other", port) == 2
+    assert capsys.readouterr().err.count("in use by another program") == 2
+
+
+def test_a_file_of_an_older_gateway_tells_no_process(home: Path) -> None:
+    (home / "run" / "api.json").write_text('{"url": "http://127.0.0.1:1", "name": "x"}')
+    found = find(home)
+    assert found is not None
+    assert found.pid is None
