@@ -141,6 +141,7 @@ def make_means(settings: Settings, store: Store) -> Means:
         ),
         facts=Facts(store, make_plugins(settings)),
         reset=make_reset_policy(settings),
+        undelete_for=settings.session.undelete,
         lease=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
     )

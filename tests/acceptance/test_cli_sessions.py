@@ -93,16 +93,31 @@ def test_deleting_needs_a_yes(durable: Clew) -> None:
     assert durable.data("sessions", "search", "hello")["items"] == []
 
 
+def test_a_deleted_conversation_is_undeleted_or_removed_for_good(durable: Clew) -> None:
+    conversation = durable.data("chat", "hello there")["conversation"]
+    done = durable.run("sessions", "delete", "main", "--yes")
+    assert f"clew sessions undelete {conversation}" in done.err
+    assert conversation in durable.ok("sessions", "undelete")
+    assert durable.ok("sessions", "undelete", conversation).startswith(conversation)
+    assert durable.ok("chat", "what did I say?") == "You told me: hello there\n"
+    durable.ok("sessions", "delete", "main", "--yes")
+    durable.ok("sessions", "delete", conversation, "--now", "--yes")
+    refused = durable.run("sessions", "undelete", conversation)
+    assert (refused.code, refused.out) == (2, "")
+    assert "clew sessions undelete" in refused.err
+    assert durable.data("sessions", "undelete")["items"] == []
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-terminals")
 def test_a_person_is_asked_before_a_conversation_is_deleted(clew: Clew) -> None:
     clew.ok("chat", "hello there")
     with Terminal(clew, "sessions", "delete", "main") as terminal:
         # By its name, or by its title where that was given already.
-        terminal.see("with its 2 entries, for good?")
+        terminal.see("with its 2 entries?")
         terminal.type("n\n")
         assert terminal.ended() == 130
     with Terminal(clew, "sessions", "delete", "main") as terminal:
-        terminal.see("with its 2 entries, for good?")
+        terminal.see("with its 2 entries?")
         terminal.type("y\n")
         terminal.see("deleted cnv_")
         assert terminal.ended() == 0

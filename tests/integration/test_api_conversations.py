@@ -295,11 +295,27 @@ async def test_a_deleted_conversation_is_gone(on_each: Server) -> None:
     said = await on_each.say("hello")
     conversation = said.headers["X-Clew-Conversation"]
     gone = shaped(await on_each.http.delete("/api/conversations/talk"), schemas.Deleted)
-    assert gone == {"deleted": conversation}
+    assert gone["deleted"] == conversation
     problem(await on_each.http.get(f"/api/conversations/{conversation}"), 404)
     problem(await on_each.http.delete("/api/conversations/talk"), 404)
+    problem(await on_each.http.post("/api/conversations/cnv_never/undelete"), 404)
     anew = await on_each.say("hello again")
     assert anew.headers["X-Clew-Conversation"] != conversation
+
+
+async def test_a_deleted_conversation_is_brought_back_and_goes_on(on_each: Server) -> None:
+    said = await on_each.say("one")
+    conversation = said.headers["X-Clew-Conversation"]
+    before = (await on_each.http.get("/api/conversations/talk")).json()
+    gone = shaped(await on_each.http.delete("/api/conversations/talk"), schemas.Deleted)
+    assert gone["undo_until"] > before["updated_at"]
+    hits = (await on_each.http.get("/api/search", params={"query": "one"})).json()["items"]
+    assert hits == []
+    back = await on_each.http.post(f"/api/conversations/{conversation}/undelete")
+    assert {**back.json(), "updated_at": ""} == {**before, "updated_at": ""}
+    problem(await on_each.http.post(f"/api/conversations/{conversation}/undelete"), 404)
+    more = await on_each.say("two")
+    assert more.json()["choices"][0]["message"]["content"] == "turn 2: I have seen: one | two"
 
 
 async def test_deleting_ends_the_turn_that_is_under_way(

@@ -32,6 +32,7 @@ PATHS = {
     "/api/conversations/{id}/compact": {"post"},
     "/api/conversations/{id}/restore": {"post"},
     "/api/conversations/{id}/close": {"post"},
+    "/api/conversations/{id}/undelete": {"post"},
     "/api/search": {"get"},
     "/healthz": {"get"},
     "/readyz": {"get"},

@@ -132,7 +132,15 @@ def test_sessions_are_listed_shown_found_named_begun_and_deleted(
     assert "is an id" in printed("sessions", "new", new, code=2)
     assert "--yes" in printed("sessions", "delete", "work", code=2)
     assert new in printed("sessions", "delete", "work", "--yes")
-    assert data("sessions", "delete", listed["id"], "--yes") == {"deleted": listed["id"]}
+    assert data("sessions", "delete", listed["id"], "--yes")["deleted"] == listed["id"]
+    assert data("sessions", "undelete")["items"][0]["id"] == listed["id"]
+    assert listed["id"] in printed("sessions", "undelete")
+    assert data("sessions", "undelete", listed["id"])["id"] == listed["id"]
+    assert listed["id"] in printed("sessions", "delete", listed["id"], "--yes")
+    assert listed["id"] in printed("sessions", "undelete", listed["id"])
+    assert "can be" in printed("sessions", "undelete", listed["id"], code=2)
+    found = data("sessions", "delete", listed["id"], "--now", "--yes")
+    assert found == {"deleted": listed["id"], "undo_until": None}
     assert "clew sessions list" in printed("sessions", "show", "work", code=2)
 
 

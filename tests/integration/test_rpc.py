@@ -49,6 +49,7 @@ from clew.wire.params import (
     SearchParams,
     SubmitParams,
     SubscribeParams,
+    UndeleteParams,
     UndoParams,
 )
 from clew.wire.records import SpanShape
@@ -246,6 +247,11 @@ async def test_everything_about_conversations_can_be_done(on_each: Server) -> No
         await one.call(methods.DELETE, Named(conversation=copy.id))
         with pytest.raises(CallFailed) as caught:
             await one.call(methods.STATUS, Named(conversation=copy.id))
+        assert caught.value.code == Code.NOT_FOUND
+        back = await one.call(methods.UNDELETE, UndeleteParams(conversation=copy.id))
+        assert (back.id, back.entries) == (copy.id, copy.entries)
+        with pytest.raises(CallFailed) as caught:
+            await one.call(methods.UNDELETE, UndeleteParams(conversation=copy.id))
         assert caught.value.code == Code.NOT_FOUND
 
 

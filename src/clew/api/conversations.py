@@ -16,6 +16,7 @@ from clew.api.sse import Ear, Heard
 from clew.core import session as reasons
 from clew.core.double_text import rule_for
 from clew.core.events import InputEnded
+from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.text import storable
 from clew.engine.commands import compacted
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
         RewindRequest,
         SearchQuery,
     )
-    from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
     from clew.core.route import Route
     from clew.engine.engine import Engine
@@ -176,8 +176,14 @@ class Conversations:
 
     async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
-        await self.engine.delete(conversation)
-        return JSONResponse({"deleted": conversation})
+        until = await self.engine.delete(conversation)
+        undo_until = until and shapes.moment(until)
+        return JSONResponse({"deleted": conversation, "undo_until": undo_until})
+
+    async def undelete(self, request: Request, query: Nothing, body: Nothing) -> Response:
+        conversation = ConversationId(name_in_path(request))
+        await self.engine.undelete(conversation)
+        return await self._shown(conversation)
 
     async def named(self, request: Request) -> ConversationId:
         """:raises NotFound: if the name in the path means nothing"""

@@ -258,4 +258,7 @@ class Taken(Shape):
 
 
 class Deleted(Shape):
+    """Until ``undo_until`` it can be brought back; null where it is gone for good."""
+
     deleted: str
+    undo_until: str | None

@@ -53,7 +53,7 @@ async def open_stored(settings: Settings) -> AsyncGenerator[Store]:
 async def open_records(settings: Settings) -> AsyncGenerator[Records]:
     """The records of the settings' store."""
     async with open_stored(settings) as store:
-        yield Records(store)
+        yield Records(store, undelete_for=settings.session.undelete)
 
 
 async def find(records: Records, name: str) -> ConversationId:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,10 +13,11 @@ from clew.cli.changing import NAME, branch, compact, rewind
 from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.cli.exporting import export
 from clew.cli.importing import import_
-from clew.cli.reading import Reader, find, names, open_records, shape_of
+from clew.cli.reading import Reader, find, names, open_records, shape_of, when
 from clew.cli.replaying import replay
 from clew.cli.terminal import one_line, outputs
 from clew.cli.verifying import verify
+from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
 from clew.wire import shapes
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId
     from clew.engine.records import ConversationView, Records
     from clew.store.search import Hit
+    from clew.store.transactions.undelete import DeletedConversation
 
 CURSOR: Final = click.option("--cursor", help="Go on where this says, which a page before printed.")
 
@@ -233,32 +234,105 @@ def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
 @sessions.command(epilog=example("clew sessions delete work", "clew sessions delete work --yes"))
 @NAME
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--now", "at_once", is_flag=True, help="Remove it at once: it cannot be undeleted.")
 @json_option
 @pass_globals
-def delete(program: Globals, name: str, yes: bool, as_json: bool) -> None:
-    """Delete a conversation for good, with everything that was said in it."""
+def delete(program: Globals, *, name: str, yes: bool, at_once: bool, as_json: bool) -> None:
+    """Delete a conversation; `clew sessions undelete` brings it back for a while."""
 
     async def job(records: Records) -> None:
-        view = await records.show(await find(records, name))
+        found = await _to_delete(records, name, at_once=at_once)
         if not yes:
-            _confirm(view)
-        await records.delete(view.conversation.id)
+            _confirm(found, at_once=at_once)
+        until = await records.delete(found.id, at_once=at_once)
         if as_json:
-            print_json({"deleted": view.conversation.id})
+            print_json({"deleted": found.id, "undo_until": until and shapes.moment(until)})
+        elif until is None:
+            click.echo(f"deleted {found.id}")
         else:
-            click.echo(f"deleted {view.conversation.id}")
+            click.echo(f"deleted {found.id}")
+            note = f"until {when(until)} this brings it back: clew sessions undelete {found.id}"
+            click.echo(note, err=True)
 
     _run(program, job)
 
 
-def _confirm(view: ConversationView) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Doomed:
+    """What is about to be deleted."""
+
+    id: ConversationId
+    name: str
+    entries: int
+
+
+async def _to_delete(records: Records, name: str, *, at_once: bool) -> _Doomed:
+    """Find a conversation by its name; for good, also one that was deleted already."""
+    gone = [each for each in await records.deleted() if at_once and each.id == name]
+    if gone:
+        return _Doomed(id=gone[0].id, name=gone[0].title or name, entries=gone[0].entries)
+    view = await records.show(await find(records, name))
+    found = view.conversation
+    title = found.title or names(view) or found.id
+    return _Doomed(id=found.id, name=title, entries=found.last_seq)
+
+
+def _confirm(found: _Doomed, *, at_once: bool) -> None:
     """:raises click.Abort: if the person says no"""
     if not sys.stdin.isatty():
         raise UsageError("deleting asks first, and there is nobody to ask: add --yes")
-    found = view.conversation
-    name = found.title or names(view) or found.id
-    question = f"Delete {one_line(name)!r} with its {found.last_seq} entries, for good?"
+    how = ", for good" if at_once else ""
+    question = f"Delete {one_line(found.name)!r} with its {found.entries} entries{how}?"
     click.confirm(question, abort=True, err=True)
+
+
+@sessions.command(epilog=example("clew sessions undelete", "clew sessions undelete cnv_…"))
+@click.argument("conversation", required=False, metavar="[ID]")
+@json_option
+@pass_globals
+def undelete(program: Globals, conversation: str | None, as_json: bool) -> None:
+    """Bring a deleted conversation back; without an ID, list those that can be."""
+
+    async def job(records: Records) -> None:
+        if conversation is not None:
+            await _undelete(records, ConversationId(conversation), as_json=as_json)
+            return
+        found = await records.deleted()
+        if as_json:
+            items = [_deleted_json(each) for each in found]
+            print_json({"items": items, "next": None})
+            return
+        if not found:
+            click.echo("No deleted conversation can be brought back.", err=True)
+        for each in found:
+            title = one_line(each.title or "-", 60)
+            click.echo(
+                f"{each.id}  {title}  ({each.entries} entries, until {when(each.undo_until)})"
+            )
+
+    _run(program, job)
+
+
+async def _undelete(records: Records, conversation: ConversationId, *, as_json: bool) -> None:
+    try:
+        await records.undelete(conversation)
+    except NotFound as error:
+        raise UsageError(f"{error}: `clew sessions undelete` lists those that can be") from error
+    view = await records.show(conversation)
+    if as_json:
+        print_json(shape_of(view))
+    else:
+        click.echo(f"{conversation}  {one_line(view.conversation.title or '-', 200)}")
+
+
+def _deleted_json(found: DeletedConversation) -> dict[str, object]:
+    return {
+        "id": found.id,
+        "title": found.title,
+        "entries": found.entries,
+        "deleted_at": shapes.moment(found.deleted_at),
+        "undo_until": shapes.moment(found.undo_until),
+    }
 
 
 for _command in (branch, rewind, compact, export, import_, verify, replay):

@@ -36,6 +36,7 @@ from clew.config.values import (
     choice,
     number,
 )
+from clew.core.conversation import UNDELETE_FOR
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -225,6 +226,11 @@ class SessionSettings:
         "auto",
         "What happens to a message while a turn is unfinished. `auto`: programs queue, people on "
         "channels collect.",
+    )
+    undelete: timedelta = key(
+        DURATION,
+        UNDELETE_FOR,
+        "How long a deleted conversation can be brought back (`clew sessions undelete`).",
     )
     title_model: str | None = key(
         MODEL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId, SessionId
     from clew.core.scope import Scope
+
+
+#: How long a deleted conversation can be brought back, unless a setting says otherwise.
+UNDELETE_FOR = timedelta(minutes=10)
 
 
 class TitledBy(enum.Enum):

@@ -50,6 +50,7 @@ from clew.store.transactions import (
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
+    from datetime import datetime
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
@@ -84,7 +85,7 @@ class Engine(Records):
         version: str,
         own_only: bool = False,
     ) -> None:
-        super().__init__(means.store)
+        super().__init__(means.store, undelete_for=means.undelete_for)
         self._means = means
         self._hub, self._ids = means.hub, means.ids
         self._owner = Owner(means, role=role, version=version, own_only=own_only)
@@ -272,10 +273,13 @@ class Engine(Records):
             self._owner.kick(old)
         return new
 
-    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
+    async def delete(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL, at_once: bool = False
+    ) -> datetime | None:
         """As ``Records.delete``; what this process had in memory of it goes too."""
-        await super().delete(conversation, viewer=viewer)
+        until = await super().delete(conversation, viewer=viewer, at_once=at_once)
         self._means.warm.drop(conversation)
+        return until
 
     async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
         """As ``lifecycle.rewind``."""

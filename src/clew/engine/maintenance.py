@@ -17,6 +17,7 @@ from clew.store.transactions import (
     maintenance,
     marks,
     owners,
+    undelete,
 )
 
 if TYPE_CHECKING:
@@ -56,11 +57,15 @@ async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
 
 
 async def _finish_deletions(store: Store) -> int:
-    """Remove the rows of conversations whose deletion was interrupted."""
-    half = await store.read(deletion.half_deleted)
-    for conversation in half:
+    """Remove the rows of conversations whose deletion can no longer be undone."""
+    due = await store.read(deletion.half_deleted)
+    # Somebody may undo it in between.
+    ended = [each for each in due if await store.write(undelete.end_grace, each)]
+    for conversation in ended:
         await upkeep.erase(store, conversation)
-    return len(half)
+    if ended:
+        await store.write(deletion.delete_orphan_blobs)
+    return len(ended)
 
 
 async def would_maintain(store: Store, policy: ResetPolicy) -> Maintained:

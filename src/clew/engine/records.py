@@ -6,9 +6,11 @@ Needs no agent and no owner, and imports neither, so that looking something up i
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
+from clew.core.conversation import UNDELETE_FOR
 from clew.engine.checks import checked_title
 from clew.store import upkeep
 from clew.store.transactions import (
@@ -17,11 +19,13 @@ from clew.store.transactions import (
     entries,
     listing,
     standing,
+    undelete,
     views,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from clew.core.context import ContextView
     from clew.core.conversation import Conversation
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import Page
+    from clew.store.transactions.undelete import DeletedConversation
     from clew.store.transactions.views import (
         ConversationView as ConversationView,  # noqa: PLC0414  (fronts name it)
     )
@@ -41,8 +46,9 @@ if TYPE_CHECKING:
 class Records:
     """What a front may ask of a store that is only looked at."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, undelete_for: timedelta = UNDELETE_FOR) -> None:
         self._store = store
+        self._undelete_for = undelete_for
 
     async def resolve(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
         """
@@ -185,16 +191,48 @@ class Records:
         await self._store.write(conversations.rename, conversation, cleaned)
         return await self._store.read(conversations.get_conversation, conversation)
 
-    async def delete(self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL) -> None:
+    async def delete(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL, at_once: bool = False
+    ) -> datetime | None:
         """
-        Delete a conversation for good: it is gone at once, its rows go in slices.
+        Delete a conversation: nobody can read or write it from now on.
 
+        For ``session.undelete`` it can be brought back; then its rows are removed. ``at_once``
+        removes them now, also of one that was deleted before.
+
+        :return: until when it can be brought back
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         """
-        await self._visible(conversation, conversation, viewer)
-        await self._store.write(deletion.mark_deleted, conversation)
-        await upkeep.erase(self._store, conversation)
-        await self._store.write(deletion.delete_orphan_blobs)
+        now = at_once or not self._undelete_for
+        if not (now and await self._is_deleted(conversation, viewer)):
+            await self._visible(conversation, conversation, viewer)
+            undo_for = timedelta(0) if now else self._undelete_for
+            await self._store.write(deletion.mark_deleted, conversation, undo_for=undo_for)
+        if not now:
+            found = await self._store.read(undelete.deleted_conversations, viewer=viewer)
+            return next((each.undo_until for each in found if each.id == conversation), None)
+        # Somebody may have brought it back in between.
+        if await self._store.write(undelete.end_grace, conversation, at_once=True):
+            await upkeep.erase(self._store, conversation)
+            await self._store.write(deletion.delete_orphan_blobs)
+        return None
+
+    async def _is_deleted(self, conversation: ConversationId, viewer: Scope) -> bool:
+        return any(each.id == conversation for each in await self.deleted(viewer=viewer))
+
+    async def deleted(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[DeletedConversation]:
+        """Return the deleted conversations that can be brought back, the last deleted first."""
+        return await self._store.read(undelete.deleted_conversations, viewer=viewer)
+
+    async def undelete(
+        self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
+    ) -> Conversation:
+        """
+        Bring a deleted conversation back; what was open in it stays cancelled.
+
+        :raises NotFound: if it was not deleted, or its rows are gone, or ``viewer`` may not see it
+        """
+        return await self._store.write(undelete.undelete, conversation, viewer=viewer)
 
     async def check(self) -> None:
         """:raises StoreError: if the store cannot be read and written now"""

@@ -14,6 +14,7 @@ from clew.agent import current, messages, results
 from clew.agent.failures import ELSEWHERE, SENSELESS, Failure, FailureKind, classify
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
 from clew.core.compaction import MUCH
+from clew.core.conversation import UNDELETE_FOR
 from clew.core.delivery import DeliveryKind
 from clew.core.entry import Draft, EntryKind
 from clew.core.events import TurnBegun, TurnClosed
@@ -74,6 +75,8 @@ class Means:
     titles: Titles
     choice: ModelChoice
     reset: ResetPolicy = field(default_factory=ResetPolicy)
+    #: How long a deleted conversation can be brought back.
+    undelete_for: timedelta = UNDELETE_FOR
     session_ids: SessionIds = session_id
     lease: timedelta = leases.DURATION
     turns_at_once: int = AT_ONCE

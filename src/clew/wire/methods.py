@@ -128,7 +128,16 @@ DELETE = Method(
     name="conversation.delete",
     params=params.Named,
     result=results.DeletedShape,
-    summary="Delete a conversation for good.",
+    summary="Delete a conversation: nobody can read or write it. Until `undo_until` "
+    "`conversation.undelete` brings it back.",
+    errors=(Code.NOT_FOUND,),
+)
+UNDELETE = Method(
+    name="conversation.undelete",
+    params=params.UndeleteParams,
+    result=records.ConversationShape,
+    summary="Bring a deleted conversation back, with the names that are still free. What was open "
+    "in it stays cancelled.",
     errors=(Code.NOT_FOUND,),
 )
 COMPACT = Method(
@@ -280,6 +289,7 @@ METHODS: tuple[AnyMethod, ...] = (
     UNDO,
     RETRY,
     DELETE,
+    UNDELETE,
     COMPACT,
     SUBMIT,
     INTERRUPT,

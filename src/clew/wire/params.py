@@ -44,6 +44,14 @@ class Named(Params):
     conversation: Name
 
 
+class UndeleteParams(Params):
+    """A deleted conversation."""
+
+    conversation: str = Field(
+        min_length=1, max_length=2000, description="Its id, as `conversation.delete` answered."
+    )
+
+
 class ListParams(Params):
     """Which conversations; the last used come first."""
 

@@ -41,7 +41,10 @@ class Closed(Shape):
 
 
 class DeletedShape(Shape):
+    """Until ``undo_until`` it can be brought back; null where it is gone for good."""
+
     deleted: str
+    undo_until: str | None
 
 
 class WentBack(Shape):

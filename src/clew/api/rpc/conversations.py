@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.office import shape_of
+from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.text import storable
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from clew.api.rpc.office import Call, Office
     from clew.core.entry import Entry
-    from clew.core.ids import ConversationId
     from clew.core.inbox import Accepted
     from clew.wire import params
 
@@ -234,8 +234,14 @@ async def close(call: Call, given: params.Named) -> Closed:
 
 async def delete(call: Call, given: params.Named) -> DeletedShape:
     conversation = await call.office.resolve(given.conversation)
-    await call.engine.delete(conversation, viewer=call.office.viewer)
-    return DeletedShape(deleted=conversation)
+    until = await call.engine.delete(conversation, viewer=call.office.viewer)
+    return DeletedShape(deleted=conversation, undo_until=until and shapes.moment(until))
+
+
+async def undelete(call: Call, given: params.UndeleteParams) -> ConversationShape:
+    conversation = ConversationId(given.conversation)
+    await call.engine.undelete(conversation, viewer=call.office.viewer)
+    return await call.office.shown(conversation)
 
 
 async def compact(call: Call, given: params.CompactParams) -> Compaction:

@@ -61,6 +61,7 @@ def _handlers() -> Mapping[str, Handler[Any, Any]]:
     table.in_line(methods.RETRY, conversations.retry)
     table.in_line(methods.CLOSE, conversations.close)
     table.in_line(methods.DELETE, conversations.delete)
+    table.in_line(methods.UNDELETE, conversations.undelete)
     table.in_line(methods.COMPACT, conversations.compact)
     table.in_line(methods.SUBMIT, turns.submit)
     table.in_line(methods.CANCEL, turns.cancel)

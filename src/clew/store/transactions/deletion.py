@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString
 
+from clew.errors import ConstraintViolated
 from clew.store import search
 from clew.store.transactions.entries import last_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
+from clew.store.transactions.undelete import keep_for_undo
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
@@ -77,14 +80,19 @@ _AFTER_ENTRIES: tuple[LiteralString, ...] = (
 )
 
 
-def mark_deleted(t: Tx, conversation: ConversationId) -> bool:
+def mark_deleted(
+    t: Tx, conversation: ConversationId, *, undo_for: timedelta = timedelta(0)
+) -> bool:
     """
     Take a conversation away from everybody; ``False`` if there never was one.
 
     Whoever holds its lease loses it, its routes are free, its open inputs end as cancelled, its
     open approvals as denied and its unsent deliveries as failed. Its rows are still there, for
-    ``delete_slice``; what remains in the end is the tombstone. Repeating it changes nothing.
+    ``delete_slice``; what remains in the end is the tombstone. For ``undo_for`` it can be brought
+    back, by ``undelete``. Repeating it changes nothing.
     """
+    if undo_for:
+        keep_for_undo(t, conversation, millis=undo_for // timedelta(milliseconds=1))
     t.run("DELETE FROM route WHERE conversation_id = $1", conversation)
     row = t.one(
         "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq",
@@ -172,9 +180,14 @@ def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> boo
     """
     Remove at most ``rows`` rows of a conversation that was marked; ``False`` when nothing is left.
 
-    :raises ConstraintViolated: if it was not marked
+    :raises ConstraintViolated: if it was not marked, or can still be brought back
     :raises SearchNotReady: if the search index turns out to be damaged; repeat it after ``condemn``
     """
+    lives = "SELECT 1 FROM conversation WHERE id = $1 AND (deleting_at IS NULL OR undo IS NOT NULL)"
+    if t.one(lives, conversation) is not None:
+        raise ConstraintViolated(
+            f"{conversation} was not deleted for good", constraint="delete_after_grace"
+        )
     return (
         any(t.run(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
         or _delete_entries(t, conversation, min(rows, _ENTRIES))
@@ -190,8 +203,15 @@ def _delete_entries(t: Tx, conversation: ConversationId, most: int) -> bool:
 
 
 def half_deleted(t: Tx) -> list[ConversationId]:
-    """Conversations that were marked and still have rows: a process died in between."""
-    found = t.all("SELECT id FROM conversation WHERE deleting_at IS NOT NULL ORDER BY deleting_at")
+    """Conversations whose rows are to go: their grace time is over, or a process died."""
+    found = t.all(
+        """
+        SELECT id FROM conversation
+        WHERE deleting_at IS NOT NULL AND (undo_until IS NULL OR undo_until <= $1)
+        ORDER BY deleting_at
+        """,
+        t.now,
+    )
     return [row[0] for row in found]
 
 

@@ -1,0 +1,144 @@
+"""Deletions that are undone within their grace time, or carried out after it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.clock import from_millis
+from clew.core.ids import ConversationId
+from clew.core.scope import Scope, sees
+from clew.errors import NotFound
+from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from clew.core.conversation import Conversation
+    from clew.store.contract import Tx
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeletedConversation:
+    """A deleted conversation that can still be brought back."""
+
+    id: ConversationId
+    scope: Scope
+    title: str | None
+    #: The number of its entries.
+    entries: int
+    deleted_at: datetime
+    #: After this its rows are removed for good.
+    undo_until: datetime
+
+
+_DELETED = """
+    SELECT c.id, c.scope, c.undo, b.last_seq, c.deleting_at, c.undo_until
+    FROM conversation c JOIN tombstone b ON b.conversation_id = c.id
+    WHERE c.deleting_at IS NOT NULL AND c.undo_until > $1
+"""
+
+
+def deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
+    """Return what can be brought back and ``viewer`` may see, the last deleted first."""
+    found = t.all(f"{_DELETED} ORDER BY c.deleting_at DESC, c.id", t.now)
+    return [
+        DeletedConversation(
+            id=ConversationId(conversation),
+            scope=Scope(scope),
+            title=json.loads(undo)["title"],
+            entries=last_seq,
+            deleted_at=from_millis(deleted_at),
+            undo_until=from_millis(until),
+        )
+        for conversation, scope, undo, last_seq, deleted_at, until in found
+        if sees(viewer, Scope(scope))
+    ]
+
+
+def keep_for_undo(t: Tx, conversation: ConversationId, *, millis: int) -> None:
+    """Note what a deletion takes away at once; part of its transaction, before anything else."""
+    row = t.one(
+        """
+        SELECT h.session_id, l.fence, c.title, c.titled_by FROM conversation c
+        JOIN head h ON h.conversation_id = c.id JOIN lease l ON l.conversation_id = c.id
+        WHERE c.id = $1
+        """,
+        conversation,
+    )
+    if row is None:
+        return
+    routes = t.all("SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation)
+    head, fence, title, titled_by = row
+    undo = {"head": head, "fence": fence, "title": title, "titled_by": titled_by}
+    t.run(
+        "UPDATE conversation SET undo = $2, undo_until = $3 WHERE id = $1",
+        conversation,
+        json.dumps({**undo, "routes": [key for (key,) in routes]}),
+        t.now + millis,
+    )
+
+
+def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversation:
+    """
+    Bring a deleted conversation back, with its log, its head, and its routes that are still free.
+
+    What was open when it was deleted stays cancelled. A title that was taken meanwhile is lost.
+
+    :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not see it
+    """
+    row = t.one(f"{_DELETED} AND c.id = $2", t.now, conversation)
+    if row is None or not sees(viewer, Scope(row[1])):
+        raise NotFound("deleted conversation", conversation)
+    _, scope, text, last_seq, _, _ = row
+    undo = json.loads(text)
+    keeps = undo["title"] is not None and not is_title_taken(
+        t, Scope(scope), undo["title"], by_other_than=conversation
+    )
+    t.run(
+        """
+        UPDATE conversation SET deleting_at = NULL, undo_until = NULL, undo = NULL,
+            title = $2, titled_by = $3
+        WHERE id = $1
+        """,
+        conversation,
+        undo["title"] if keeps else None,
+        undo["titled_by"] if keeps else None,
+    )
+    # Above every fence that was given: whoever held the lease then may not write now.
+    t.run(
+        """
+        INSERT INTO lease (conversation_id, fence, last_seq, updated_at) VALUES ($1, $2, $3, $4)
+        """,
+        conversation,
+        undo["fence"] + 1,
+        last_seq,
+        t.now,
+    )
+    t.run(
+        "INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)",
+        conversation,
+        undo["head"],
+    )
+    t.run("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
+    t.run("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
+    for key in undo["routes"]:
+        claim_route(t, key, conversation)
+    t.wake(conversation)
+    return get_conversation(t, conversation)
+
+
+def end_grace(t: Tx, conversation: ConversationId, *, at_once: bool = False) -> bool:
+    """Let a deletion be carried out; ``False`` if it may still be undone, or was."""
+    due = "" if at_once else "AND (undo_until IS NULL OR undo_until <= $2)"
+    return bool(
+        t.run(
+            f"""
+            UPDATE conversation SET undo_until = NULL, undo = NULL
+            WHERE id = $1 AND deleting_at IS NOT NULL {due}
+            """,
+            conversation,
+            *(() if at_once else (t.now,)),
+        )
+    )
