@@ -125,6 +125,7 @@ def make_means(settings: Settings, store: Store) -> Means:
             compactor=HarnessCompactor(),
             model=summariser or models[0],
             apart=summariser is not None,
+            standby=None if summariser is None else models[0],
             policy=Policy(
                 enabled=settings.compaction.enabled,
                 threshold=settings.compaction.threshold,

@@ -297,6 +297,7 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
                 compactor=compactor or HarnessCompactor(),
                 model=models[-1 if apart else 0],
                 apart=apart,
+                standby=models[0] if apart else None,
                 policy=policy or compactions.policy,
             ),
         )

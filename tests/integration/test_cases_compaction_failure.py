@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from pydantic_ai import Agent
 
+from clew.agent.compactor import HarnessCompactor
 from clew.engine.compaction import Policy
 from clew.testing import (
     Call,
@@ -22,12 +24,15 @@ from clew.testing import (
     within,
 )
 from tests.contract.lifecycle.doubles import SUMMARY
-from tests.failing.compacting import Plays, filled, log_of, sessions_of
+from tests.failing.compacting import Plays, filled, log_of, sent, sessions_of
 from tests.failing.desk import always, open_desk
 from tests.line.clock import ShiftedClock
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from clew.testing import Request
+    from tests.failing.desk import Format
 
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
@@ -149,3 +154,59 @@ async def test_b037_a_summary_of_the_wrong_kind_is_no_error_of_every_turn(tmp_pa
             plays.summary = always(Text(SUMMARY))
             assert (await desk.say(talk, "and now?")).text == "an answer"
             assert await sessions_of(desk, talk) == ["start", "compression"]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [Fail("unknown_model"), Hang(), Text("no")],
+    ids=["unknown", "hangs", "refused"],
+)
+async def test_where_the_summariser_fails_the_main_model_summarises_at_once(
+    tmp_path: Path, broken: Reply
+) -> None:
+    hasty = HarnessCompactor(deadline=timedelta(seconds=0.3))
+    async with open_desk(
+        tmp_path, "chat", "chat", policy=WINDOW, apart=True, compactor=hasty
+    ) as desk:
+        talk = await filled(desk, 120, size=SIZE)
+        plays = Plays()
+        desk.play(plays, always(broken))
+        told = await desk.say(talk, "and now?")
+        assert (told.text, told.notices) == ("an answer", [])
+        assert plays.summaries
+        assert await sessions_of(desk, talk) == ["start", "compression"]
+        # The next one is not put off: nothing failed for the person.
+        assert await desk.check() == []
+
+
+@pytest.mark.parametrize("form", ["chat", "responses", "messages"])
+async def test_a_summary_that_was_cut_is_asked_for_once_more_in_fewer_words(
+    tmp_path: Path, form: Format
+) -> None:
+    def summary(request: Request) -> Reply:
+        brief = "250 words at most" in request.last_user_text
+        return Text(SUMMARY) if brief else LengthStop("## Intent\n" + "The person wants " * 40)
+
+    plays = Plays(summary=summary)
+    async with open_desk(tmp_path, form, policy=WINDOW) as desk:
+        talk = await filled(desk, 120, size=SIZE)
+        desk.play(plays)
+        told = await desk.say(talk, "and now?")
+        assert (told.text, told.notices) == ("an answer", [])
+        brief = ["250 words at most" in sent(request) for request in plays.summaries]
+        assert brief == [False, True] * (len(brief) // 2)
+        assert "The person wants The person wants" not in sent(plays.turns[-1])
+
+
+async def test_a_summary_that_is_cut_again_is_refused(tmp_path: Path) -> None:
+    cut = LengthStop("## Intent\n" + "The person wants " * 40)
+    plays = Plays(summary=always(cut))
+    async with open_desk(tmp_path, "chat", policy=WINDOW) as desk:
+        talk = await filled(desk, 120, size=SIZE)
+        desk.play(plays)
+        told = await desk.say(talk, "and now?")
+        assert told.text == "an answer"
+        [notice] = told.notices
+        assert "cut off by the model's limit of output" in notice
+        assert len(plays.summaries) == 2
+        assert await sessions_of(desk, talk) == ["start"]

@@ -167,6 +167,25 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
         assert (await sessions_of(desk, talk)).count("compression") <= MOST_PER_TURN
 
 
+async def test_a_tool_that_fills_the_window_each_turn_costs_few_summaries(
+    tmp_path: Path,
+) -> None:
+    """Each compaction makes room, and each next result takes it: nothing fails, so all goes on."""
+    plays = Plays(turn=lambda r: Text("read") if r.results else Calls([Call("look", {"page": 1})]))
+    notices: list[str] = []
+    async with open_desk(tmp_path, "chat", policy=WINDOW, agent=Agent(tools=[look])) as desk:
+        talk = await desk.begin()
+        desk.play(plays)
+        for n in range(25):
+            told = await desk.say(talk, f"read the page, time {n}: " + "go on. " * 100)
+            assert told.text == "read"
+            notices += told.notices
+        assert len(plays.summaries) <= 4
+        assert await desk.check() == []
+    [notice] = notices
+    assert "keep filling" in notice
+
+
 async def test_b023_a_context_of_nothing_but_a_summary_is_left_alone(tmp_path: Path) -> None:
     long = "## Intent\n" + "The person talks about rivers, at length. " * 300
     plays = Plays(summary=lambda _: Text(long))

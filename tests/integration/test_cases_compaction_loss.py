@@ -161,7 +161,7 @@ async def test_b011_without_a_summariser_an_old_conversation_is_answered_in_full
 ) -> None:
     async with open_desk(tmp_path, "chat", "chat", policy=WINDOW, apart=True) as desk:
         talk = await filled(desk, 120, size=SIZE)
-        plays = Plays()
+        plays = Plays(summary=lambda _: Fail("server"))
         desk.play(plays, lambda _: Fail("unknown_model"))
         told = await desk.say(talk, "and now?")
         assert told.text == "an answer"

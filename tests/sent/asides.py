@@ -6,7 +6,7 @@ import copy
 import json
 from collections import Counter
 from contextlib import suppress
-from itertools import chain, repeat, zip_longest
+from itertools import chain, product, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from clew.agent.compactor import HarnessCompactor
@@ -18,7 +18,7 @@ from clew.core.base import extended
 from clew.core.compaction import State
 from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
-from clew.testing import Fail, FakeProvider, Text
+from clew.testing import Fail, FakeProvider, LengthStop, Text
 from clew.testing.provider.parsing import parse_messages
 from tests.sent.models import model_at, model_of
 from tests.sent.shelves import Reader
@@ -123,7 +123,10 @@ async def _summaries(
         answer = same[tried[same[0].number] % len(same)]
         tried[same[0].number] += 1
         # What was too long for it is asked again in smaller parts.
-        return Fail("context_overflow") if answer.status == 400 else Text(answer.text or "")
+        if answer.status == 400:
+            return Fail("context_overflow")
+        text = answer.text or ""
+        return LengthStop(text) if answer.reply == "LengthStop" else Text(text)
 
     with FakeProvider(again, strict=False) as provider:
         for form, name in {(str(r.format), str((r.json or {}).get("model"))) for r in requests}:
@@ -151,16 +154,21 @@ async def _compact_everything(
     made: set[int],
 ) -> None:
     plans: Any = copy.copy(shelf.compactions.plans)
-    plans._model, plans._store = model, _Forgetful(t)
+    plans._model, plans._store, plans._standby = model, _Forgetful(t), None
     if isinstance(plans._compactor, HarnessCompactor):
         # One that a test made hasty might give up here, on a busy machine, before it asks.
         plans._compactor = HarnessCompactor()
     bodies = "".join(request.body.decode() for request in requests)
     told = [each for each in conversations if _speaks_of(t, each, bodies)]
     for found, focus in _cases(t, told):
-        for overflowed in (False, True):
+        # The main model stands by for one that does nothing but summarise.
+        for apart, overflowed, hard in product(
+            dict.fromkeys((plans._apart, False)), (False, True), (False, True)
+        ):
             if len(made) < len(requests):
-                await _unanswered(plans.plan(found, focus=focus, overflowed=overflowed))
+                plans._apart = apart
+                ways = {"overflowed": overflowed, "hard": hard}
+                await _unanswered(plans.plan(found, focus=focus, **ways))
 
 
 def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Context, str | None]]:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_ai.messages import ModelRequest, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from clew.agent.compactor import sized
+from clew.agent.titler import title_in
 from clew.core.compaction import (
     COOLDOWN,
     MOST_DEATHS,
@@ -21,6 +29,7 @@ from clew.core.compaction import (
     last_user,
     may_compact,
     refusal,
+    too_often,
 )
 
 CALLS = st.lists(st.sampled_from(["text", "calls", "user"]), max_size=12)
@@ -93,3 +102,25 @@ def test_a_summary_is_refused_that_cannot_stand_for_what_it_replaces() -> None:
     assert refusal("done", replaces=100, headings=headings) is not None
     assert refusal("## Done\nit", replaces=MUCH + 1, headings=headings) is not None
     assert refusal("## done\nit", replaces=MUCH, headings=headings) is None
+
+
+@pytest.mark.parametrize(
+    ("fired", "often"),
+    [
+        ((), False),
+        ((5, 9), False),
+        ((5, 9, 13), True),
+        ((5, 40, 60), False),
+        ((1, 50, 54, 58), True),
+    ],
+)
+def test_compactions_that_come_close_together_are_too_often(
+    fired: tuple[int, ...], often: bool
+) -> None:
+    assert too_often(State(fired=fired), last_seq=fired[-1] + 4 if fired else 4) is often
+
+
+def test_a_title_that_was_cut_off_is_none() -> None:
+    cut = ModelResponse(parts=[TextPart("How rivers")], finish_reason="length")
+    whole = ModelResponse(parts=[TextPart("How rivers grow")], finish_reason="stop")
+    assert (title_in(cut), title_in(whole)) == (None, "How rivers grow")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -22,6 +22,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RunUsage
 
 from clew.agent.failures import FailureKind, classify
@@ -30,12 +31,14 @@ from clew.agent.messages import answered_ids, call_ids, text_of
 from clew.core.compaction import Sized, tokens_of
 from clew.core.showing import LONGEST_TEXT, PICTURE
 from clew.core.text import middle_out
+from clew.errors import Refused
 
 __all__ = [
     "HEADINGS",
     "Compactor",
     "HarnessCompactor",
     "RunUsage",
+    "SummaryCutError",
     "calls_of",
     "cleared",
     "context_window",
@@ -105,6 +108,20 @@ Write only the summary.
 {messages}
 </messages>\
 """
+
+
+#: For a model that was cut: the same in fewer words.
+_BRIEF = _PROMPT.replace(
+    "Write only the summary.",
+    "Write only the summary, in 250 words at most: a longer one is cut off and lost.",
+)
+
+
+class SummaryCutError(Refused):
+    """A summary that reached the model's limit of output before its end."""
+
+    def __init__(self) -> None:
+        super().__init__("the summary was cut off by the model's limit of output")
 
 
 class Compactor(Protocol):
@@ -186,6 +203,21 @@ class HarnessCompactor:
         focus: str | None,
         usage: RunUsage,
     ) -> str:
+        try:
+            return await self._request(messages, model, _PROMPT, focus=focus, usage=usage)
+        except SummaryCutError:
+            # Its limit of output is short: fewer words fit.
+            return await self._request(messages, model, _BRIEF, focus=focus, usage=usage)
+
+    async def _request(
+        self,
+        messages: list[ModelMessage],
+        model: Model,
+        prompt: str,
+        *,
+        focus: str | None,
+        usage: RunUsage,
+    ) -> str:
         from pydantic_ai_harness.compaction import (  # noqa: PLC0415  (7 MB, seldom needed)
             SummarizingCompaction,
             compact_now,
@@ -196,12 +228,14 @@ class HarnessCompactor:
             keep_messages=1,
             preserve_first_user_message=False,
             tool_return_max_chars=_RESULT,
-            summary_prompt=_PROMPT,
+            summary_prompt=prompt,
         )
         # The newest message is always kept, so one is added that need not be.
         asked = [*messages, ModelRequest.user_text_prompt("…")]
         async with asyncio.timeout(self.deadline.total_seconds()):
-            result = await compact_now(strategy, asked, model=model, focus=focus, usage=usage)
+            result = await compact_now(
+                strategy, asked, model=_WholeAnswers(model), focus=focus, usage=usage
+            )
         return next(
             (
                 part.content or ""
@@ -211,6 +245,16 @@ class HarnessCompactor:
             ),
             "",
         )
+
+
+class _WholeAnswers(WrapperModel):
+    """A model whose answer counts only if its limit of output did not cut it."""
+
+    async def request(self, *arguments: Any, **more: Any) -> ModelResponse:
+        response = await super().request(*arguments, **more)
+        if response.finish_reason == "length":
+            raise SummaryCutError
+        return response
 
 
 def _no_model() -> Model:

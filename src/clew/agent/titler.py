@@ -54,6 +54,8 @@ async def ask_for_title(model: Model, *, said: str, answer: str) -> ModelRespons
 
 def title_in(response: ModelResponse) -> str | None:
     """The title that a response holds; ``None`` if there is none that could be used."""
+    if response.finish_reason == "length":
+        return None
     lines = [line for line in text_of(response).splitlines() if line.strip()]
     return None if len(lines) != 1 else cleaned(lines[0])
 

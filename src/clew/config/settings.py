@@ -251,7 +251,12 @@ class CompactionSettings:
     keep_recent: float = key(
         SHARE, 0.2, "The share of the context window that the newest messages keep."
     )
-    model: str | None = key(MODEL, None, "The model that summarises.", default_doc="the main model")
+    model: str | None = key(
+        MODEL,
+        None,
+        "The model that summarises; where it fails, the main model does.",
+        default_doc="the main model",
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -21,6 +21,8 @@ MUCH = 2000
 MOST_PER_TURN = 2
 #: Compactions without progress after which they stop by themselves.
 MOST_STALLS = 2
+#: So many compactions within so many entries are too often: something fills the context each time.
+TOO_MANY, TOO_CLOSE = 3, 30
 #: Less than this share saved is no progress.
 PROGRESS = 0.1
 #: Seconds after a failure before compaction is tried again by itself.
@@ -77,6 +79,12 @@ def may_compact(state: State, *, now: int, turn_from: int) -> bool:
     """
     this_turn = sum(seq >= turn_from for seq in state.fired)
     return now >= state.cooldown_until and state.stalls < MOST_STALLS and this_turn < MOST_PER_TURN
+
+
+def too_often(state: State, *, last_seq: int) -> bool:
+    """Return whether a compaction now would be one of many that came close together."""
+    earlier = state.fired[-TOO_MANY:]
+    return len(earlier) == TOO_MANY and last_seq - earlier[0] <= TOO_CLOSE
 
 
 def after_success(state: State, *, last_seq: int, before: int, after: int) -> State:

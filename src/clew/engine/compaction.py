@@ -28,6 +28,7 @@ from clew.engine.plans import Plan, Plans, Policy
 from clew.engine.uncancelled import uncancelled
 from clew.errors import ClewError, LeaseLost, Refused, StoreError
 from clew.store.transactions import compactions, context, sessions
+from clew.store.transactions.settings import get_setting, put_setting
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -47,6 +48,13 @@ __all__ = ["Compacted", "Compactions", "Policy"]
 
 log = structlog.get_logger(__name__)
 
+#: Kept with the conversation: that the person was told.
+_OFTEN_TOLD = "compaction.often_told"
+_OFTEN = (
+    "Long tool results keep filling the model's context, so it is compacted after almost every "
+    "message. Results are shortened further from now on; asking for less at a time, or a model "
+    "with a larger context window, helps."
+)
 _OVERTAKEN = "the conversation went on meanwhile"
 #: Seconds between two looks whether another compaction is over, and how often is looked.
 _PAUSE, _LOOKS = 0.1, 6000
@@ -71,6 +79,8 @@ class Compacted:
     failed: bool = False
     #: What the person should hear of a failure, the first time.
     alarm: str | None = None
+    #: What the person should hear of a conversation that fills up again and again, once.
+    remark: str | None = None
     #: For callers of ``Engine.compact``: the context to go on with.
     messages: Sequence[ModelMessage] = ()
 
@@ -98,12 +108,24 @@ class Compactions:
         model: Model,
         policy: Policy,
         apart: bool = False,
+        standby: Model | None = None,
         lock: CompressionLock | None = None,
         session_ids: SessionIds = session_id,
     ) -> None:
-        """``apart``: the model does nothing but summarise, and has a window of its own."""
+        """
+        ``apart``: the model does nothing but summarise, and has a window of its own. Where it
+        fails the ``standby`` writes the summary.
+        """
         self._store, self._ids, self._clock = store, ids, clock
-        self.plans = Plans(store, ids, compactor=compactor, model=model, policy=policy, apart=apart)
+        self.plans = Plans(
+            store,
+            ids,
+            compactor=compactor,
+            model=model,
+            policy=policy,
+            apart=apart,
+            standby=standby,
+        )
         self._lock = lock or StoredLock(store)
         self._session_ids = session_ids
 
@@ -193,14 +215,15 @@ class Compactions:
     async def _alone(
         self,
         found: Context,
-        planning: Callable[[], Awaitable[Plan | None]],
+        planning: Callable[..., Awaitable[Plan | None]],
         owner: OwnerId,
         lease: Lease | None,
         operation: str,
     ) -> Compacted:
         before = await self._store.read(compactions.compaction_state, found.session.id)
+        often = rules.too_often(before, last_seq=found.last_seq)
         try:
-            plan = await planning()
+            plan = await planning(hard=often)
         except StoreError:
             raise
         except asyncio.CancelledError:
@@ -217,13 +240,23 @@ class Compactions:
         if plan is None:
             return _unmoved(found, NOTHING)
         try:
-            return await self._rotate(found, plan, before, owner, lease, operation)
+            done = await self._rotate(found, plan, before, owner, lease, operation)
+            return await self._remarked(found, done) if often else done
         except Refused as error:
             if lease is not None and isinstance(error, LeaseLost):
                 raise
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
             await self._remember(found.session.id, before)
             return _unmoved(found, _OVERTAKEN)
+
+    async def _remarked(self, found: Context, done: Compacted) -> Compacted:
+        """Tell the person, the first time in a conversation, that it fills up again and again."""
+        conversation = found.session.conversation_id
+        first = await self._store.read(get_setting, conversation, _OFTEN_TOLD) is None
+        if not first:
+            return done
+        await self._store.write(put_setting, conversation, _OFTEN_TOLD, "true")
+        return replace(done, remark=_OFTEN)
 
     async def preview(self, conversation: ConversationId) -> Preview:
         """

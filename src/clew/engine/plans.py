@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import structlog
+
 from clew.agent import messages as codec
 from clew.agent.compactor import (
     HEADINGS,
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from clew.core.session import Session
     from clew.store.contract import Store
     from clew.store.transactions.context import Context, ContextMessage
+
+log = structlog.get_logger(__name__)
 
 #: A window for models that do not tell theirs, when a person asks for compaction.
 ASSUMED_WINDOW = 100_000
@@ -115,10 +119,13 @@ class Plans:
         model: Model,
         policy: Policy,
         apart: bool,
+        standby: Model | None = None,
     ) -> None:
+        """``standby`` summarises where a model that does nothing else fails."""
         self._store, self._ids = store, ids
         self._compactor, self._model = compactor, model
         self.policy, self._apart = policy, apart
+        self._standby = standby
 
     def _window(self, model: Model) -> int | None:
         return self.policy.window or context_window(model)
@@ -158,6 +165,7 @@ class Plans:
         on_demand: bool = True,
         overflowed: bool = False,
         asked: Model | None = None,
+        hard: bool = False,
     ) -> Plan | None:
         """
         What compacting would make of a context; ``None`` if nothing can go.
@@ -165,7 +173,8 @@ class Plans:
         It is to fit the model that is ``asked``, which may be another than the one that
         summarises. ``overflowed`` says that the context was too long for it, whatever is known of
         its window. On demand only a summary helps; else what needs no model is tried first, and is
-        what is left where a summary fails.
+        what is left where a summary fails. ``hard``: results fill the context again and again, so
+        they are shortened as far as may be before anything is summarised.
 
         :raises Refusal: if the summary is no good
         """
@@ -179,9 +188,10 @@ class Plans:
             if len(kept) == len(parts):
                 return None
             return await self._summarised(found.session, parts, tail, kept, focus, aim)
-        smaller = await self._without_model(found.messages, parts, tail, aim)
+        smaller = await self._without_model(found.messages, parts, tail, aim, hard=hard)
         progress = _tokens(smaller) <= before * (1 - rules.PROGRESS)
-        if progress and (_tokens(smaller) <= aim.budget * _ENOUGH or len(kept) == len(parts)):
+        enough = aim.budget * (1.0 if hard else _ENOUGH)
+        if progress and (_tokens(smaller) <= enough or len(kept) == len(parts)):
             return _plan(smaller, before)
         if len(kept) == len(parts):
             return None
@@ -198,20 +208,31 @@ class Plans:
             return replace(_plan(smaller, before), failure=error)
 
     async def _without_model(
-        self, stored: Sequence[ContextMessage], parts: list[_Part], tail: int, aim: _Aim
+        self,
+        stored: Sequence[ContextMessage],
+        parts: list[_Part],
+        tail: int,
+        aim: _Aim,
+        *,
+        hard: bool,
     ) -> list[_Part]:
         """Old results cleared; if what must stay is too much, the largest of its results cut."""
         loaded = [part.message for part in parts]
         clear = await self._compactor.clear(loaded, keep_from=tail)
         if len(clear) != len(loaded):
             clear = loaded
-        seqs = [message.seq for message in stored]
+        # What was shortened before can be shortened further, or cleared: its entry has all of it.
+        seqs = [
+            original_seq(part.message) if message.seq is None else message.seq
+            for message, part in zip(stored, parts, strict=True)
+        ]
         smaller = [
             part if seq is None else part.smaller(message, seq)
             for part, message, seq in zip(parts, clear, seqs, strict=True)
         ]
+        room = aim.keep if hard else aim.budget * _ENOUGH
         for cap in rules.caps():
-            if _tokens(smaller[tail:]) <= aim.budget * _ENOUGH:
+            if _tokens(smaller[tail:]) <= room:
                 break
             smaller[tail:] = [
                 part.smaller(shortened(part.message, cap), seq)
@@ -229,10 +250,7 @@ class Plans:
         aim: _Aim,
     ) -> Plan:
         old = [await self._whole(session.conversation_id, part.message) for part in parts[:tail]]
-        summary = await self._counted(session, old, focus, aim.readable)
-        replaced = sum(sized(message).tokens for message in old)
-        if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
-            raise Refusal(why)
+        summary = await self._counted(session, old, focus, aim)
         message = summary_message(summary)
         literal = Literal(format=codec.FORMAT, message=codec.dump(message))
         first = _Part(item=literal, message=message, size=sized(message))
@@ -240,27 +258,50 @@ class Plans:
         return replace(plan, summary=summary)
 
     async def _counted(
-        self, session: Session, old: Sequence[ModelMessage], focus: str | None, window: int
+        self, session: Session, old: Sequence[ModelMessage], focus: str | None, aim: _Aim
     ) -> str:
         """
-        A summary; that it was tried is stored before, and what it cost after.
+        A summary that is good; that it was tried is stored before, and what it cost after.
 
-        :raises Refusal: if the attempts before died with their process
+        :raises Refusal: if the attempts before died with their process, or it is no good
         """
         before = await self._store.read(compactions.compaction_state, session.id)
         if rules.deadly(before):
             raise Refusal(f"the process died {before.failures} times while it was made")
         state = rules.begun(before)
         await self._store.write(compactions.remember_compaction, session.id, state)
+        try:
+            return await self._good(session, old, focus, self._model, aim.readable)
+        except StoreError:
+            raise
+        except Exception:
+            if self._standby is None:
+                raise
+            log.warning("summariser_failed", session=session.id, exc_info=True)
+            window = self._window(self._standby) or ASSUMED_WINDOW
+            return await self._good(session, old, focus, self._standby, min(window, aim.window))
+
+    async def _good(
+        self,
+        session: Session,
+        old: Sequence[ModelMessage],
+        focus: str | None,
+        model: Model,
+        window: int,
+    ) -> str:
         usage = RunUsage()
         try:
-            return await self._compactor.summarise(
-                old, self._model, window=window, focus=focus, usage=usage
+            summary = await self._compactor.summarise(
+                old, model, window=window, focus=focus, usage=usage
             )
         finally:
-            await self._count(session.conversation_id, usage)
+            await self._count(session.conversation_id, usage, model)
+        replaced = sum(sized(message).tokens for message in old)
+        if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
+            raise Refusal(why)
+        return summary
 
-    async def _count(self, conversation: ConversationId, usage: RunUsage) -> None:
+    async def _count(self, conversation: ConversationId, usage: RunUsage, model: Model) -> None:
         if not usage.has_values():
             return
         used = Used(
@@ -270,7 +311,7 @@ class Plans:
             cost_micros=micros(usage.cost),
         )
         request = Request(
-            id=self._ids.usage(), used=used, model=self._model.model_name, purpose="summary"
+            id=self._ids.usage(), used=used, model=model.model_name, purpose="summary"
         )
         await self._store.write(record_usage, conversation, request)
 

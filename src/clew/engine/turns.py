@@ -309,6 +309,8 @@ class TurnWork:
             self._enter(done.session_id)
         if done.alarm is not None:
             await self._log.store_notice(f"The conversation could not be compacted: {done.alarm}")
+        if done.remark is not None:
+            await self._log.store_notice(done.remark)
         return done
 
     def _enter(self, session: SessionId) -> None:
