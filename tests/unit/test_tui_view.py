@@ -282,11 +282,11 @@ def test_a_call_is_opened_and_closed_and_nothing_in_it_steers_the_terminal() -> 
     view = after(begun(), entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[bad]))
     layout = Layout(Painter(60, Palette()))
     layout.show(view.blocks, view.live)
-    assert drawn(layout) == ["✓ look() ▸ 2 lines"]
+    assert drawn(layout) == ["✓ look() ▸ 2 lines", "└ a[2Jb"]
     layout.turn(0)
     assert drawn(layout)[1:] == ["│ a[2Jb", "│ line 2"]
     layout.turn_all()
-    assert len(drawn(layout)) == 1
+    assert len(drawn(layout)) == 2
 
 
 def test_what_somebody_went_back_over_is_one_pale_line_until_it_is_opened() -> None:

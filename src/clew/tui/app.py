@@ -6,7 +6,7 @@ import asyncio
 import signal
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 from textual.app import App, SystemCommand
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from clew.tui.transports import Connect
+
+
+#: Seconds that the first picture takes at most.
+_FIRST_PICTURE: Final = 0.5
 
 
 class Terminal(App[None]):
@@ -42,6 +46,7 @@ class Terminal(App[None]):
         self._fault_file = folder / "logs" / "terminal.log"
         self.desk = Desk(connect, name, changed=self._changed)
         self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep)
+        self._begun = False
 
     def on_mount(self) -> None:
         wanted = _read(self._theme_file).strip()
@@ -52,6 +57,8 @@ class Terminal(App[None]):
             self._leave_in_order()
         # After the first picture: nothing that takes time stands before it.
         self.call_after_refresh(self._begin)
+        # Another screen, opened by a key that came at once, would swallow that.
+        self.set_timer(_FIRST_PICTURE, self._begin)
 
     def get_default_screen(self) -> Screen[None]:
         """The conversation is the first thing that is seen."""
@@ -66,7 +73,9 @@ class Terminal(App[None]):
                     loop.add_signal_handler(number, self.exit)
 
     def _begin(self) -> None:
-        self.run_worker(self.desk.run(), name="desk", group="desk")
+        if not self._begun:
+            self._begun = True
+            self.run_worker(self.desk.run(), name="desk", group="desk")
 
     def _changed(self) -> None:
         self._chat.changed()

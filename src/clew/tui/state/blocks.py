@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from clew.tui.state.view import Block, Kind, Progress, Result, Tool
+from clew.tui.state.view import Block, Kind, Progress, Result, Tool, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,10 @@ class Entry(Protocol):
     def text(self) -> str: ...
     @property
     def message(self) -> Any: ...
+    @property
+    def turn(self) -> str | None: ...
+    @property
+    def created_at(self) -> str: ...
 
 
 def blocks_of(entry: Entry) -> list[Block]:
@@ -60,7 +65,56 @@ def results_of(entry: Entry) -> list[Result]:
     ]
 
 
+def with_blocks(blocks: tuple[Block, ...], entry: Entry) -> tuple[Block, ...]:
+    """
+    The blocks with those of one more entry.
+
+    A final response gets what its whole turn took, as far as that is loaded.
+    """
+    added = blocks_of(entry)
+    is_final = entry.role == "assistant" and all(block.tool is None for block in added)
+    if not added or entry.kind != "message" or not is_final or not entry.created_at:
+        return (*blocks, *added)
+    last = replace(added[-1], totals=_totals(blocks, added[0], entry))
+    return (*blocks, *added[:-1], last)
+
+
+def _totals(blocks: tuple[Block, ...], final: Block, entry: Entry) -> Totals:
+    tokens, first = final.tokens, final
+    for block in reversed(blocks):
+        if block.turn not in (final.turn, ""):
+            break
+        if block.turn:
+            tokens, first = tokens + block.tokens, block
+    seconds = _seconds(first.at, final.at) if first.kind is Kind.USER else None
+    return Totals(
+        model=str(_field(entry.message, "model_name") or ""), tokens=tokens, seconds=seconds
+    )
+
+
+def _seconds(begun: str, ended: str) -> float | None:
+    try:
+        took = datetime.fromisoformat(ended) - datetime.fromisoformat(begun)
+    except ValueError:
+        return None
+    return max(0.0, took.total_seconds())
+
+
 def _of_response(entry: Entry) -> Iterator[Block]:
+    for number, block in enumerate(_response_parts(entry)):
+        yield replace(block, tokens=_tokens(entry.message)) if number == 0 else block
+
+
+def _tokens(message: object) -> int:
+    count = _field(_field(message, "usage"), "output_tokens")
+    return count if isinstance(count, int) else 0
+
+
+def _field(value: object, name: str) -> object:
+    return cast("dict[str, object]", value).get(name) if isinstance(value, dict) else None
+
+
+def _response_parts(entry: Entry) -> Iterator[Block]:
     parts = list(_parts(entry.message))
     if not parts and entry.text:
         yield _block(entry, Kind.ANSWER, entry.text)
@@ -88,11 +142,13 @@ def _block(entry: Entry, kind: Kind, text: str, number: int = 0) -> Block:
         seq=entry.seq,
         text=text,
         session=entry.session,
+        turn=entry.turn or "",
+        at=entry.created_at,
     )
 
 
 def _parts(message: object) -> Iterator[Mapping[str, Any]]:
-    parts = cast("dict[str, object]", message).get("parts") if isinstance(message, dict) else None
+    parts = _field(message, "parts")
     for part in cast("list[object]", parts) if isinstance(parts, list) else ():
         if isinstance(part, dict):
             yield cast("dict[str, Any]", part)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.tui.state.blocks import blocks_of, marked, progress_of, results_of
+from clew.tui.state.blocks import marked, progress_of, results_of, with_blocks
 from clew.tui.state.view import Block, Link, Live, Progress, Result, Tool, View
 from clew.wire.notices import (
     AnyNotice,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
+    from clew.wire.results import AgentShape
 
 
 def opened(view: View, conversation: ConversationShape, state: StateShape) -> View:
@@ -34,7 +35,8 @@ def opened(view: View, conversation: ConversationShape, state: StateShape) -> Vi
     What is shown of it stays, so that it goes on after the last entry that was told.
     """
     same = view.conversation is not None and view.conversation.id == conversation.id
-    kept = view if same else View(first=conversation.entries + 1, seq=conversation.entries)
+    seq = conversation.entries
+    kept = view if same else View(first=seq + 1, seq=seq, agent=view.agent)
     return replace(
         kept,
         link=Link.UP,
@@ -69,6 +71,11 @@ def troubled(view: View, why: str) -> View:
     return replace(view, trouble=why)
 
 
+def described(view: View, agent: AgentShape) -> View:
+    """Who answers is known."""
+    return replace(view, agent=agent)
+
+
 def measured(view: View, conversation: ConversationShape, usage: UsageShape) -> View:
     """How much was used, and how the lineage looks now."""
     return replace(view, conversation=conversation, usage=usage)
@@ -79,7 +86,9 @@ def older(view: View, entries: Sequence[EntryShape]) -> View:
     fitting = [entry for entry in entries if entry.seq < view.first]
     if not fitting:
         return replace(view, first=1)
-    before = tuple(block for entry in fitting for block in blocks_of(entry))
+    before: tuple[Block, ...] = ()
+    for entry in fitting:
+        before = with_blocks(before, entry)
     results = [result for entry in fitting for result in results_of(entry)]
     before, strays = _with_results(marked(before, view.state), (*results, *view.strays))
     return replace(view, blocks=before + view.blocks, strays=strays, first=fitting[0].seq)
@@ -97,7 +106,7 @@ def _entry(view: View, notice: EntryNotice) -> View:
         return view
     if notice.seq > view.seq + 1:
         return replace(view, gap=True)
-    added = view.blocks + marked(blocks_of(notice), view.state)
+    added = marked(with_blocks(view.blocks, notice), view.state)
     blocks, strays = _with_results(added, results_of(notice))
     return replace(
         view,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.wire.records import ApprovalShape, ConversationShape, StateShape, UsageShape
+    from clew.wire.results import AgentShape
 
 
 class Kind(enum.Enum):
@@ -52,6 +53,17 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Totals:
+    """What an answer took, all steps of its turn together."""
+
+    model: str
+    #: Tokens that the model wrote.
+    tokens: int
+    #: From the message to the answer; ``None`` where the beginning is not loaded.
+    seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
     """One thing that was said or done."""
 
@@ -66,6 +78,13 @@ class Block:
     session: str = ""
     #: Somebody went back over it: it is no part of the conversation any more.
     taken: bool = False
+    turn: str = ""
+    #: When its entry was stored, as text in UTC; "" while it is being made.
+    at: str = ""
+    #: Tokens that its response took; of several blocks of one response the first has them.
+    tokens: int = 0
+    #: At the end of an answer.
+    totals: Totals | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +115,8 @@ class View:
     conversation: ConversationShape | None = None
     state: StateShape | None = None
     usage: UsageShape | None = None
+    #: Who answers; ``None`` until it is known.
+    agent: AgentShape | None = None
     blocks: tuple[Block, ...] = ()
     live: Live = field(default_factory=Live)
     #: Results whose calls are not loaded.

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import json
+from typing import TYPE_CHECKING, Final, cast
 
 from clew.core.text import shorten
 from clew.tui.state.view import Link
 from clew.tui.text.clean import clean
 
 if TYPE_CHECKING:
-    from clew.tui.state.view import View
+    from clew.tui.state.view import Tool, View
     from clew.wire.records import ApprovalShape, UsageShape
 
 #: Cells of the gauge.
@@ -56,6 +57,19 @@ def _context(usage: UsageShape) -> str:
     return f"{'▰' * full}{'▱' * (_CELLS - full)} {share:.0%} of {short(usage.context_window)}"
 
 
+def duration(seconds: float) -> str:
+    """How long something took: ``3.2 s``, ``45 s``, ``2 min 5 s``, ``1 h 3 min``."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, left = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {left} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
 def short(count: int) -> str:
     """A count of tokens: ``950``, ``12k``, ``1.2M``."""
     if count < 1000:
@@ -72,6 +86,28 @@ def queued(view: View) -> list[str]:
 def asked(approval: ApprovalShape) -> str:
     """A question: whether a tool may run."""
     return f"{clean(approval.tool)}({one_line(approval.args, 300)})"
+
+
+def call_args(args: str) -> str:
+    """Arguments of a call on one line, without the brackets of JSON."""
+    try:
+        found: object = json.loads(args)
+    except ValueError:
+        return clean(" ".join(args.split()))
+    if not isinstance(found, dict):
+        return clean(args)
+    fields = cast("dict[str, object]", found)
+    told = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
+    return clean(", ".join(told))
+
+
+def unfolded(tool: Tool) -> str:
+    """Everything about a call: its arguments and its result."""
+    try:
+        args = json.dumps(json.loads(tool.args), indent=1, ensure_ascii=False)
+    except ValueError:
+        args = tool.args
+    return "\n".join(filter(None, [args if args not in ("{}", "") else "", tool.result]))
 
 
 #: Why a session was opened, in words.

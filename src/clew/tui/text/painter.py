@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 from collections import OrderedDict
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
@@ -15,10 +15,14 @@ from rich.theme import Theme
 
 from clew.core.text import shorten
 from clew.tui.state.view import Block, Kind, Progress, Tool
+from clew.tui.state.words import call_args, duration, unfolded
 from clew.tui.text.chunks import chunks
 from clew.tui.text.clean import clean
+from clew.tui.text.diffs import diff_of, is_diff
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
 
     from clew.tui.text.palette import Palette
@@ -28,6 +32,12 @@ Line = list[Segment]
 _KEPT: Final = 2000
 #: Lines of a tool's result, or of thoughts, that are shown when they are open.
 _MOST: Final = 400
+#: Lines of a diff that are shown before it is opened.
+_FOLDED_DIFF: Final = 12
+#: Columns from which a message has the name and the day beside it.
+_WIDE: Final = 60
+#: Lines of a diff that say which files it is of in the words of a program.
+_DIFF_HEADS: Final = ("diff --git", "index ")
 _SIGNS: Final = {
     Progress.ASKED: "○",
     Progress.RUNNING: "◐",
@@ -72,20 +82,57 @@ class Painter:
         head = self._lines(quiet)
         if folded:
             return head
-        return [*head, *self._inside(_unfolded(block.tool) if block.tool else block.text)]
+        return [*head, *self._inside(unfolded(block.tool) if block.tool else block.text)]
 
     def _block(self, block: Block, *, folded: bool) -> list[Line]:
         match block.kind:
             case Kind.USER:
-                return self._plain(block.text, "bold")
+                return self._message(block)
             case Kind.ANSWER:
-                return self.markdown(block.text)
+                return [*self.markdown(block.text), *self._totals(block)]
             case Kind.THINKING:
                 return self._foldable("thinking", block.text, folded=folded)
             case Kind.TOOL if block.tool is not None:
                 return self._tool(block.tool, folded=folded)
             case _:
                 return self._plain(f"· {block.text}", f"italic {self.palette.quiet}")
+
+    def _message(self, block: Block) -> list[Line]:
+        """What a person said; who and when stands at the right of its first line."""
+        stamp = self._stamp(block.at)
+        if self.width >= _WIDE and stamp:
+            stamp = f"You {stamp}"
+        room = len(stamp) + 2 if stamp else 0
+        lines = self._lines(Text(clean(block.text), style="bold"), less=room)
+        if not stamp or not lines:
+            return lines
+        gap = self.width - len(stamp) - sum(segment.cell_length for segment in lines[0])
+        quiet = Style.parse(self.palette.quiet)
+        return [[*lines[0], Segment(" " * gap), Segment(stamp, quiet)], *lines[1:]]
+
+    def _totals(self, block: Block) -> list[Line]:
+        """Below an answer: who gave it, when, how long it took."""
+        if block.totals is None:
+            return []
+        model, tokens = block.totals.model, block.totals.tokens
+        facts = [
+            "Clew" if not model else f"Clew ({model})",
+            "" if block.totals.seconds is None else duration(block.totals.seconds),
+            f"{tokens:,} token{'s' if tokens != 1 else ''}" if tokens else "",
+            self._stamp(block.at),
+        ]
+        told = " · ".join(filter(None, facts))
+        line = Text(clean(told), style=self.palette.quiet, no_wrap=True, overflow="ellipsis")
+        return self._lines(line)
+
+    def _stamp(self, at: str) -> str:
+        """A moment in local time, with its day where that is another one."""
+        try:
+            moment = datetime.fromisoformat(at).astimezone()
+        except ValueError:
+            return ""
+        is_today = moment.date() == datetime.now().astimezone().date()
+        return moment.strftime("%H:%M" if is_today or self.width < _WIDE else "%Y-%m-%d %H:%M")
 
     def markdown(self, text: str) -> list[Line]:
         """Markdown, with one empty line between its pieces."""
@@ -114,24 +161,61 @@ class Painter:
         return lines
 
     def _tool(self, tool: Tool, *, folded: bool) -> list[Line]:
+        lines = self._lines(self._call(tool, folded=folded))
+        diff = diff_of(tool)
+        if not folded:
+            told = unfolded(tool)
+            if diff and not is_diff(tool.result):
+                # Its texts stand in the diff.
+                lines, told = [*lines, *self._diff(diff, most=_MOST)], tool.result
+            elif diff:
+                return [*lines, *self._diff(diff, most=_MOST)]
+            return [*lines, *self._inside(told)] if told else lines
+        if diff:
+            return [*lines, *self._diff(diff, most=_FOLDED_DIFF)]
+        return [*lines, *self._preview(tool.result)]
+
+    def _call(self, tool: Tool, *, folded: bool) -> Text:
+        """One line: how far it is, its name, its arguments, and how much it gave back."""
         colour = {Progress.DONE: self.palette.good, Progress.FAILED: self.palette.bad}
         style = colour.get(tool.progress, self.palette.accent)
         head = Text.assemble(
             (f"{_SIGNS[tool.progress]} ", style),
             (clean(tool.name), "bold"),
-            (f"({shorten(_args(tool.args), 300)})", self.palette.quiet),
+            (f"({shorten(call_args(tool.args), 300)})", self.palette.quiet),
             no_wrap=True,
             overflow="ellipsis",
         )
-        if tool.result:
-            head.append(self._mark(tool.result, folded=folded), style=self.palette.quiet)
-            fitting = self.width - len(self._mark(tool.result, folded=folded))
-            name = Text.assemble(head[: max(fitting, 4)], end="")
-            head = name if len(head) <= self.width else name + head[-(self.width - fitting) :]
-        lines = self._lines(head)
-        if folded or not (tool.result or tool.args):
-            return lines
-        return [*lines, *self._inside(_unfolded(tool))]
+        mark = self._mark(tool.result, folded=folded) if "\n" in tool.result else ""
+        head.truncate(max(self.width - len(mark), 4), overflow="ellipsis")
+        head.append(mark, style=self.palette.quiet)
+        return head
+
+    def _preview(self, result: str) -> list[Line]:
+        """The first line of a result."""
+        first = next((line for line in clean(result).splitlines() if line.strip()), "")
+        if not first:
+            return []
+        text = Text.assemble(
+            ("  └ ", self.palette.quiet),
+            (shorten(" ".join(first.split()), 300), self.palette.quiet),
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        return self._lines(text)
+
+    def _diff(self, lines: Sequence[str], *, most: int) -> list[Line]:
+        """The lines of a diff, each in the colour of what it is."""
+        shown = [line for line in lines if not line.startswith(_DIFF_HEADS)]
+        drawn: list[Line] = []
+        for line in shown[:most]:
+            text = Text.assemble("  ", (clean(line), self.palette.of_diff(line[:1])))
+            text.no_wrap, text.overflow = True, "ellipsis"
+            drawn += self._lines(text)
+        if len(shown) > most:
+            more = Text(f"  … {len(shown) - most} more lines", style=self.palette.quiet)
+            drawn += self._lines(more)
+        return drawn
 
     def _foldable(self, what: str, text: str, *, folded: bool) -> list[Line]:
         style = f"italic {self.palette.quiet}"
@@ -156,24 +240,3 @@ class Painter:
     def _lines(self, what: RenderableType, *, less: int = 0) -> list[Line]:
         options = self._console.options.update(width=self.width - less)
         return self._console.render_lines(what, options, pad=False)
-
-
-def _args(args: str) -> str:
-    """Arguments on one line, without the brackets of JSON."""
-    try:
-        found: object = json.loads(args)
-    except ValueError:
-        return clean(" ".join(args.split()))
-    if not isinstance(found, dict):
-        return clean(args)
-    fields: dict[str, object] = found  # pyright: ignore[reportUnknownVariableType]
-    told = (f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in fields.items())
-    return clean(", ".join(told))
-
-
-def _unfolded(tool: Tool) -> str:
-    try:
-        args = json.dumps(json.loads(tool.args), indent=1, ensure_ascii=False)
-    except ValueError:
-        args = tool.args
-    return "\n".join(filter(None, [args if args not in ("{}", "") else "", tool.result]))

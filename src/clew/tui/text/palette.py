@@ -18,6 +18,9 @@ class Palette:
     good: str = "green"
     bad: str = "red"
     code: str = "yellow"
+    #: Lines that a diff adds and takes away.
+    added: str = "green"
+    removed: str = "red"
     #: Pygments style of code.
     code_theme: str = "ansi_dark"
 
@@ -30,9 +33,15 @@ class Palette:
             quiet="#8a8a8a" if dark else "#6c6c6c",
             good=_plain(variables.get("success"), usual.good),
             bad=_plain(variables.get("error"), usual.bad),
+            added="#a6e3a1 on #1d3524" if dark else "#11551f on #d7f5dc",
+            removed="#f2a6b0 on #40222a" if dark else "#7d1220 on #fbdde0",
             code=_plain(variables.get("accent"), usual.code),
             code_theme="monokai" if dark else "default",
         )
+
+    def of_diff(self, sign: str) -> str:
+        """How a line of a diff is drawn, by its first character."""
+        return {"+": self.added, "-": self.removed, "@": self.accent}.get(sign, self.quiet)
 
     def styles(self) -> dict[str, str]:
         """How Markdown is drawn."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _GUTTER = 2
 
 #: Marks what a person said.
-_PERSON = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK} "
+_PERSON = "\N{LEFT HALF BLOCK} "
 
 Deed = Literal["rewind", "branch", "copy"]
 
@@ -182,16 +182,16 @@ class Transcript(ScrollView, can_focus=True):
         inside = line - piece.top - piece.gap
         if inside < 0:
             return Strip.blank(width, base)
-        segments = [self._sign(index, piece.block, inside), *piece.lines[inside]]
+        segments = [self._sign(index, piece.block), *piece.lines[inside]]
         return Strip(segments).apply_style(base).crop_extend(0, width, base)
 
-    def _sign(self, index: int, block: Block, inside: int) -> Segment:
+    def _sign(self, index: int, block: Block) -> Segment:
         assert self._layout is not None
         accent = Style.parse(f"bold {self._layout.painter.palette.accent}")
         if index == self._pointed and self.has_focus:
             return Segment("┃ ", accent)
         if block.kind is Kind.USER:
-            return Segment(_PERSON if inside == 0 else "  ", accent)
+            return Segment(_PERSON, accent)
         return Segment("  ")
 
     def on_focus(self) -> None:
