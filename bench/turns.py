@@ -205,14 +205,24 @@ def serve(
 
 def _starts(folder: Path, provider: str) -> Generator[Figure]:
     ready: list[float] = []
+    models: list[float] = []
     first: list[float] = []
     for number in range(5):
         started = time.perf_counter()
         with serve(folder, provider, None) as server:
             ready.append(server.ready)
+            for path in ("/healthz", "/v1/models"):
+                _get(server.port, path)
+            models.append(time.perf_counter() - started)
             turn(server.port, f"start{number}")
             first.append(time.perf_counter() - started)
     yield Figure(name="ready after exec", value=percentile(ready, 0.5), unit="s", target=0.5)
+    yield Figure(
+        name="health and models answered after exec",
+        value=percentile(models, 0.5),
+        unit="s",
+        target=0.5,
+    )
     yield Figure(name="first answer after exec", value=percentile(first, 0.5), unit="s", target=1.5)
     versions: list[float] = []
     for _ in range(10):
@@ -220,6 +230,13 @@ def _starts(folder: Path, provider: str) -> Generator[Figure]:
         subprocess.run([CLEW, "--version"], check=True, stdout=subprocess.DEVNULL)
         versions.append(time.perf_counter() - started)
     yield Figure(name="clew --version", value=percentile(versions, 0.5), unit="s", target=0.1)
+
+
+def _get(port: int, path: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path)
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 def rss(pid: int) -> float:

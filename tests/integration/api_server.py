@@ -27,7 +27,7 @@ from clew.testing import sequence
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from clew.store.contract import Store
@@ -102,6 +102,7 @@ def settings_for(
     store_url: str = "sqlite:///clew.db",
     token: str | None = TOKEN,
     port: int = 0,
+    origins: Sequence[str] = (),
 ) -> Settings:
     model = (
         ModelSettings()
@@ -112,7 +113,11 @@ def settings_for(
         home=home,
         model=model,
         store=StoreSettings(url=store_url),
-        api=ApiSettings(port=port, token=None if token is None else Secret.of(token)),
+        api=ApiSettings(
+            port=port,
+            token=None if token is None else Secret.of(token),
+            origins=tuple(origins),
+        ),
     )
 
 

@@ -312,7 +312,9 @@ async def test_a_deleted_conversation_is_brought_back_and_goes_on(on_each: Serve
     hits = (await on_each.http.get("/api/search", params={"query": "one"})).json()["items"]
     assert hits == []
     back = await on_each.http.post(f"/api/conversations/{conversation}/undelete")
-    assert {**back.json(), "updated_at": ""} == {**before, "updated_at": ""}
+    # Its title may have been given in between.
+    for name in ("id", "head_session", "entries", "routes", "sessions"):
+        assert back.json()[name] == before[name]
     problem(await on_each.http.post(f"/api/conversations/{conversation}/undelete"), 404)
     more = await on_each.say("two")
     assert more.json()["choices"][0]["message"]["content"] == "turn 2: I have seen: one | two"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -15,17 +13,19 @@ from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
 from clew.api.chat import Chat
-from clew.api.chat_order import AGENT
 from clew.api.conversations import Conversations
+from clew.api.cors import cross_origin
 from clew.api.endpoints import routes
 from clew.api.events import Events
 from clew.api.guard import Guard
+from clew.api.health import model_names
 from clew.api.hooks import Hooks
 from clew.api.metrics import Counting, Metrics, Served
 from clew.api.openapi import describe
 from clew.api.pace import PACE, Pace
 from clew.api.problems import INTERNAL, Problem, problem_of
 from clew.api.rpc.socket import Socket
+from clew.api.shutdown import Leaving
 from clew.api.system import System
 from clew.api.table import table
 from clew.distribution import VERSION
@@ -39,16 +39,6 @@ if TYPE_CHECKING:
     from clew.api.endpoints import AnyEndpoint
     from clew.config import Settings
     from clew.engine.engine import Engine
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving:
-    """How far the server's end has come."""
-
-    #: Streams without an end of their own end now.
-    soon: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Nobody waits for a turn any more.
-    now: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def create_app(
@@ -71,7 +61,11 @@ def create_app(
             *routes(_endpoints(engine, settings, leaving, served, pace), pace),
             WebSocketRoute("/api/ws", Socket(engine, settings, name).serve),
         ],
-        middleware=[Middleware(Counting, served), Middleware(Guard, settings.api.token)],
+        middleware=[
+            Middleware(Counting, served),
+            *cross_origin(settings.api.origins),
+            Middleware(Guard, settings.api.token, settings.api.origins),
+        ],
         exception_handlers={
             HTTPException: _http_error,
             ClewError: _clew_error,
@@ -87,7 +81,7 @@ def create_app(
 def _endpoints(
     engine: Engine, settings: Settings, leaving: Leaving, served: Served, pace: Pace
 ) -> Sequence[AnyEndpoint]:
-    models = tuple(dict.fromkeys([AGENT, settings.model.name]))
+    models = model_names(settings.model.name)
     rule = settings.session.double_text
     conversations = Conversations(engine=engine, double_text=rule, leaving=leaving.now)
 

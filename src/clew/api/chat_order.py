@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from clew.api.schemas import ChatMessage, ChatRequest
     from clew.core.history import Speaker
 
-#: The name under which the agent itself is on offer.
-AGENT = "clew"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatOrder:

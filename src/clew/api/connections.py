@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from clew.api.pace import PACE, Pace
@@ -12,6 +13,7 @@ from clew.api.problems import Problem
 
 if TYPE_CHECKING:
     import asyncio
+    from array import array
 
     from uvicorn.config import Config
     from uvicorn.server import ServerState
@@ -23,6 +25,31 @@ _TOO_LARGE = Problem(
     status=431, message=f"the head is larger than {HEAD_BYTES // 1024} KB", code="head_too_large"
 )
 _INVALID = Problem(status=400, message="this is no HTTP request", code="invalid_http")
+
+
+class _Parser(httptools.HttpRequestParser):
+    """
+    A parser that goes on where a client offers a protocol that it cannot have here.
+
+    A server may ignore an offer. Java's client and ``curl --http2`` offer ``h2c`` with every
+    request, and httptools ends its work at the head: what follows would be lost.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.set_dangerous_leniencies(lenient_data_after_close=True)
+        self._connection = connection
+
+    def feed_data(self, data: bytes | bytearray | memoryview | array[int]) -> None:
+        try:
+            super().feed_data(data)
+        except httptools.HttpParserUpgrade as offer:
+            if not self._connection.ignores_upgrade:
+                raise
+            (end_of_head,) = offer.args
+            again = self._connection.head_without_upgrade + bytes(data[end_of_head:])
+            self._connection.parser = _Parser(self._connection)
+            self._connection.parser.feed_data(again)
 
 
 class Connection(HttpToolsProtocol):
@@ -47,6 +74,28 @@ class Connection(HttpToolsProtocol):
         self._head_bytes = 0
         self._head_timer: asyncio.TimerHandle | None = None
         self._upgraded = False
+        self.parser = _Parser(self)
+
+    @property
+    def ignores_upgrade(self) -> bool:
+        """Whether the request asks for another protocol than the one that it can have."""
+        return not (self.parser.get_method() == b"GET" and self._should_upgrade())
+
+    @property
+    def head_without_upgrade(self) -> bytes:
+        """The head of the request, as if its client had not asked for another protocol."""
+        lines = [self.parser.get_method() + b" " + self.url + b" HTTP/1.1"]
+        lines += [name + b": " + value for name, value in self.headers if name != b"upgrade"]
+        return b"\r\n".join([*lines, b"", b""])
+
+    def on_headers_complete(self) -> None:
+        # Its body is not read yet: the request begins once the parser goes on without the offer.
+        if not (self.parser.should_upgrade() and self.ignores_upgrade):
+            super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        if not (self.parser.should_upgrade() and self.ignores_upgrade):
+            super().on_message_complete()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)

@@ -17,6 +17,8 @@ from clew.api.problems import INTERNAL, Problem
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
     from clew.config import Secret
@@ -62,7 +64,8 @@ _WRONG_TOKEN = Problem(
 )
 _FOREIGN = (
     "without api.token only programs and pages of this machine are served, and {name} is "
-    "{value!r}: use http://127.0.0.1 or http://localhost, or set api.token"
+    "{value!r}: use http://127.0.0.1 or http://localhost, name the page in api.origins, or set "
+    "api.token"
 )
 
 
@@ -77,8 +80,8 @@ class Guard:
     Behind the guard a path is as it was sent: a name in it may hold an escaped slash.
     """
 
-    def __init__(self, app: ASGIApp, token: Secret | None) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: ASGIApp, token: Secret | None, origins: Collection[str] = ()) -> None:
+        self._app, self._token, self._origins = app, token, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] in _GUARDED and not _is_open(scope["path"]):
@@ -92,7 +95,7 @@ class Guard:
 
     def _problem(self, connection: HTTPConnection) -> Problem | None:
         if self._token is None:
-            return _foreign(connection)
+            return _foreign(connection, self._origins)
         given = bearer(connection)
         if given is None:
             return _NO_TOKEN_IN_SOCKET if connection.scope["type"] == "websocket" else _NO_TOKEN
@@ -151,12 +154,12 @@ def spoken(connection: HTTPConnection) -> str | None:
     return PROTOCOL if PROTOCOL in (connection.scope.get("subprotocols") or ()) else None
 
 
-def _foreign(connection: HTTPConnection) -> Problem | None:
+def _foreign(connection: HTTPConnection, origins: Collection[str]) -> Problem | None:
     host = connection.headers.get("host", "")
     origin = connection.headers.get("origin")
     for name, value, here in (
         ("Host", host, _is_here(f"//{host}")),
-        ("Origin", origin, origin is None or _is_here(origin)),
+        ("Origin", origin, origin is None or origin in origins or _is_here(origin)),
     ):
         if not here:
             message = _FOREIGN.format(name=name, value=value)

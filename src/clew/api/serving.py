@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 import structlog
 import uvicorn
 
-from clew.api.app import Leaving, create_app
 from clew.api.connections import connection_with
 from clew.api.listening import base_url, close, listen
 from clew.api.pace import PACE, Pace
+from clew.api.shutdown import Leaving
 from clew.wire.framing import LARGEST
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Generator
 
-    from starlette.applications import Starlette
+    from starlette.types import ASGIApp
 
     from clew.config import Settings
     from clew.engine.engine import Engine
@@ -56,9 +56,23 @@ async def serve(
     """
     if sockets is None:
         sockets = listen(settings.api)
+    from clew.api.app import create_app  # noqa: PLC0415  (the engine: a second)
+
+    leaving = Leaving()
+    app = create_app(engine, settings, leaving=leaving, pace=pace, name=name)
+    await serve_app(app, sockets, leaving=leaving, on_ready=on_ready, pace=pace)
+
+
+async def serve_app(
+    app: ASGIApp,
+    sockets: list[socket.socket],
+    *,
+    leaving: Leaving,
+    on_ready: Callable[[str], None] | None = None,
+    pace: Pace = PACE,
+) -> None:
+    """Serve an application as ``serve`` does; it follows ``leaving``."""
     try:
-        leaving = Leaving()
-        app = create_app(engine, settings, leaving=leaving, pace=pace, name=name)
         server = _Server(app, base_url(sockets[0]), on_ready, pace)
         await _until_cancelled(server, sockets, leaving, pace.grace)
     finally:
@@ -85,7 +99,7 @@ class _Server(uvicorn.Server):
 
     def __init__(
         self,
-        app: Starlette,
+        app: ASGIApp,
         url: str,
         on_ready: Callable[[str], None] | None,
         pace: Pace,

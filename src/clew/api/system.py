@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import structlog
 from starlette.responses import JSONResponse, Response
 
+from clew.api import health
 from clew.api.chat_order import unknown_model
 from clew.api.problems import SERVER, Problem
 from clew.errors import StoreError
@@ -36,17 +37,17 @@ class System:
     description: Callable[[], dict[str, object]]
 
     async def list_models(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        return JSONResponse({"object": "list", "data": [_model(name) for name in self.models]})
+        return health.list_models(self.models)
 
     async def show_model(self, request: Request, query: Nothing, body: Nothing) -> Response:
         name = unquote(request.path_params["model"])
         if name not in self.models:
             return unknown_model(name, self.models).response()
-        return JSONResponse(_model(name))
+        return JSONResponse(health.model_shape(name))
 
     async def alive(self, request: Request, query: Nothing, body: Nothing) -> Response:
         """The process answers."""
-        return JSONResponse({"status": "ok"})
+        return health.alive()
 
     async def ready(self, request: Request, query: Nothing, body: Nothing) -> Response:
         """
@@ -63,22 +64,18 @@ class System:
             return Problem(
                 status=503, message=message, code="not_ready", type=SERVER, again=True
             ).response()
-        channels = {name: _channel(health) for name, health in self.engine.channels.items()}
+        channels = {name: _channel(channel) for name, channel in self.engine.channels.items()}
         return JSONResponse({"status": "ok", "channels": channels})
 
     async def describe(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return JSONResponse(self.description())
 
 
-def _model(name: str) -> dict[str, object]:
-    return {"id": name, "object": "model", "created": 0, "owned_by": "clew"}
-
-
-def _channel(health: ChannelHealth) -> dict[str, object]:
+def _channel(channel: ChannelHealth) -> dict[str, object]:
     return {
-        "state": health.state.value,
-        "heard": _age(health.heard_at),
-        "event": _age(health.event_at),
+        "state": channel.state.value,
+        "heard": _age(channel.heard_at),
+        "event": _age(channel.event_at),
     }
 
 

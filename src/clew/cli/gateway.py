@@ -1,8 +1,8 @@
 """
-The gateway's life: it listens, says so, warms up, serves, is told to stop, drains.
+The gateway's life: it serves, says so, warms up, is told to stop, drains.
 
-It lets clients in before it has imported what answers them, since the model library alone takes
-half a second: whoever connects then waits in line for that moment and is served.
+It serves before it has imported what makes answers, since the model library alone takes a second:
+health and the list of models are answered at once, whatever needs the engine waits for it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ import gc
 import os
 import signal
 import sys
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
 
+from clew.api.health import model_names
 from clew.api.listening import base_url, close, listen
+from clew.api.serving import serve_app
+from clew.api.shutdown import Leaving
+from clew.api.starting import StartingApp
 from clew.api.whereabouts import announced, find
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
@@ -31,9 +36,14 @@ from clew.store.sqlite import filesystem_of
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
+    from contextlib import AbstractAsyncContextManager
+
+    from starlette.applications import Starlette
 
     from clew.config import Settings
+    from clew.gateway.gateway import Gateway
+    from clew.runtime import Product
 
 log = structlog.get_logger(__name__)
 
@@ -99,16 +109,58 @@ async def _live(settings: Settings) -> None:
         url, name = base_url(sockets[0]), uuid4().hex
         _refuse_broken_code(settings)
         stack.enter_context(announced(settings.home, url=url, name=name))
-        print(f"ready {url}", flush=True)
-        with undisturbed():
-            from clew.api.serving import serve  # noqa: PLC0415  (after the port is open)
-            from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the port is open)
-            from clew.runtime import open_product  # noqa: PLC0415  (after the port is open)
-        product = await stack.enter_async_context(open_product(settings, role="serve", store=store))
+        leaving = Leaving()
+        app = StartingApp(models=model_names(settings.model.name), token=settings.api.token)
+        serving = serve_app(app, sockets, leaving=leaving, on_ready=_say_ready)
+        server = await stack.enter_async_context(_background(serving))
+        parts = await asyncio.to_thread(_import_parts)
+        product = await stack.enter_async_context(
+            parts.open_product(settings, role="serve", store=store)
+        )
         # What was imported stays: looking through it again and again would delay answers.
         gc.freeze()
-        await stack.enter_async_context(Gateway(product.engine, settings))
-        await serve(product.engine, settings, sockets=sockets, name=name)
+        await stack.enter_async_context(parts.gateway(product.engine, settings))
+        # Before the engine: whoever still waits learns that the answer will be in the conversation.
+        stack.push_async_callback(_end, server)
+        app.complete(parts.create_app(product.engine, settings, leaving=leaving, name=name))
+        await server
+
+
+def _say_ready(url: str) -> None:
+    print(f"ready {url}", flush=True)
+
+
+@asynccontextmanager
+async def _background(work: Coroutine[None, None, None]) -> AsyncGenerator[asyncio.Task[None]]:
+    """Run the server beside the block, and end it with the block at the latest."""
+    task = asyncio.create_task(work, name="server")
+    try:
+        yield task
+    finally:
+        await _end(task)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Parts:
+    """What takes long to import, the model library above all."""
+
+    open_product: Callable[..., AbstractAsyncContextManager[Product]]
+    gateway: type[Gateway]
+    create_app: Callable[..., Starlette]
+
+
+def _import_parts() -> _Parts:
+    """Import what serves, in a thread, so that the first requests are answered meanwhile."""
+    with undisturbed():
+        from clew.api.app import create_app  # noqa: PLC0415  (after the server has begun)
+        from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the server has begun)
+        from clew.runtime import open_product  # noqa: PLC0415  (after the server has begun)
+    return _Parts(open_product=open_product, gateway=Gateway, create_app=create_app)
 
 
 def _listen(settings: Settings) -> list[socket.socket]:

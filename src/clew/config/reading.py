@@ -14,6 +14,7 @@ from clew.config.secret import FORMS, Secret
 if TYPE_CHECKING:
     from clew.config.kinds import Where
 
+ORIGIN: Final = r"https?://(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?"
 DURATION: Final = r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|)"
 _UNITS = {
     "ms": timedelta(milliseconds=1),
@@ -133,6 +134,14 @@ def toml_or_text(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def origins(value: object, where: Where) -> tuple[str, ...]:
+    found = texts(value, where)
+    for origin in found:
+        if not re.fullmatch(ORIGIN, origin):
+            raise Unfit(f"{origin!r} is not an origin: scheme, host and port, without a path")
+    return found
 
 
 def models(value: object, where: Where) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from clew.config.values import (
     MODEL,
     MODELS,
     OBJECT,
+    ORIGINS,
     PATH,
     SECRET,
     SHARE,
@@ -183,6 +184,11 @@ class ApiSettings:
     port: int = key(number(least=0, most=65535), 8420, "The port; 0 takes any free one.")
     token: Secret | None = key(
         SECRET, None, "What clients must send as `Authorization: Bearer TOKEN`."
+    )
+    origins: tuple[str, ...] = key(
+        ORIGINS,
+        (),
+        "The pages that may call the API from a browser, as `http://localhost:5173`.",
     )
 
     def require_token_beyond_loopback(self) -> None:

@@ -167,6 +167,12 @@ MODELS: Final = _list(
     reading.models,
     MODEL.schema,
 )
+ORIGINS: Final = _list(
+    "list of origins",
+    'a list of origins such as ["http://localhost:5173"]',
+    reading.origins,
+    {"type": "string", "pattern": f"^{reading.ORIGIN}$"},
+)
 SECRET: Final = Kind(
     name="secret",
     expects='{ env = "NAME" }, { file = "path" } or text',

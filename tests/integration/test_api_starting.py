@@ -1,0 +1,54 @@
+"""While the engine is being built, what needs none is answered, and everything else waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import httpx2
+from starlette.responses import PlainTextResponse
+
+from clew.api.health import model_names
+from clew.api.starting import StartingApp
+from clew.config import Secret
+
+
+def client(app: StartingApp, **headers: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app)
+    return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers)
+
+
+def starting(*, token: Secret | None = None) -> StartingApp:
+    return StartingApp(models=model_names("openai-chat:llama"), token=token)
+
+
+async def test_health_and_models_are_answered_at_once_and_balancers_go_elsewhere() -> None:
+    async with client(starting()) as http:
+        assert (await http.get("/healthz")).json() == {"status": "ok"}
+        models = (await http.get("/v1/models")).json()["data"]
+        assert [each["id"] for each in models] == ["clew", "openai-chat:llama"]
+        ready = await http.get("/readyz")
+        assert (ready.status_code, ready.json()["error"]["code"]) == (503, "not_ready")
+        assert ready.headers["retry-after"] == "1"
+
+
+async def test_what_needs_the_engine_waits_for_it() -> None:
+    app = starting()
+    async with client(app) as http:
+        asked = asyncio.create_task(http.post("/v1/chat/completions", json={}))
+        other = asyncio.create_task(http.post("/healthz"))
+        done, _ = await asyncio.wait({asked, other}, timeout=0.05)
+        assert not done
+        app.complete(PlainTextResponse("the engine's answer"))
+        assert (await asked).text == (await other).text == "the engine's answer"
+        assert (await http.get("/v1/models")).text == "the engine's answer"
+
+
+async def test_nobody_sees_more_without_the_token_than_later() -> None:
+    app = starting(token=Secret.of("a-token-of-ours"))
+    async with client(app) as http:
+        assert (await http.get("/healthz")).status_code == 200
+        assert (await http.get("/v1/models")).status_code == 401
+    async with client(app, authorization="Bearer a-token-of-ours") as http:
+        assert (await http.get("/v1/models")).status_code == 200
+    async with client(starting(), host="evil.example") as http:
+        assert (await http.get("/v1/models")).status_code == 403
