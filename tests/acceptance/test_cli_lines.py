@@ -13,7 +13,17 @@ import pytest
 
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, inbox
-from clew.testing import Endless, FakeProvider, Hang, Text, counter, per_user_text, sequence
+from clew.testing import (
+    Call,
+    Calls,
+    Endless,
+    FakeProvider,
+    Hang,
+    Text,
+    counter,
+    per_user_text,
+    sequence,
+)
 from tests.acceptance.program import CTRL_C, CTRL_D, Terminal, until
 
 if TYPE_CHECKING:
@@ -260,18 +270,58 @@ def cut_roses(colour: str) -> str:
 '''
 
 
-@pytest.mark.parametrize("word", ["approve", "deny"])
-def test_a_tool_that_needs_a_yes_asks_for_it(clew: Clew, word: str) -> None:
+def gardening(clew: Clew) -> Clew:
+    """The same, with an agent whose tool needs to be allowed."""
     plugins = clew.home / "plugins"
     plugins.mkdir(parents=True, mode=0o700)
     (plugins / "my_agents.py").write_text(AGENT, encoding="utf-8")
-    own = clew.with_env({"CLEW_AGENT__OBJECT": "my_agents:agent"})
+    return clew.with_env({"CLEW_AGENT__OBJECT": "my_agents:agent"})
+
+
+@pytest.mark.parametrize("word", ["y", "/approve", "n", "/deny"])
+def test_a_tool_that_needs_a_yes_asks_for_it(clew: Clew, word: str) -> None:
+    own = gardening(clew)
     with Terminal(own, "chat") as terminal:
         terminal.see("> ")
         terminal.type('call cut_roses {"colour": "red"}\n')
-        terminal.see('? cut_roses({"colour":"red"}): /approve or /deny')
-        terminal.type(f"/{word}\n")
+        terminal.see('? cut_roses({"colour":"red"})')
+        terminal.see("allows nothing)")
+        terminal.type(f"{word}\n")
         terminal.see("The tool answered: ")
         terminal.see("> ")
     cut = "The tool answered: cut all red ones" in dict(own.said()).values()
-    assert cut is (word == "approve")
+    assert cut is (word in ("y", "/approve"))
+
+
+def test_what_was_begun_before_the_question_is_not_its_answer(
+    clew: Clew, provider: FakeProvider
+) -> None:
+    slow = Calls([Call("cut_roses", {"colour": "red"})], text="I look", delay=0.3)
+    provider.script = per_user_text({"cut them": [slow]}, default=counter)
+    own = gardening(clew).asking(provider)
+    with Terminal(own, "chat") as terminal:
+        terminal.see("> ")
+        terminal.type("cut them\n")
+        terminal.see("I look")
+        terminal.press("ye")
+        terminal.see("allows nothing)")
+        terminal.type("s\n")
+        terminal.see("“yes” answers nothing")
+        terminal.type("actually, no, do not do that\n")
+        terminal.see("still waits")
+        terminal.type("no\n")
+        terminal.see("is refused and does not run")
+        terminal.see("> actually, no, do not do that")
+        terminal.see("> ")
+    assert ("user", "actually, no, do not do that") in own.said()
+    assert "cut all red ones" not in str(own.said())
+
+
+def test_a_paste_from_another_terminal_keeps_its_lines_and_loses_its_colours(clew: Clew) -> None:
+    paste = "\x1b[200~one\x1b[13;1u\x1b[31mtwo\x1b[0m\x1b[13;1uthree\x1b[201~"
+    with Terminal(clew, "chat") as terminal:
+        terminal.see("> ")
+        terminal.type(f"{paste}\n")
+        terminal.see("You said: one")
+        terminal.see("> ")
+    assert ("user", "one\ntwo\nthree") in clew.said()

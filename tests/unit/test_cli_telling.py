@@ -10,7 +10,6 @@ import pytest
 
 from clew.cli.telling import Teller, succeeded
 from clew.cli.terminal import Output
-from clew.core.approval import Approval, ApprovalState
 from clew.core.entry import GENESIS, Entry, EntryKind, Role
 from clew.core.events import (
     Delta,
@@ -21,7 +20,7 @@ from clew.core.events import (
     ToolCalled,
     TurnBegun,
 )
-from clew.core.ids import ApprovalId, ConversationId, EntryId, InboxId, SessionId, TurnId
+from clew.core.ids import ConversationId, EntryId, InboxId, SessionId, TurnId
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import Outcome, Turn, TurnState
 
@@ -141,7 +140,7 @@ def test_text_beside_tool_calls_is_printed_once_and_calls_are_remarks() -> None:
         answered("Nothing here."),
     )
     assert out == "I look.\nNothing here.\n"
-    assert notes == '· look({"where": "here"})\n· look: denied\n'
+    assert notes == '· look({"where": "here"})\n✗ look was refused and did not run\n'
 
 
 def test_an_answer_that_is_told_as_an_entry_is_not_told_again() -> None:
@@ -181,23 +180,20 @@ def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
     assert [succeeded(done), succeeded(back), succeeded(answered("x"))] == [True, False, True]
 
 
-def test_a_tool_that_waits_for_a_yes_asks() -> None:
-    question = Approval(
-        id=ApprovalId("apr_1"),
-        conversation_id=CONVERSATION,
-        turn_id=TURN,
-        step=1,
-        call_id="c",
-        tool="cut",
-        args='{"all": true}',
-        route=None,
-        state=ApprovalState.OPEN,
-        asked_at=NOON,
-        expires_at=NOON,
-        answered_by=None,
-        note=None,
-    )
-    assert told(question) == ("", '? cut({"all": true}): /approve or /deny\n')
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("denied", "refused and did not run"),
+        ("cancelled", "cancelled"),
+        ("error", "failed"),
+        ("unknown", "nobody knows"),
+        ("something new", "something new"),
+    ],
+)
+def test_a_call_that_did_not_do_its_work_does_not_look_done(status: str, said: str) -> None:
+    _, notes = told(call(), call(status))
+    assert notes.splitlines()[1].startswith("✗ look")
+    assert said in notes
 
 
 def test_thinking_is_shown_as_a_remark_on_a_terminal_only() -> None:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.prompting import Lines
 from clew.cli.telling import rest_of
 from clew.cli.terminal import Output, columns, one_line, table
+from clew.cli.typed import TypedLines
 
 
 class Screen(io.StringIO):
@@ -96,8 +96,8 @@ def test_one_line_is_one_line_of_the_width(text: str, width: int) -> None:
 
 
 def fed(*chunks: str) -> list[str]:
-    lines = Lines()
-    found = [text for chunk in chunks for text in lines.feed(chunk.encode())]
+    lines = TypedLines()
+    found = [line.text for chunk in chunks for line in lines.feed(chunk.encode())]
     return [*found, f"rest: {rest}"] if (rest := lines.take_rest()) else found
 
 
@@ -111,6 +111,9 @@ def fed(*chunks: str) -> list[str]:
         (["\x1b[200~one\r\n", "two\n", "\x1b[201~ three\n"], ["one\ntwo\n three"]),
         (["see \x1b[200~a\nb\x1b[201~ and \x1b[200~c\x1b[201~\n"], ["see a\nb and c"]),
         (["one\n\x1b[200~two\nthree"], ["one", "rest: two\nthree"]),
+        (["\x1b[200~one\x1b[13;1utwo\x1b[13;1u\x1b[13;1uthree\x1b[201~\n"], ["one\ntwo\n\nthree"]),
+        (["\x1b[200~\x1b[31mred\x1b[0m\x1b[27;2;13~\x1b[1;32mup\x1b[m\x1b[201~\n"], ["red\nup"]),
+        (["a\x1b[Db\x1bOA\n"], ["ab"]),
     ],
 )
 def test_each_line_is_a_message_but_a_paste_is_one(chunks: list[str], messages: list[str]) -> None:
@@ -119,6 +122,6 @@ def test_each_line_is_a_message_but_a_paste_is_one(chunks: list[str], messages: 
 
 @given(st.lists(st.text(alphabet="ab\n "), max_size=5))
 def test_however_the_bytes_come_nothing_typed_is_lost(chunks: list[str]) -> None:
-    lines = Lines()
-    found = [text for chunk in chunks for text in lines.feed(chunk.encode())]
+    lines = TypedLines()
+    found = [line.text for chunk in chunks for line in lines.feed(chunk.encode())]
     assert "\n".join([*found, lines.take_rest()]) == "".join(chunks)

@@ -7,10 +7,11 @@ import io
 import signal
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from clew.cli import unattended
 from clew.cli.apart import stdout_apart
 from clew.cli.common import print_json
 from clew.cli.logs import logs_to_file
@@ -23,25 +24,34 @@ from clew.engine.slash import is_command
 from clew.runtime import open_product
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from typing import TextIO
+    from collections.abc import Callable, Coroutine, Generator
+    from typing import Any, TextIO
 
     from clew.cli.talk import Following
+    from clew.cli.unattended import Watch
     from clew.config import Settings
     from clew.core.inbox import Accepted
     from clew.engine.slash import Reply
     from clew.runtime import Product
 
+T = TypeVar("T")
+
 FAILED, STOPPED = 1, 130
 
 
-def ask(settings: Settings, name: str, text: str, *, as_json: bool) -> int:
-    """Have one message answered, print the answer, and return the exit code."""
+def ask(settings: Settings, name: str, text: str, *, as_json: bool, patience: float = 60.0) -> int:
+    """
+    Have one message answered, print the answer, and return the exit code.
+
+    :raises ApprovalMissing: if a tool call waited ``patience`` seconds for somebody to allow it
+    """
     with logs_to_file(settings), stdout_apart() as stdout:
-        return asyncio.run(_ask(settings, name, text, stdout, as_json=as_json))
+        return asyncio.run(_ask(settings, name, text, stdout, as_json=as_json, patience=patience))
 
 
-async def _ask(settings: Settings, name: str, text: str, stdout: TextIO, *, as_json: bool) -> int:
+async def _ask(
+    settings: Settings, name: str, text: str, stdout: TextIO, *, as_json: bool, patience: float
+) -> int:
     out, notes = outputs(stdout)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
@@ -50,13 +60,21 @@ async def _ask(settings: Settings, name: str, text: str, stdout: TextIO, *, as_j
         if not is_command(text):
             accepted = await talk.submit(text)
         else:
+            await unattended.refuse_blind_consent(talk, text)
             reply = await talk.command(text)
-            if reply.accepted is None:
+            going_on = reply.accepted or await unattended.released(talk, text)
+            if going_on is None:
                 await _told_reply(product, reply, out, stdout if as_json else None)
                 return 0
             notes.dim(reply.text)
-            accepted = reply.accepted
-        answer = Answer(talk, accepted, out=Output(io.StringIO()) if as_json else out, notes=notes)
+            accepted = going_on
+        answer = Answer(
+            talk,
+            accepted,
+            out=Output(io.StringIO()) if as_json else out,
+            notes=notes,
+            watch=unattended.Watch(talk, accepted, notes, name=name, patience=patience),
+        )
         end = await answer.awaited()
         if as_json and succeeded(end):
             print_json(await _as_json(product, end), stdout)
@@ -100,8 +118,10 @@ async def _as_json(product: Product, end: InputEnded) -> dict[str, object]:
 class Answer:
     """Waits for the answer to one input, and prints it; Ctrl-C takes the input back or stops it."""
 
-    def __init__(self, talk: Talk, accepted: Accepted, *, out: Output, notes: Output) -> None:
-        self._talk, self._accepted = talk, accepted
+    def __init__(
+        self, talk: Talk, accepted: Accepted, *, out: Output, notes: Output, watch: Watch
+    ) -> None:
+        self._talk, self._accepted, self._watch = talk, accepted, watch
         self._out, self._notes = out, notes
         self.interrupted = False
 
@@ -111,9 +131,12 @@ class Answer:
 
         What stands before it is told as remarks: the person is owed that too. A second Ctrl-C
         leaves at once, and the turn to the next process.
+
+        :raises ApprovalMissing: if a tool call waits for a person for too long
         """
         following = self._talk.follow(self._accepted)
         before = asyncio.create_task(self._before(), name="before")
+        watching = asyncio.create_task(self._watch.run(), name="watch")
         stopping: list[asyncio.Task[None]] = []
         me = asyncio.current_task()
         assert me is not None
@@ -128,10 +151,7 @@ class Answer:
 
         try:
             with on_interrupt(interrupt):
-                await asyncio.wait([before])
-                if not before.cancelled():
-                    before.result()
-                return await told(following, Teller(self._out, self._notes))
+                return await _unless(watching, self._told_after(before, following))
         except asyncio.CancelledError:
             if self.interrupted:
                 raise click.Abort from None
@@ -139,8 +159,15 @@ class Answer:
         finally:
             following.close()
             before.cancel()
+            watching.cancel()
             if stopping:
                 await asyncio.wait(stopping)
+
+    async def _told_after(self, before: asyncio.Task[None], following: Following) -> InputEnded:
+        await asyncio.wait([before])
+        if not before.cancelled():
+            before.result()
+        return await told(following, Teller(self._out, self._notes))
 
     async def _before(self) -> None:
         conversation, mine = self._accepted.conversation_id, self._accepted.inbox_id
@@ -151,6 +178,18 @@ class Answer:
                 await told(following, Teller(self._notes, self._notes))
             finally:
                 following.close()
+
+
+async def _unless(watching: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
+    """Do work to its end, unless the one who watches raises first."""
+    task = asyncio.create_task(work, name="answer")
+    try:
+        await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            watching.result()
+        return await task
+    finally:
+        task.cancel()
 
 
 async def told(following: Following, teller: Teller) -> InputEnded:

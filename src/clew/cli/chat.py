@@ -28,12 +28,28 @@ if TYPE_CHECKING:
     metavar="NAME|ID",
     help="The conversation: a NAME, made on first use, or an id.  [default: main]",
 )
+@click.option(
+    "--approval-timeout",
+    "patience",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With a TEXT: how long to wait for somebody to allow a tool call. Then it fails and says "
+    "how to allow it.",
+)
 @click.argument("words", nargs=-1, metavar="[TEXT]")
 @json_option
 @pass_globals
 @click.pass_context
 def chat(
-    ctx: click.Context, program: Globals, name: str, words: Sequence[str], as_json: bool
+    ctx: click.Context,
+    program: Globals,
+    name: str,
+    words: Sequence[str],
+    *,
+    patience: float,
+    as_json: bool,
 ) -> None:
     """
     Talk to the agent: one turn with TEXT or what is piped in, else a chat line by line.
@@ -51,7 +67,7 @@ def chat(
         ctx.exit(run(settings, name))
     with undisturbed():
         from clew.cli.asking import ask  # noqa: PLC0415  (help needs no engine)
-    ctx.exit(ask(settings, name, text, as_json=as_json))
+    ctx.exit(ask(settings, name, text, as_json=as_json, patience=patience))
 
 
 def _text(words: Sequence[str]) -> str | None:

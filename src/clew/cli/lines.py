@@ -7,41 +7,54 @@ runs is handed in at once and stands in the conversation's line, so it outlives 
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import sys
 from collections import deque
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 
 from anyio.from_thread import start_blocking_portal
 
 from clew.cli.logs import logs_to_file
 from clew.cli.mailbox import Mailbox
-from clew.cli.prompting import Keyboard, Lines
-from clew.cli.talk import Talk, answers_at_once
+from clew.cli.prompting import Keyboard
+from clew.cli.questions import Meaning, Questions, shown
+from clew.cli.talk import LOOK, Talk, answers_at_once, command_of
 from clew.cli.telling import Teller
 from clew.cli.terminal import one_line, outputs
-from clew.core.events import InputEnded
+from clew.cli.typed import TypedLines, read_pending
+from clew.core.escapes import make_visible
+from clew.core.events import Delta, EntryAppended, InputEnded
 from clew.distribution import VERSION
 from clew.engine.slash import Reply, is_command
 from clew.errors import ClewError
 from clew.runtime import open_product
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Generator, Iterable
     from concurrent.futures import Future
 
     from anyio.from_thread import BlockingPortal
 
+    from clew.cli.questions import Answer
     from clew.cli.talk import Following, Told
     from clew.cli.terminal import Output
+    from clew.cli.typed import TypedLine
     from clew.config import Settings
+    from clew.core.approval import Approval
+    from clew.core.ids import ApprovalId
     from clew.core.inbox import Accepted
 
 Ts = TypeVarTuple("Ts")
 
 LEAVE: Final = frozenset({"/exit", "/quit"})
+#: The key of letters about questions: they belong to the conversation, not to an input.
+QUESTIONS: Final = "questions"
+_CONSENT: Final = frozenset({"approve", "deny"})
 STOPPED: Final = 130
 
 
@@ -72,7 +85,14 @@ class Letter:
     """Something that happened to an input, or the reply to a command; an error if that failed."""
 
     key: str
-    event: Told | Reply | BaseException
+    event: Told | Reply | Asked | BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All the tool calls that wait for the person now."""
+
+    questions: tuple[Approval, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,6 +183,30 @@ class Desk:
         finally:
             following.close()
 
+    @contextmanager
+    def watching(self) -> Generator[None]:
+        """Have letters tell of the calls that wait for the person while the block lasts."""
+        task = self._portal.start_task_soon(self._watch)
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _watch(self) -> None:
+        told: tuple[Approval, ...] = ()
+        while True:
+            # A store that is away for a moment comes back.
+            with suppress(ClewError):
+                asked = tuple(await self._talk.questions())
+                if asked != told:
+                    told = asked
+                    self.mailbox.put(Letter(QUESTIONS, Asked(asked)))
+            await asyncio.sleep(LOOK)
+
+    def answer(self, approval: ApprovalId, *, yes: bool) -> None:
+        """:raises ClewError: if the question was answered already, or has expired"""
+        self._portal.call(partial(self._talk.answer, approval, yes=yes))
+
     def interrupt(self, accepted: Accepted) -> None:
         """Ask that an input's answer stops; the end of it arrives as a letter."""
         self._start(self._talk.interrupt, accepted)
@@ -178,13 +222,14 @@ class LineChat:
     def __init__(self, desk: Desk, keyboard: Keyboard, *, out: Output, notes: Output) -> None:
         self._desk, self._keyboard, self._out, self._notes = desk, keyboard, out, notes
         self._waiting: deque[Waiting] = deque()
-        self._letters: dict[str, list[Told | Reply | BaseException]] = {}
+        self._letters: dict[str, list[Told | Reply | Asked | BaseException]] = {}
         #: Keys of commands whose replies are shown as soon as they come.
         self._asides: set[str] = set()
         #: Presses of Ctrl-C that nothing has answered to.
         self._pressed = 0
         self._leaving = False
-        self._typed = Lines()
+        self._typed = TypedLines(sys.stdin.encoding or "utf-8")
+        self._questions = Questions()
         #: What the next prompt begins with.
         self._begun = ""
 
@@ -194,7 +239,7 @@ class LineChat:
             self._waiting.extend(self._desk.earlier())
             while True:
                 if self._waiting and not self._attend():
-                    return STOPPED
+                    return 0 if self._leaving else STOPPED
                 if self._leaving or not self._ask():
                     return 0
 
@@ -246,11 +291,24 @@ class LineChat:
             self._submit(text, remark)
 
     def _command(self, text: str, remark: str) -> None:
+        if command_of(text) in _CONSENT:
+            self._refuse_blind_consent()
+            return
         key = self._desk.command(text)
         if self._waiting and answers_at_once(text):
             self._asides.add(key)
         else:
             self._waiting.append(Waiting(key=key, accepted=None, remark=remark))
+
+    def _refuse_blind_consent(self) -> None:
+        """Show first what would be answered: nobody agrees to what was not shown here."""
+        if not self._waiting:
+            self._waiting.extend(self._desk.earlier())
+        self._out.end_line()
+        if self._waiting:
+            self._notes.dim("(no question was shown here yet, so nothing was allowed or refused)")
+        else:
+            self._notes.dim("(nothing waits for an answer)")
 
     def _submit(self, text: str, remark: str) -> None:
         try:
@@ -267,7 +325,7 @@ class LineChat:
 
     def _attend(self) -> bool:
         """Show answers until nothing waits; ``False`` if the person would not wait any longer."""
-        with self._keyboard.typing_ahead() as keyboard:
+        with self._keyboard.typing_ahead() as keyboard, self._desk.watching():
             while self._waiting:
                 if not self._show(self._waiting[0], keyboard):
                     return False
@@ -291,11 +349,16 @@ class LineChat:
                     return False
                 heard = self._pressed
                 self._interrupt(waiting)
+            if self._leaving and self._questions.open:
+                self._notes.dim("(the question stays open: clew chat shows it again)")
+                return False
             self._wait(keyboard)
 
-    def _tell(self, event: Told | Reply | BaseException, teller: Teller) -> bool:
+    def _tell(self, event: Told | Reply | Asked | BaseException, teller: Teller) -> bool:
         """Show a letter; whether it is the last one."""
         match event:
+            case Asked():
+                return False  # shown where it is read
             case Reply():
                 self._reply(event)
                 return True
@@ -306,6 +369,8 @@ class LineChat:
                 raise event
             case _:
                 teller.tell(event)
+                if isinstance(event, (Delta, EntryAppended, InputEnded)):
+                    self._questions.something_shown()
                 return isinstance(event, InputEnded)
 
     def _reply(self, reply: Reply) -> None:
@@ -326,11 +391,39 @@ class LineChat:
         if self._desk.mailbox.wait(None if self._leaving else keyboard) and keyboard is not None:
             self._read(keyboard)
         for letter in self._desk.mailbox.take():
-            if letter.key in self._asides:
+            if isinstance(letter.event, Asked):
+                self._take_questions(letter.event, keyboard)
+            elif letter.key in self._asides:
                 self._asides.discard(letter.key)
                 self._tell(letter.event, Teller(self._out, self._notes))
             else:
                 self._letters.setdefault(letter.key, []).append(letter.event)
+        if self._questions.is_to_be_shown():
+            self._show_questions(keyboard)
+
+    def _take_questions(self, asked: Asked, keyboard: int | None) -> None:
+        self._drain(keyboard)  # typed before anything was asked: messages
+        before = [one.id for one in self._questions.open]
+        self._questions.update(asked.questions)
+        if before and not self._questions.open and asked.questions == ():
+            self._out.end_line()
+            self._notes.dim("(the question is closed)")
+
+    def _show_questions(self, keyboard: int | None) -> None:
+        """Show all that would run; only what is typed from then on may answer it."""
+        self._drain(keyboard)
+        if not self._questions.is_to_be_shown():
+            return
+        self._out.end_line()
+        self._notes.write("".join(f"{line}\n" for line in shown(self._questions.open)))
+        self._drain(keyboard)
+        self._typed.mark()
+        self._questions.arm()
+
+    def _drain(self, keyboard: int | None) -> None:
+        """Take in what was typed until now."""
+        if keyboard is not None:
+            self._take_lines(self._typed.feed(read_pending(keyboard)))
 
     def _read(self, keyboard: int) -> None:
         try:
@@ -339,5 +432,38 @@ class LineChat:
             data = b""
         if not data:
             self._leaving = True
-        for text in self._typed.feed(data):
-            self._hand_in(text, typed_ahead=True)
+        self._take_lines(self._typed.feed(data))
+
+    def _take_lines(self, lines: Iterable[TypedLine]) -> None:
+        for line in lines:
+            answer = self._questions.read(line)
+            match answer.meaning:
+                case Meaning.ANSWER:
+                    self._answer(answer)
+                case Meaning.STRAY:
+                    self._notes.dim(
+                        f"(“{line.text.strip()}” answers nothing: no question was shown before it "
+                        "was typed)"
+                    )
+                case Meaning.MESSAGE:
+                    self._hand_in(line.text, typed_ahead=True)
+                    self._say_that_it_waits(line)
+
+    def _say_that_it_waits(self, line: TypedLine) -> None:
+        if self._questions.is_armed() and line.text.strip() and not is_command(line.text):
+            self._notes.dim(
+                "(sent as a message, which comes after this; it allows nothing: the question still "
+                "waits for y or n)"
+            )
+
+    def _answer(self, answer: Answer) -> None:
+        for question in answer.questions:
+            try:
+                self._desk.answer(question.id, yes=answer.yes)
+            except ClewError as error:
+                self._complain(error)
+            else:
+                name = make_visible(question.tool)
+                self._notes.dim(
+                    f"(allowed: {name})" if answer.yes else f"✗ {name} is refused and does not run"
+                )

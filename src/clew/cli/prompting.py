@@ -13,6 +13,8 @@ try:
 except ImportError:  # Windows: the console edits by itself
     readline = None
 
+from clew.core.escapes import without_sequences
+
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
@@ -53,7 +55,7 @@ class Keyboard:
             signal.signal(signal.SIGINT, before)
         if text.strip():
             self._remember()
-        return text
+        return without_sequences(text)
 
     def _remember(self) -> None:
         """Keep the last line, at once: this process may be killed."""
@@ -101,51 +103,3 @@ def _switch(wanted: bool, sequence: str) -> None:
     if wanted:
         sys.stdout.write(sequence)
         sys.stdout.flush()
-
-
-class Lines:
-    """
-    What is typed while nothing asks for it: bytes in, messages out.
-
-    Every line is a message; a paste that the terminal marks as one belongs to one line, whatever
-    line ends it has.
-    """
-
-    _BEGIN: Final = b"\x1b[200~"
-    _END: Final = b"\x1b[201~"
-
-    def __init__(self) -> None:
-        self._rest = b""
-        self._line = b""
-        self._pasting = False
-
-    def feed(self, data: bytes) -> list[str]:
-        """The messages that are complete now."""
-        self._rest += data
-        found: list[str] = []
-        while True:
-            mark = self._END if self._pasting else self._next_mark()
-            head, mark, rest = self._rest.partition(mark)
-            if not mark:
-                return found
-            self._line, self._rest = self._line + head, rest
-            if mark == b"\n":
-                found.append(_text(self._line))
-                self._line = b""
-            else:
-                self._pasting = mark == self._BEGIN
-
-    def _next_mark(self) -> bytes:
-        line_end, paste = self._rest.find(b"\n"), self._rest.find(self._BEGIN)
-        begins_first = paste >= 0 and (line_end < 0 or paste < line_end)
-        return self._BEGIN if begins_first else b"\n"
-
-    def take_rest(self) -> str:
-        """What was begun and not ended; it is forgotten here."""
-        rest, self._rest, self._line, self._pasting = self._line + self._rest, b"", b"", False
-        return _text(rest)
-
-
-def _text(line: bytes) -> str:
-    text = line.decode(sys.stdin.encoding or "utf-8", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -7,27 +7,28 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.reading import no_such
-from clew.core.approval import Approval
 from clew.core.events import Event, InputEnded
 from clew.core.ids import InboxId
 from clew.core.inbox import Accepted
 from clew.core.scope import LOCAL
+from clew.core.turn import TurnState
 from clew.engine.slash import find
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from clew.core.ids import ConversationId
+    from clew.core.approval import Approval
+    from clew.core.ids import ApprovalId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.engine import Engine
-    from clew.engine.slash import Reply
+    from clew.engine.slash import Command, Reply
 
-#: What those who follow an input are told; an ``Approval`` is a question to them.
-Told = Event | InputEnded | Approval
-#: Seconds between looks for questions.
-_LOOK: Final = 0.5
+#: What those who follow an input are told.
+Told = Event | InputEnded
+#: Seconds between looks for questions: they stand in the store, without an event.
+LOOK: Final = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +104,26 @@ class Talk:
         """Work on what the conversation has to do, though nothing was handed in here."""
         self._engine.attend(conversation)
 
+    async def questions(self, conversation: ConversationId | None = None) -> Sequence[Approval]:
+        """
+        Return the tool calls that wait for a person, once all that a step asks for is asked.
+
+        Without an id, those of the conversation that the name leads to now.
+        """
+        found = conversation or await self.find()
+        turn = None if found is None else await self._engine.unfinished_turn(found)
+        if found is None or turn is None or turn.state is not TurnState.WAITING:
+            return ()
+        return await self._engine.approvals(found)
+
+    async def answer(self, approval: ApprovalId, *, yes: bool) -> None:
+        """
+        Allow or refuse a call; the first answer counts.
+
+        :raises ClewError: if it was answered already, or has expired
+        """
+        await self._engine.answer(approval, yes=yes, by=LOCAL)
+
     def follow(self, accepted: Accepted) -> Following:
         """Follow an input from now on, however late its events are read."""
         return Following(self._engine, accepted)
@@ -120,25 +141,13 @@ class Following:
         self._engine, self._accepted = engine, accepted
         self._queue: asyncio.Queue[Told | None] = asyncio.Queue()
         self._task = asyncio.create_task(self._collect(), name="follow")
-        self._looking = asyncio.create_task(self._look(), name="look")
 
     async def _collect(self) -> None:
         try:
             async for event in self._engine.follow_input(self._accepted):
                 self._queue.put_nowait(event)
         finally:
-            self._looking.cancel()
             self._queue.put_nowait(None)
-
-    async def _look(self) -> None:
-        """Tell the questions that wait for the person; they stand in the store, without event."""
-        known: set[str] = set()
-        while True:
-            await asyncio.sleep(_LOOK)
-            for question in await self._engine.approvals(self._accepted.conversation_id):
-                if question.id not in known:
-                    known.add(question.id)
-                    self._queue.put_nowait(question)
 
     async def __aiter__(self) -> AsyncIterator[Told]:
         while (event := await self._queue.get()) is not None:
@@ -147,14 +156,23 @@ class Following:
 
     def close(self) -> None:
         self._task.cancel()
-        self._looking.cancel()
 
 
 def answers_at_once(text: str) -> bool:
     """Whether a chat command is answered while a turn runs; the others stand in line."""
-    name = text.strip().removeprefix("/").split(maxsplit=1)[0]
-    command = find(name.partition("@")[0])
+    command = _find(text)
     return command is None or command.control
+
+
+def command_of(text: str) -> str | None:
+    """Return the name of the chat command that a text is; ``None`` for one that is unknown."""
+    command = _find(text)
+    return None if command is None else command.name
+
+
+def _find(text: str) -> Command | None:
+    name = text.strip().removeprefix("/").split(maxsplit=1)[0]
+    return find(name.partition("@")[0])
 
 
 def _ahead(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxItem]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from clew.cli.terminal import one_line
-from clew.core.approval import Approval
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     Delta,
@@ -27,6 +26,16 @@ if TYPE_CHECKING:
     from clew.cli.talk import Told
     from clew.cli.terminal import Output
     from clew.core.entry import Entry
+
+
+#: How a call ended that did not do what it was asked for.
+_NOT_DONE: Final = {
+    "denied": "✗ {} was refused and did not run",
+    "cancelled": "✗ {} was cancelled",
+    "error": "✗ {} failed",
+    "retry": "· {} asks to be called in another way",
+    "unknown": "✗ {} was interrupted; nobody knows whether it had its effect",
+}
 
 
 class Teller:
@@ -60,8 +69,6 @@ class Teller:
                 self._tell_entry(entry)
             case InputEnded():
                 self._end(event)
-            case Approval():
-                self._ask(event)
             case TurnBegun() | TurnClosed() | StandingChanged():
                 pass
 
@@ -93,16 +100,14 @@ class Teller:
         if event.status is None:
             self._notes.dim(f"· {event.tool}({one_line(event.args)})")
         elif event.status != "ok":
-            self._notes.dim(f"· {event.tool}: {event.status}")
+            self._notes.dim(
+                _NOT_DONE.get(event.status, f"✗ {{}}: {event.status}").format(event.tool)
+            )
 
     def _notice(self, text: str) -> None:
         self._noticed.append(text)
         self._out.end_line()
         self._notes.dim(f"({one_line(text, 500)})")
-
-    def _ask(self, question: Approval) -> None:
-        self._out.end_line()
-        self._notes.write(f"? {question.tool}({one_line(question.args)}): /approve or /deny\n")
 
     def _complete(self, text: str) -> None:
         rest = rest_of(text, self._shown)

@@ -117,10 +117,19 @@ async def _questions(desk: Desk) -> Sequence[Approval]:
 def _chosen(questions: Sequence[Approval], argument: str) -> Sequence[Approval]:
     if argument == "all":
         return questions
+    if argument.startswith("apr_"):
+        return [_named(questions, argument)]
     place = number(argument, default=1)
     if place > len(questions):
         raise UsageError(f"there is no question {place}: {len(questions)} wait")
     return [questions[place - 1]]
+
+
+def _named(questions: Sequence[Approval], id_: str) -> Approval:
+    for one in questions:
+        if one.id == id_:
+            return one
+    raise UsageError(f"no question {id_} waits here: it was answered, or has expired")
 
 
 async def pair(desk: Desk, argument: str) -> Reply:

@@ -142,14 +142,14 @@ COMMANDS = (
     Command(name="usage", help="show what this conversation used", control=True, run=asides.usage),
     Command(
         name="approve",
-        arguments="[n|all]",
+        arguments="[n|id|all]",
         help="allow the tool call that waits",
         control=True,
         run=asides.approve,
     ),
     Command(
         name="deny",
-        arguments="[n|all]",
+        arguments="[n|id|all]",
         help="refuse the tool call that waits",
         control=True,
         run=asides.deny,
