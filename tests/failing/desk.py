@@ -193,14 +193,14 @@ class Desk:
         target = local_route(name)
         if not stream:
             accepted = await self.submit(name, text)
-            return await self._told(accepted, await self._end(accepted), [], before)
+            return await self.told_of(accepted, await self._end(accepted), [], before)
         events: list[Event] = []
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._follow(self.ids[name], events))
             await wait_until(lambda: self.means.hub.followed(self.ids[name]), "a follower")
             accepted = await self.engine.submit(text, target=target)
             await following
-        return await self._told(accepted, await self._end(accepted), events, before)
+        return await self.told_of(accepted, await self._end(accepted), events, before)
 
     async def _follow(self, conversation: ConversationId, events: list[Event]) -> None:
         said = await self.engine.entries(conversation, limit=1000)
@@ -217,9 +217,10 @@ class Desk:
         assert ended is not None
         return ended
 
-    async def _told(
+    async def told_of(
         self, accepted: Accepted, ended: InputEnded, events: list[Event], before: list[int]
     ) -> Told:
+        """All that came of a message that was handed in after so many requests."""
         turn = ended.turn
         assert turn is not None
         entries = await self.engine.entries(

@@ -84,6 +84,11 @@ ADVICE: Final[Mapping[Kind, Advice]] = MappingProxyType(
             "The conversation is longer than the model's context window.",
             "Use /compact to shorten it, or /new to start afresh.",
         ),
+        Kind.TOO_LARGE: Advice(
+            "The request has more bytes or pictures than the provider takes (413).",
+            "Send fewer or smaller pictures in one message; those of earlier messages are left "
+            "out by themselves.",
+        ),
         Kind.AUTH: Advice(
             "The provider refuses the API key (401).",
             "Check model.api_key: the key is missing, mistyped, revoked or of another provider. "

@@ -189,7 +189,8 @@ class HarnessCompactor:
             except Exception as error:
                 # Its window is smaller than was thought.
                 most //= 4
-                if classify(error).kind is not FailureKind.OVERFLOW or most < LEAST:
+                too_long = classify(error).kind in (FailureKind.OVERFLOW, FailureKind.TOO_LARGE)
+                if not too_long or most < LEAST:
                     raise
             else:
                 rest = rest[len(chunk) :]

@@ -76,6 +76,8 @@ def _rows() -> Iterator[str]:
         again = "once" if kind in ONCE_MORE else "yes" if kind in PASSING else "no"
         if kind is FailureKind.OVERFLOW:
             again = "once, after a compaction"
+        if kind is FailureKind.TOO_LARGE:
+            again = "once, without older pictures"
         yield _row(kind.value, ADVICE[kind], again, "yes" if kind in ELSEWHERE else "no")
     for code, advice in OF_TURNS.items():
         yield _row(code, advice, "no", "no")

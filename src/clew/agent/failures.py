@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from traceback import walk_tb
 
 from pydantic_ai import exceptions as ai
@@ -39,6 +39,8 @@ class FailureKind(enum.Enum):
     #: It was told what was wrong as often as that may be.
     GAVE_UP = "gave_up"
     OVERFLOW = "context_length_exceeded"
+    #: More bytes, or more or larger pictures, than the provider takes.
+    TOO_LARGE = "request_too_large"
     AUTH = "authentication"
     #: The key is known, and may not do this.
     FORBIDDEN = "permission_denied"
@@ -243,16 +245,16 @@ def _api(error: ai.ModelAPIError, kind: FailureKind) -> Failure:
     if text == _SAYS_NOTHING:
         fault, said = explain_connection(error)
         return Failure(kind=_OF_CONNECTIONS[fault], text=_sentence(said))
-    if looks_like_overflow(text) and kind in (FailureKind.SERVER, FailureKind.REFUSED):
-        kind = FailureKind.OVERFLOW
+    if kind in (FailureKind.SERVER, FailureKind.REFUSED) and (size := _of_size(text)):
+        kind = size
     return Failure(kind=kind, text=text, retry_after=error.retry_after)
 
 
 def _http(error: ai.ModelHTTPError, kind: FailureKind) -> Failure:
     text = f"{error.status_code} {_message(error.body)}".strip()
     undecided = kind in (FailureKind.REFUSED, FailureKind.INTERNAL)
-    if undecided and (error.status_code == _TOO_LARGE or looks_like_overflow(text)):
-        kind = FailureKind.OVERFLOW
+    if undecided and (size := _of_size(text, too_large=error.status_code == _TOO_LARGE)):
+        kind = size
     elif error.status_code in _TIMED_OUT:
         kind = FailureKind.TIMEOUT
     elif kind is FailureKind.AUTH and error.status_code == _FORBIDDEN:
@@ -316,3 +318,33 @@ def looks_like_overflow(text: str) -> bool:
     """Whether a provider's words say that the request was longer than the context window."""
     lowered = text.lower()
     return any(sign in lowered for sign in _OVERFLOW)
+
+
+#: A limit of bytes or of pictures, in the words of providers.
+_PICTURE = r"\b(?:image|picture|photo)s?\b"
+_MUCH = r"(?:too (?:large|big|many)|exceed|maximum|at most|larger than|limit)"
+_TOO_MANY_BYTES = re.compile(
+    rf"{_PICTURE}.{{0,80}}\b{_MUCH}|\b{_MUCH}.{{0,40}}{_PICTURE}|request_too_large"
+    r"|\b(?:request|payload|body|entity)\b.{0,25}\b(?:too large|size limit|exceeds? the \w+ size"
+    r"|exceeds? the (?:size|limit))",
+    re.IGNORECASE,
+)
+
+
+def _of_size(text: str, *, too_large: bool = False) -> FailureKind | None:
+    """Which limit of size a refusal speaks of: that of tokens, that of bytes, or none."""
+    if looks_like_overflow(text) or (too_large and "token" in text.lower()):
+        return FailureKind.OVERFLOW
+    if too_large or _TOO_MANY_BYTES.search(text):
+        return FailureKind.TOO_LARGE
+    return None
+
+
+def without_pictures(failure: Failure) -> Failure:
+    """Return what a limit of bytes means where nothing but text was sent."""
+    if failure.kind is not FailureKind.TOO_LARGE:
+        return failure
+    # Fewer tokens are fewer bytes; else the words meant something else.
+    by_status = failure.text.startswith(str(_TOO_LARGE))
+    kind = FailureKind.OVERFLOW if by_status else FailureKind.REFUSED
+    return replace(failure, kind=kind)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
+from pydantic_ai.messages import (
+    BinaryContent,
+    ModelRequest,
+    TextContent,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from clew.core import showing
 from clew.core.text import middle_out, storable
@@ -13,13 +19,14 @@ from clew.core.text import middle_out, storable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pydantic_ai.messages import ModelMessage, UserContent
+    from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
 
     from clew.core.chat import Shown
 
 # In the metadata of a line, which no provider is sent.
 _FILE = "clew_file"
 _NOT_SHOWN = "(the model in use is not shown pictures)"
+_LEFT_OUT = "is not shown any more: the request was too large]"
 _GONE = "(what it held is not kept any more)"
 
 
@@ -97,7 +104,48 @@ def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
 
 def shows_picture(message: ModelMessage) -> bool:
     """Whether the model is sent a picture with it."""
-    return any(isinstance(item, BinaryContent) for item in _items(message))
+    return any(isinstance(item, BinaryContent) for item in [*_items(message), *_returned(message)])
+
+
+def _returned(message: ModelMessage) -> Iterator[object]:
+    """The files that tools returned."""
+    for part in message.parts:
+        if isinstance(part, ToolReturnPart):
+            yield from part.files
+
+
+def has_picture(message: ModelMessage) -> bool:
+    """Return whether a message, as it is stored, shows a picture."""
+    named = any(file["kind"] == showing.PICTURE for file in _files(message))
+    return named or shows_picture(message)
+
+
+def without_pictures(message: ModelMessage) -> ModelMessage:
+    """Return a stored message with a line in place of each picture that it shows."""
+    if not isinstance(message, ModelRequest) or not has_picture(message):
+        return message
+    return replace(message, parts=[_named(part) for part in message.parts])
+
+
+def _named(part: ModelRequestPart) -> ModelRequestPart:
+    if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
+        return replace(part, content=[cast("UserContent", _line(item)) for item in part.content])
+    if isinstance(part, ToolReturnPart) and part.files:
+        content: Any = part.content
+        if not isinstance(content, list):
+            return replace(part, content=_line(content))
+        return replace(part, content=[_line(item) for item in cast("list[object]", content)])
+    return part
+
+
+def _line(item: object) -> object:
+    if isinstance(item, BinaryContent):
+        return f"[a file of {len(item.data):,} bytes ({item.media_type}) {_LEFT_OUT}"
+    file = file_in(item)
+    if file is None or file["kind"] != showing.PICTURE:
+        return item
+    assert isinstance(item, TextContent)
+    return TextContent(f"{item.content.removesuffix(']')} {_LEFT_OUT}")
 
 
 def shown_bytes(message: ModelMessage) -> int:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from clew.core.events import InputEnded
 
 OVERFLOW = "context_length_exceeded"
+#: What was sent is too much for the model.
+_TOO_MUCH = frozenset({OVERFLOW, "request_too_large"})
 #: Failures that are not the provider's.
 _OURS = frozenset({"agent_code", "internal", "interrupted", "max_steps", "toolset"})
 
@@ -67,7 +69,7 @@ def _answered(end: InputEnded) -> str | Problem:
 
 
 def _failed(message: str, code: str) -> Problem:
-    if code == OVERFLOW:
+    if code in _TOO_MUCH:
         return Problem(status=400, message=message, code=code, param="messages")
     status = 500 if code in _OURS else 502
     return Problem(status=status, message=message, code=code, type=SERVER)

@@ -55,6 +55,10 @@ _OFTEN = (
     "message. Results are shortened further from now on; asking for less at a time, or a model "
     "with a larger context window, helps."
 )
+_LIGHTER = (
+    "The provider takes no request of this size, so older pictures of this conversation are not "
+    "shown to the model any more; it still reads their names."
+)
 _OVERTAKEN = "the conversation went on meanwhile"
 #: Seconds between two looks whether another compaction is over, and how often is looked.
 _PAUSE, _LOOKS = 0.1, 6000
@@ -83,6 +87,12 @@ class Compacted:
     remark: str | None = None
     #: For callers of ``Engine.compact``: the context to go on with.
     messages: Sequence[ModelMessage] = ()
+
+    @property
+    def notices(self) -> list[str]:
+        """What the person of the conversation should hear of it."""
+        alarm = self.alarm and f"The conversation could not be compacted: {self.alarm}"
+        return [notice for notice in (alarm, self.remark) if notice]
 
     @property
     def told(self) -> str:
@@ -179,21 +189,9 @@ class Compactions:
 
         :raises NotFound: if there is no such conversation
         """
-        head = await self._store.read(sessions.get_head, conversation)
-        operation = operation or self._ids.operation()
-        holder = holder or f"{owner}:{operation}"
-        if not await self._locked(head.id, holder):
-            found = await self._store.read(context.head_context, conversation)
-            note = "another compaction of this conversation is under way"
-            return replace(_unmoved(found, note), busy=True)
-        try:
-            # Read under the lock: whoever had it before may have moved the head.
-            found = await self._store.read(context.head_context, conversation)
-            done = await self._store.read(sessions.opened_by_operation, operation)
-            if done is not None or session not in (None, found.session.id):
-                return _unmoved(found, "it was compacted already")
-            # Begun only where it is waited for: a stop may come first.
-            planning = functools.partial(
+
+        def planning(found: Context) -> Callable[..., Awaitable[Plan | None]]:
+            return functools.partial(
                 self.plans.plan,
                 found,
                 focus=focus,
@@ -201,7 +199,55 @@ class Compactions:
                 overflowed=overflowed,
                 asked=asked,
             )
-            return await self._alone(found, planning, owner, lease, operation)
+
+        operation = operation or self._ids.operation()
+        work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
+        holder = holder or f"{owner}:{operation}"
+        return await self._under_lock(conversation, work, holder, session=session)
+
+    async def lighten(
+        self, conversation: ConversationId, *, owner: OwnerId, lease: Lease, turn_from: int
+    ) -> Compacted:
+        """
+        Leave older pictures out of the context, where a request had too many bytes.
+
+        ``turn_from`` is the first seq of the running turn, whose pictures stay.
+
+        :raises NotFound: if there is no such conversation
+        """
+
+        def planning(found: Context) -> Callable[..., Awaitable[Plan | None]]:
+            async def plan(*, hard: bool) -> Plan | None:
+                return await self.plans.lighter(found, turn_from=turn_from)
+
+            return plan
+
+        operation = self._ids.operation()
+        work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
+        done = await self._under_lock(conversation, work, f"{owner}:{operation}")
+        return replace(done, remark=_LIGHTER) if done.moved else done
+
+    async def _under_lock(
+        self,
+        conversation: ConversationId,
+        work: _Work,
+        holder: str,
+        *,
+        session: SessionId | None = None,
+    ) -> Compacted:
+        head = await self._store.read(sessions.get_head, conversation)
+        if not await self._locked(head.id, holder):
+            found = await self._store.read(context.head_context, conversation)
+            note = "another compaction of this conversation is under way"
+            return replace(_unmoved(found, note), busy=True)
+        try:
+            # Read under the lock: whoever had it before may have moved the head.
+            found = await self._store.read(context.head_context, conversation)
+            done = await self._store.read(sessions.opened_by_operation, work.operation)
+            if done is not None or session not in (None, found.session.id):
+                return _unmoved(found, "it was compacted already")
+            # Begun only where it is waited for: a stop may come first.
+            return await self._alone(found, work)
         finally:
             await self._unlock(head.id, holder)
 
@@ -212,18 +258,11 @@ class Compactions:
                 return
             await asyncio.sleep(_PAUSE)
 
-    async def _alone(
-        self,
-        found: Context,
-        planning: Callable[..., Awaitable[Plan | None]],
-        owner: OwnerId,
-        lease: Lease | None,
-        operation: str,
-    ) -> Compacted:
+    async def _alone(self, found: Context, work: _Work) -> Compacted:
         before = await self._store.read(compactions.compaction_state, found.session.id)
         often = rules.too_often(before, last_seq=found.last_seq)
         try:
-            plan = await planning(hard=often)
+            plan = await work.planning(found)(hard=often)
         except StoreError:
             raise
         except asyncio.CancelledError:
@@ -240,10 +279,10 @@ class Compactions:
         if plan is None:
             return _unmoved(found, NOTHING)
         try:
-            done = await self._rotate(found, plan, before, owner, lease, operation)
-            return await self._remarked(found, done) if often else done
+            done = await self._rotate(found, plan, before, work)
+            return await self._remarked(found, done) if often and plan.counts else done
         except Refused as error:
-            if lease is not None and isinstance(error, LeaseLost):
+            if work.lease is not None and isinstance(error, LeaseLost):
                 raise
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
             await self._remember(found.session.id, before)
@@ -267,28 +306,22 @@ class Compactions:
         return self.plans.preview(await self._store.read(context.head_context, conversation))
 
     async def _rotate(
-        self,
-        found: Context,
-        plan: Plan,
-        before: rules.State,
-        owner: OwnerId,
-        lease: Lease | None,
-        operation: str,
+        self, found: Context, plan: Plan, before: rules.State, work: _Work
     ) -> Compacted:
         rotation = _Rotation(
-            operation=operation,
+            operation=work.operation,
             expected=Head(session=found.session.id, last_seq=found.last_seq),
             base=plan.items,
             reason=reasons.COMPRESSION,
             state=await self._after(found, plan, before),
             session_ids=self._session_ids,
         )
-        if lease is not None:
-            session = await self._store.write(compactions.compress, lease, **rotation)
+        if work.lease is not None:
+            session = await self._store.write(compactions.compress, work.lease, **rotation)
         else:
             conversation = found.session.conversation_id
             session = await self._store.write(
-                compactions.compress_alone, conversation, owner=owner, **rotation
+                compactions.compress_alone, conversation, owner=work.owner, **rotation
             )
         log.info("session_compacted", session=session.id, predecessor=found.session.id)
         return Compacted(
@@ -304,6 +337,8 @@ class Compactions:
 
     async def _after(self, found: Context, plan: Plan, before: rules.State) -> rules.State:
         """What the successor is to remember."""
+        if not plan.counts:
+            return before
         if plan.failure is None:
             return rules.after_success(
                 before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
@@ -335,6 +370,16 @@ class Compactions:
             await self._lock.release_compression_lock(session, holder)
         except Exception:
             log.warning("compression_lock_unusable", session=session, exc_info=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Work:
+    """One compaction: for whom, and how its plan is made."""
+
+    owner: OwnerId
+    lease: Lease | None
+    operation: str
+    planning: Callable[[Context], Callable[..., Awaitable[Plan | None]]]
 
 
 class _Rotation(TypedDict):

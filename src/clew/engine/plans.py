@@ -18,6 +18,7 @@ from clew.agent.compactor import (
     sized,
     summary_message,
 )
+from clew.agent.files import has_picture, without_pictures
 from clew.core import compaction as rules
 from clew.core.base import Literal, Range, joined
 from clew.core.context import Preview
@@ -68,6 +69,8 @@ class Plan:
     tokens_before: int
     tokens_after: int
     summary: str = ""
+    #: Whether it counts as a compaction, of which there may not be too many.
+    counts: bool = True
     #: Why there is no summary although one was wanted: only what needs no model was done.
     failure: Exception | None = None
 
@@ -206,6 +209,29 @@ class Plans:
             if not progress:
                 raise
             return replace(_plan(smaller, before), failure=error)
+
+    async def lighter(self, found: Context, *, turn_from: int) -> Plan | None:
+        """
+        Return the context with a line in place of each older picture; ``None`` if there is none.
+
+        The newest message that shows any keeps them, if the running turn began with it: what was
+        asked about them cannot be answered without.
+        """
+        parts = _parts(found)
+        showing = [number for number, part in enumerate(parts) if has_picture(part.message)]
+        if showing:
+            newest, seq = parts[showing[-1]], found.messages[showing[-1]].seq
+            asked = newest.size.from_user and seq is not None and seq >= turn_from
+            if asked or len(showing) > 1:
+                showing.pop()
+        if not showing:
+            return None
+        before = _tokens(parts)
+        for number in showing:
+            part, seq = parts[number], found.messages[number].seq
+            original = original_seq(part.message) if seq is None else seq
+            parts[number] = part.smaller(without_pictures(part.message), original)
+        return replace(_plan(parts, before), counts=False)
 
     async def _without_model(
         self,

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.agent import current, messages, results
-from clew.agent.failures import ELSEWHERE, SENSELESS, Failure, FailureKind, classify
+from clew.agent.failures import (
+    ELSEWHERE,
+    SENSELESS,
+    Failure,
+    FailureKind,
+    classify,
+    without_pictures,
+)
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
 from clew.core.compaction import MUCH
 from clew.core.conversation import UNDELETE_FOR
@@ -279,6 +286,8 @@ class TurnWork:
             raise
         except Exception as error:  # noqa: BLE001  (the one place per turn; logged with traceback)
             failure = classify(error)
+            if failure.kind is FailureKind.TOO_LARGE and not await self._log.shows_pictures():
+                failure = without_pictures(failure)
             level = log.error if failure.kind is FailureKind.INTERNAL else log.warning
             level(
                 "model_request_failed",
@@ -305,12 +314,13 @@ class TurnWork:
             overflowed=overflowed,
             asked=model,
         )
+        return await self._told(done)
+
+    async def _told(self, done: Compacted) -> Compacted:
         if done.moved:
             self._enter(done.session_id)
-        if done.alarm is not None:
-            await self._log.store_notice(f"The conversation could not be compacted: {done.alarm}")
-        if done.remark is not None:
-            await self._log.store_notice(done.remark)
+        for notice in done.notices:
+            await self._log.store_notice(notice)
         return done
 
     def _enter(self, session: SessionId) -> None:
@@ -323,7 +333,9 @@ class TurnWork:
     async def _made_room(self, failure: Failure, model: Model) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
         session = self._log.session
-        if session is None or not self._may_be_too_long(failure):
+        if session is not None and failure.kind is FailureKind.TOO_LARGE:
+            return await self._lightened()
+        if session is None or not _may_be_too_long(failure, self._log.tokens):
             return False
         if not await self._means.compactions.allowed(session, self._turn.first_seq):
             return False
@@ -335,11 +347,15 @@ class TurnWork:
             done = await self._compact(model, overflowed=True)
         return done.moved
 
-    def _may_be_too_long(self, failure: Failure) -> bool:
-        """Whether it was an overflow: some providers answer a long request with nothing."""
-        if failure.kind is FailureKind.EMPTY:
-            return self._log.tokens > MUCH
-        return failure.kind is FailureKind.OVERFLOW
+    async def _lightened(self) -> bool:
+        """Leave older pictures out of the context; whether there were any."""
+        done = await self._means.compactions.lighten(
+            self._turn.conversation_id,
+            owner=self._begun.lease.owner,
+            lease=self._begun.lease,
+            turn_from=self._turn.first_seq,
+        )
+        return (await self._told(done)).moved
 
     async def _answer(self, answer: Answer) -> None:
         drafts = [self._log.draft(message) for message in answer.unstored]
@@ -482,6 +498,13 @@ _WHY = {
     Stop.DELETE: "the conversation was deleted",
     Stop.CANCEL: "the caller went away",
 }
+
+
+def _may_be_too_long(failure: Failure, tokens: int) -> bool:
+    """Whether it was an overflow: some providers answer a long request with nothing."""
+    if failure.kind is FailureKind.EMPTY:
+        return tokens > MUCH
+    return failure.kind is FailureKind.OVERFLOW
 
 
 class _GaveUp(Exception):
