@@ -115,9 +115,6 @@ def expected(case: Case, form: Format, *, stream: bool) -> Case:
     if case.name == "web page 200" and not stream:
         # Asked again as a stream, in which a page is no more than a stream without events.
         return replace(case, code=Kind.BAD_REPLY, says="without sense")
-    if case.name == "nothing: no choices" and form == "chat" and stream:
-        # Nothing distinguishes it from a cut stream: asked again for a whole answer first.
-        return replace(case, asked=3, corrected=False)
     return case
 
 
@@ -177,8 +174,6 @@ def _ended(told: Told, case: Case, *, forever: bool) -> list[str]:
     if case.code is None:
         return [*wrong, *_unless(told.outcome == "answered", f"it ended as {told.outcome}")]
     failed = 1 if case.corrected else asked
-    if case.name == "nothing: no choices" and not case.corrected:
-        failed = 2
     return [
         *wrong,
         *_unless(told.outcome == "failed", f"it ended as {told.outcome}"),
@@ -205,7 +200,7 @@ def _log(told: Told, case: Case, *, answered: bool) -> list[str]:
     """What is stored: the failure outside the context, and nothing partial in it."""
     context = told.context
     wrong = _unless(context[0] == "do it", f"the context begins with {context[0]!r}")
-    if not case.corrected and case.name != "nothing: no choices":
+    if not case.corrected:
         rest = [told.text] if told.outcome == "answered" else []
         wrong += _unless(context[1:] == rest, f"the context is {context}")
     elif answered:

@@ -38,6 +38,7 @@ from clew.agent.pairing import paired
 from clew.agent.ports import Asked
 from clew.agent.rounds import MOST, goes_round
 from clew.agent.threads import Threads
+from clew.agent.tolerant.thinking import lone_close
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
 from clew.core.turn import OUTPUT
@@ -286,6 +287,10 @@ class _Steps:
     def _take_in(self, response: ModelResponse) -> None:
         self._unpaid = response
         refuse_cut(response)
+        if separate_thinking(response) and self._said:
+            self._log.retract("the beginning was thinking")
+            self._said = 0
+            self._say(text_of(response))
         without_blanks(response)
         if all(isinstance(part, ThinkingPart) for part in response.parts):
             log.warning(
@@ -316,10 +321,7 @@ class _Steps:
                 PartStartEvent(part=TextPart(content=text))
                 | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
             ) if text:
-                self._said += len(text)
-                if self._said > MOST_TEXT:
-                    raise EndlessResponse(_ENDLESS)
-                self._log.say(DeltaKind.TEXT, text)
+                self._say(text)
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
                 | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text))
@@ -327,6 +329,13 @@ class _Steps:
                 self._log.say(DeltaKind.THINKING, text)
             case _:
                 pass
+
+    def _say(self, text: str) -> None:
+        self._said += len(text)
+        if self._said > MOST_TEXT:
+            raise EndlessResponse(_ENDLESS)
+        if text:
+            self._log.say(DeltaKind.TEXT, text)
 
     async def _act(self, node: Any) -> Any:
         response: ModelResponse = node.model_response
@@ -385,6 +394,29 @@ def refuse_cut(response: ModelResponse) -> None:
     ends = response.provider_name in _ALWAYS_ENDS
     if response.state == "incomplete" or (ends and response.finish_reason is None):
         raise CutResponse(_CUT)
+
+
+def separate_thinking(response: ModelResponse) -> bool:
+    """
+    Take thinking out of the text that only a closing tag ends, in place; whether there was any.
+
+    While such a text streams nobody can know what it is.
+    """
+    parts: list[Any] = []
+    for part in response.parts:
+        lone = lone_close(part.content) if isinstance(part, TextPart) else None
+        if lone is None or not isinstance(part, TextPart):
+            parts.append(part)
+            continue
+        thought = ThinkingPart(part.content[: lone.start()], id="content")
+        thought.provider_name = response.provider_name
+        rest = replace(part, content=part.content[lone.end() :].lstrip())
+        parts += [thought, rest] if rest.content else [thought]
+    changed = len(parts) != len(response.parts) or any(
+        new is not old for new, old in zip(parts, response.parts, strict=False)
+    )
+    response.parts = parts
+    return changed
 
 
 def without_blanks(response: ModelResponse) -> None:

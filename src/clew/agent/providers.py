@@ -20,6 +20,7 @@ from pydantic_ai.providers.gateway import (
 
 from clew.agent.failures import never_tell
 from clew.agent.start_problems import refuse_unusable_key
+from clew.agent.tolerant.client import TolerantClient
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -166,6 +167,7 @@ def _openai(client: AsyncOpenAI, spec: ModelSpec) -> AsyncOpenAI | None:
         default_headers=_headers_of(client),
         timeout=spec.timeout,
         max_retries=0,
+        http_client=TolerantClient(),
     )
 
 
@@ -178,7 +180,11 @@ def _anthropic(client: AsyncAnthropic, spec: ModelSpec) -> AsyncAnthropic:
     from anthropic import AsyncAnthropic  # noqa: PLC0415  (an optional provider)
 
     return AsyncAnthropic(
-        base_url=client.base_url, api_key=client.api_key, timeout=spec.timeout, max_retries=0
+        base_url=client.base_url,
+        api_key=client.api_key,
+        timeout=spec.timeout,
+        max_retries=0,
+        http_client=TolerantClient(),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 MAX_BODY = 256 * 1024 * 1024
 
@@ -83,6 +83,15 @@ class Outbound:
         """A whole answer in JSON."""
         payload = json.dumps(value, ensure_ascii=False).encode()
         await self.send(status, payload, "application/json", headers)
+
+    async def send_pieces(self, status: int, pieces: Iterable[bytes], kind: str | None) -> None:
+        """An answer in pieces, as they are."""
+        named = {} if kind is None else {"content-type": kind}
+        self._head(status, {**named, "transfer-encoding": "chunked"})
+        for piece in pieces:
+            self._writer.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await self._writer.drain()
+        await self.finish()
 
     async def open(self, kind: str) -> None:
         """Begin an answer of unknown length."""

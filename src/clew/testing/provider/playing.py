@@ -17,6 +17,7 @@ from clew.testing.provider.replies import (
     Fail,
     Hang,
     Html,
+    Raw,
     Reply,
     Slow,
     Spoken,
@@ -72,6 +73,8 @@ class Player:
                 return await self._fail(reply)
             case Html():
                 await self._out.send(reply.status, PAGE.encode(), "text/html")
+            case Raw():
+                await self._out.send_pieces(reply.status, reply.pieces, reply.kind)
             case Hang():
                 await asyncio.Event().wait()
             case Endless():

@@ -167,6 +167,15 @@ class Endless:
 
 
 @dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes as they are, in these pieces, whatever was asked for."""
+
+    pieces: tuple[bytes, ...]
+    kind: str | None = "text/event-stream"
+    status: int = 200
+
+
+@dataclass(frozen=True, slots=True)
 class Slow:
     """Another reply, ``seconds`` late."""
 
@@ -177,5 +186,5 @@ class Slow:
 Spoken: TypeAlias = (
     Text | Calls | LengthStop | EmptyChoices | EmptyText | MalformedArguments | UnknownTool
 )
-Broken: TypeAlias = Fail | Html | CutStream | EarlyEnd | StreamError | Hang | Endless
+Broken: TypeAlias = Raw | Fail | Html | CutStream | EarlyEnd | StreamError | Hang | Endless
 Reply: TypeAlias = Spoken | Broken | Slow
