@@ -12,7 +12,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from tests import postgres, sent
+from tests import declared, postgres, sent
 from tests.databases import Databases
 from tests.sent import watching
 
@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     plain = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
     watching.observe()
+    declared.observe()
     config.addinivalue_line(
         "markers", "unequal(why): what it sends cannot be made again from the store"
     )
@@ -72,6 +73,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         watching.taken()
         raise
     sent.compare(item)
+    declared.check()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

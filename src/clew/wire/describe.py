@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _REF = "#/components/schemas/{model}"
 #: What may go wrong in every call.
-_ALWAYS = (
+ALWAYS = (
     Code.INVALID_PARAMS,
     Code.INTERNAL,
     Code.STOPPING,
@@ -84,7 +84,7 @@ def _method(method: AnyMethod, result: dict[str, Any], defs: dict[str, Any]) -> 
         "result": {"name": method.result.__name__, "schema": result},
         "errors": [
             {"$ref": f"#/components/errors/{code.name}"}
-            for code in dict.fromkeys([*method.errors, *_ALWAYS])
+            for code in dict.fromkeys([*method.errors, *ALWAYS])
         ],
     }
 

@@ -62,7 +62,7 @@ NEW = Method(
     result=results.Opened,
     summary="Have a name lead to a new conversation, and attach to it. The one that it leaves is "
     "kept; its turn is stopped, its session ends.",
-    errors=(Code.INVALID_VALUE, Code.TITLE_TAKEN),
+    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.TITLE_TAKEN),
 )
 RESUME = Method(
     name="conversation.resume",
@@ -227,8 +227,8 @@ CONFIG_SET = Method(
     name="config.set",
     params=params.ConfigSetParams,
     result=results.SettingWritten,
-    summary="Write a setting into config.toml, if it can be used.",
-    errors=(Code.SETTINGS,),
+    summary="Write a setting into config.toml, if it can be used and `api.token` is set.",
+    errors=(Code.SETTINGS, Code.INVALID_VALUE),
 )
 MODELS = Method(
     name="model.list",

@@ -1,0 +1,39 @@
+"""Errors that methods answered in a run, compared with those that the reference promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.api.rpc import dispatch
+from clew.wire.describe import ALWAYS
+from clew.wire.errors import Code
+from clew.wire.methods import BY_NAME
+
+if TYPE_CHECKING:
+    from clew.wire.errors import Error
+    from clew.wire.framing import Failure, Request
+
+_undeclared: list[str] = []
+
+
+def observe() -> None:
+    """Note, in this process, each error that its method does not declare."""
+    inner = dispatch._failed
+
+    def outer(request: Request, error: Error) -> Failure | None:
+        method = BY_NAME.get(request.method)
+        if method is not None and error.code not in {*ALWAYS, *method.errors}:
+            _undeclared.append(f"{request.method} answered {Code(error.code).name}")
+        return inner(request, error)
+
+    dispatch._failed = outer
+
+
+def check() -> None:
+    """
+    Compare what a test has met.
+
+    :raises AssertionError: for an error that the method's reference does not list
+    """
+    found, _undeclared[:] = list(_undeclared), []
+    assert not found, f"declare these errors in clew.wire.methods: {found}"
