@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from clew.core.delivery import DeliveryState
 from clew.errors import NotDelivered, NotSent
 from clew.testing.channels import FakeTimer, MemoryPlatform
-from clew.testing.channels.memory import CAPABILITIES
+from clew.testing.channels.memory import CAPABILITIES, MemoryChannel
 from tests.channels.desk import MemoryDesk, echo, memory_desk, until
 from tests.waiting import wait_until
 
@@ -370,3 +370,64 @@ async def test_an_answer_whose_place_is_gone_is_sent_anew(
         go_on.set()
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["You said: hello"])
         await desk.quiet()
+
+
+# Nothing to see
+
+
+async def test_an_answer_that_is_one_open_fence_is_delivered(
+    store_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    def script(_: Sequence[ModelMessage]) -> ModelResponse:
+        return ModelResponse(parts=[TextPart("```rm -rf /tmp/x && echo done")])
+
+    async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
+        platform.say("Which command?")
+        assert await desk.answered() == ["rm -rf /tmp/x && echo done"]
+        await desk.quiet()
+
+
+async def test_an_answer_that_nobody_can_see_is_told_as_none(
+    store_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    def script(_: Sequence[ModelMessage]) -> ModelResponse:
+        return ModelResponse(parts=[TextPart("\u200b \u2060")])
+
+    async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
+        platform.say("Which command?")
+        (told,) = await desk.answered()
+        assert "Try again" in told
+        await desk.quiet()
+
+
+async def test_an_answer_that_was_cut_says_so_in_the_chat(
+    store_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> None:
+    def script(_: Sequence[ModelMessage]) -> ModelResponse:
+        return ModelResponse(parts=[TextPart("Once upon a")], finish_reason="length")
+
+    async with memory_desk(
+        store_url, tmp_path, platform, script=script, settings={"stream": False}
+    ) as desk:
+        platform.say("Tell me a story")
+        (told,) = await desk.answered()
+        assert told.startswith("Once upon a\n\n(The answer ends in the middle")
+        await desk.quiet()
+
+
+async def test_what_a_channel_makes_no_message_of_is_a_dead_letter(
+    desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def render(_self: MemoryChannel, _message: Outgoing) -> list[str]:
+        return []
+
+    monkeypatch.setattr(MemoryChannel, "render", render)
+    desk.platform.say("hello")
+
+    async def buried() -> bool:
+        return bool(await desk.world.engine.deliveries.list())
+
+    await desk.world.until(buried)
+    ((letter, _),) = await desk.world.engine.deliveries.list()
+    assert letter.error == "the channel makes no message of this text"
+    await desk.quiet()

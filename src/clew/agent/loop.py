@@ -41,6 +41,7 @@ from clew.agent.threads import Threads
 from clew.agent.tolerant.thinking import lone_close
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
+from clew.core.text import is_blank
 from clew.core.turn import OUTPUT
 from clew.errors import ClewError
 
@@ -368,7 +369,7 @@ class _Steps:
         return Answer(
             unstored=tuple(unstored),
             text=said or self._output(),
-            made=not said.strip(),
+            made=is_blank(said),
             cut=response.finish_reason == "length",
             instructions=self._instructions,
         )
@@ -428,7 +429,7 @@ def without_blanks(response: ModelResponse) -> None:
     response.parts = [
         part
         for part in response.parts
-        if not (isinstance(part, TextPart) and not part.content.strip())
+        if not (isinstance(part, TextPart) and is_blank(part.content))
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.agent.advice import advice_for
 from clew.agent.failures import FailureKind, looks_like_overflow
+from clew.core.text import is_blank
 from clew.core.turn import Outcome
 
 CUT = (
@@ -30,7 +31,7 @@ def answer_text(
     done, else the error and what to do about failures with its ``code``; with ``pictures``, that
     they may be what was refused.
     """
-    if text.strip():
+    if not is_blank(text):
         return text
     if outcome is Outcome.CANCELLED:
         return ""

@@ -29,6 +29,7 @@ from clew.core.expired import left_for
 from clew.core.ids import session_id
 from clew.core.journal import CallStatus
 from clew.core.reset import ResetPolicy
+from clew.core.text import is_blank
 from clew.core.turn import MAX_RESUMES, Outcome, Stop
 from clew.engine.answers import CUT, answer_text
 from clew.engine.facts import platform_of
@@ -369,8 +370,10 @@ class TurnWork:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, text))
         elif answer.cut:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, CUT))
+            # Who reads no log is told with the answer.
+            text = f"{text}\n\n({CUT})"
         step = self._step_of(answer)
-        said = self._log.said(DeliveryKind.ANSWER, text, markup=bool(answer.text.strip()))
+        said = self._log.said(DeliveryKind.ANSWER, text, markup=not is_blank(answer.text))
         await self._finish(Outcome.ANSWERED, drafts, step=step, said=said)
 
     def _step_of(self, answer: Answer) -> turns.Step | None:
@@ -399,7 +402,7 @@ class TurnWork:
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
         drafts = await self._open_calls_closed(_WHY[stop], begun=CallStatus.CANCELLED)
-        if not drafts and self._log.shown.strip():
+        if not drafts and not is_blank(self._log.shown):
             drafts = [self._log.draft(messages.interrupted(self._log.shown))]
         drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
         if stop is Stop.ROLLBACK:

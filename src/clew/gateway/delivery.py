@@ -14,7 +14,7 @@ import random
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
@@ -103,6 +103,9 @@ class Sender:
     async def _fixed(self, delivery: Delivery) -> Sequence[Chunk]:
         """The parts of a delivery that nobody has begun to send."""
         bodies = list(self._channel.render(load(delivery.body)))
+        if not bodies:
+            # Closed as delivered it would be lost without a trace.
+            return await self._given_up(delivery, "the channel makes no message of this text")
         if not (delivery.kind in _SHOWN and delivery.turn_id and self._channel.capabilities.edits):
             return await self._deliveries.fix(delivery.id, [_body(body, None) for body in bodies])
         async with self._previews.lock(delivery.route):
@@ -194,7 +197,7 @@ class Sender:
         await self._moved_to(delivery, DeliveryState.PENDING, str(error))
         return Left.AGAIN
 
-    async def _given_up(self, delivery: Delivery, why: str) -> Left:
+    async def _given_up(self, delivery: Delivery, why: str) -> NoReturn:
         log.warning("delivery_given_up", delivery=delivery.id, route=delivery.route, error=why)
         await self._moved_to(delivery, DeliveryState.FAILED, why)
         raise GivenUp(why)

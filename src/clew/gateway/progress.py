@@ -19,6 +19,7 @@ from clew.core.events import (
     Snapshot,
     TurnBegun,
 )
+from clew.core.text import is_blank
 from clew.core.turn import Outcome
 from clew.errors import ChannelError, ClewError
 
@@ -132,7 +133,7 @@ class _Growing:
                 self._text = ""
             case EntryAppended(entry=entry):
                 if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
-                    self._told += bool(entry.text.strip())
+                    self._told += not is_blank(entry.text)
                     self._text = ""
             case _:
                 pass
@@ -141,7 +142,7 @@ class _Growing:
         """Show what is new, if the platform takes it now."""
         if self._turn is None:
             return
-        if self._stream and self._text.strip() and self._text != self._shown:
+        if self._stream and not is_blank(self._text) and self._text != self._shown:
             await self._show_text(self._turn)
         elif self._typed_at is None or now - self._typed_at >= TYPING:
             self._typed_at = now

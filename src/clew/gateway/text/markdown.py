@@ -7,11 +7,14 @@ definitions are text, a table keeps the lines in which it is written.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 
 from markdown_it import MarkdownIt
 
+from clew.core.text import is_blank
+from clew.gateway.text.languages import is_language
 from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style, merged
 
 if TYPE_CHECKING:
@@ -21,23 +24,33 @@ if TYPE_CHECKING:
 
 _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
 _RULE = "———"
+#: Blocks within blocks; where there are more, the parser leaves the rest out.
+_MOST_NESTED = 50
+#: Behind the language: settings of whoever shows the code, such as ``title="a.py"``.
+_ATTRIBUTES = re.compile(r"\{.*\}|\w+=.*")
 
 
 @cache
 def _parser() -> MarkdownIt:
     # Without references: a definition that nobody refers to would vanish.
-    parser = MarkdownIt("commonmark", {"html": False})
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _MOST_NESTED})
     return parser.enable(["table", "strikethrough"]).disable("reference")
 
 
 def read(text: str) -> list[Piece]:
-    """The pieces of a text in Markdown, in order."""
-    return _Reader(text).pieces
+    """The pieces of a text in Markdown, in order; where no text is left of it, as it is written."""
+    tokens = _parser().parse(text)
+    if any(token.level >= _MOST_NESTED - 1 for token in tokens):
+        return read_plain(text)
+    pieces = _Reader(text, tokens).pieces
+    if all(piece.blank for piece in pieces):
+        return read_plain(text)
+    return pieces
 
 
 def read_plain(text: str) -> list[Piece]:
     """The pieces of a text without markup: its paragraphs."""
-    return [Piece((Run(paragraph),)) for paragraph in text.split("\n\n") if paragraph.strip()]
+    return [Piece((Run(paragraph),)) for paragraph in text.split("\n\n") if not is_blank(paragraph)]
 
 
 class _List:
@@ -54,7 +67,7 @@ class _List:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
         self._lines = text.split("\n")
         self.pieces: list[Piece] = []
         self._lists: list[_List] = []
@@ -65,7 +78,6 @@ class _Reader:
         self._heading = False
         #: The list or quote that the next piece belongs to was entered already.
         self._inside = False
-        tokens = _parser().parse(text)
         place = 0
         while place < len(tokens):
             place = self._read(tokens, place)
@@ -80,7 +92,7 @@ class _Reader:
         elif token.type == "inline":
             self._add(self._inline(token.children or []))
         elif token.type in ("fence", "code_block"):
-            self._code(token.content, (token.info.split() or [""])[0])
+            self._code(*_fenced(token.info.strip(), token.content))
         elif token.type == "hr":
             self._add([Run(_RULE)])
         return place + 1
@@ -188,6 +200,21 @@ class _Reader:
                     name = token.type.removesuffix("_open").removesuffix("_close")
                     style ^= _STYLES.get(name, Style.PLAIN)
         return list(merged(runs))
+
+
+def _fenced(info: str, content: str) -> tuple[str, str]:
+    """
+    Return what a block of code holds, and its language.
+
+    What stands behind the marks that open it is a language only where it names one: else it is
+    text, such as the whole of "```make all" where no line follows.
+    """
+    language, _, rest = info.partition(" ")
+    rest = rest.strip()
+    shown_as_such = is_language(language) and (not rest or _ATTRIBUTES.fullmatch(rest))
+    if is_blank(content) or not shown_as_such:
+        language, rest = "", info
+    return f"{rest}\n{content}" if rest else content, language
 
 
 def _titled(token: Token) -> str:

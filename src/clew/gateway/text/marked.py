@@ -27,7 +27,6 @@ _LINE_START = re.compile(r"^([ \t]*)([#>\-+=])", re.MULTILINE)
 _NUMBERED = re.compile(r"^([ \t]*\d+)([.)])", re.MULTILINE)
 _MENTION = re.compile(r"(?<!\w)@(?=\w)|@(?=everyone|here)")
 _DEEP = re.compile(r"^ {4,}", re.MULTILINE)
-_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _STYLES = ((Style.STRIKE, "~~"), (Style.BOLD, "**"), (Style.ITALIC, "*"))
 _FENCE = "```"
 
@@ -75,8 +74,11 @@ class Marked:
 
     def frame(self, frame: Frame) -> Cost:
         if isinstance(frame, Code):
-            return Cost(2 * len(_FENCE) + 2 + len(_language(frame)))
+            return Cost(2 * len(_FENCE) + 2 + len(frame.language))
         return Cost(4)
+
+    def links(self, address: str) -> bool:
+        return linkable(address)
 
     def text(self, text: str) -> Cost:
         # Within a quote each line has a mark.
@@ -94,7 +96,7 @@ def write(part: Sequence[Piece]) -> str:
 def _block(frame: Frame | None, pieces: Sequence[Piece]) -> str:
     if isinstance(frame, Code):
         lines = "\n".join(_in_fence(piece.text) for piece in pieces)
-        return f"{_FENCE}{_language(frame)}\n{lines}\n{_FENCE}"
+        return f"{_FENCE}{frame.language}\n{lines}\n{_FENCE}"
     text = ""
     for number, piece in enumerate(pieces):
         text += (piece.glue if number else "") + _line(piece.runs)
@@ -103,10 +105,6 @@ def _block(frame: Frame | None, pieces: Sequence[Piece]) -> str:
     if isinstance(frame, Quote):
         text = "\n".join(f"> {line}" for line in text.split("\n"))
     return text
-
-
-def _language(frame: Code) -> str:
-    return frame.language if _LANGUAGE.fullmatch(frame.language) else ""
 
 
 def _in_fence(text: str) -> str:
@@ -171,6 +169,8 @@ def _core(run: Run, marks: str) -> str:
 
 def _code(text: str) -> str:
     text = text.replace("\n", " ")
+    # Three in a row some readers take for the beginning of a block, wherever they stand.
+    text = text.replace("``", f"`{JOINER}`").replace("``", f"`{JOINER}`")
     longest = max((len(found) for found in re.findall(r"`+", text)), default=0)
     fence = "`" * (longest + 1)
     pad = " " if longest and "`" in (text[0], text[-1]) else ""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import regex
 
+from clew.core.text import is_blank
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -62,7 +64,7 @@ class Piece:
 
     @property
     def blank(self) -> bool:
-        return not self.text.strip()
+        return is_blank(self.text)
 
 
 def plain(pieces: Iterable[Piece]) -> str:

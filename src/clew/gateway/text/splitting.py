@@ -37,6 +37,10 @@ class Measure(Protocol):
 
     def text(self, text: str) -> Cost: ...
 
+    def links(self, address: str) -> bool:
+        """Whether an address may be hidden behind a text."""
+        ...
+
 
 NOTHING = Cost(0)
 _SLICE = 16

@@ -13,6 +13,7 @@ from clew.core.ids import DeliveryId
 from clew.core.inbox import CLOCK_SKEW
 from clew.core.moves import check_move
 from clew.core.route import LOCAL, Route
+from clew.core.text import is_blank
 from clew.errors import NotFound, WrongMove
 from clew.store.transactions import rows
 from clew.store.transactions.previews import drop_preview
@@ -79,7 +80,7 @@ def deliver(
     t: Tx, conversation: ConversationId, turn: TurnId, said: Said, *, seq: int | None = None
 ) -> None:
     """Have what a turn says delivered on each channel from which an input of it came."""
-    if not said.text.strip():
+    if is_blank(said.text):
         return
     for number, (route, message) in enumerate(_askers(t, turn)):
         direct = Route.parse(route).kind == chat.DM

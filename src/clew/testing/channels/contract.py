@@ -154,6 +154,13 @@ class ChannelContract(abc.ABC):
         async with self.platform() as platform:
             assert not platform.channel().render(Outgoing(text=" \n "))
 
+    async def test_a_text_of_nothing_but_marks_is_sent_as_it_is_written(self) -> None:
+        async with self.platform() as platform, platform.channel() as channel:
+            for number, text in enumerate(["```make all", "#", "[](<>)"]):
+                (chunk,) = channel.render(Outgoing(text=text))
+                await channel.send(platform.route, chunk, key=f"marks:{number}")
+            assert all(shown.text.strip() for shown in platform.shown())
+
     async def test_a_repeat_fits_and_says_that_it_is_one(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
             for chunk in channel.render(Outgoing(text="word " * 4000)):

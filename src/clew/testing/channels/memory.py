@@ -13,9 +13,9 @@ from clew.core.chat import DM, Event, Heard, Outgoing, Pressed, Sender
 from clew.core.route import Route
 from clew.errors import ChannelError, NotDelivered, OutcomeUnknown, Throttled
 from clew.gateway.channel import Capabilities, Channel
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.pieces import Frame, Piece, Run, plain
-from clew.gateway.text.splitting import Cost, split
+from clew.gateway.text.paging import paginate
+from clew.gateway.text.pieces import Frame, Run, plain
+from clew.gateway.text.splitting import Cost
 from clew.gateway.timer import SystemTimer, Timer
 from clew.testing.channels.contract import Shown
 
@@ -194,6 +194,9 @@ class _Characters:
     def text(self, text: str) -> Cost:
         return Cost(len(text))
 
+    def links(self, address: str) -> bool:
+        return False
+
 
 class MemoryChannel(Channel):
     """The channel."""
@@ -230,8 +233,7 @@ class MemoryChannel(Channel):
             del there.waiting[: len(batch)]
 
     def render(self, message: Outgoing) -> Sequence[str]:
-        pieces = read(message.text) if message.markup else read_plain(message.text)
-        parts: list[list[Piece]] = split(pieces, _Characters(), Cost(_LONGEST - len(_REPEATED)))
+        parts = paginate(message, _Characters(), Cost(_LONGEST - len(_REPEATED)))
         bodies: list[dict[str, object]] = [{"text": plain(part)} for part in parts]
         if bodies and message.buttons:
             bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]

@@ -6,10 +6,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.marked import Marked, linkable, write
-from clew.gateway.text.pieces import with_addresses
-from clew.gateway.text.splitting import Cost, split
+from clew.gateway.text.marked import Marked, write
+from clew.gateway.text.paging import paginate
+from clew.gateway.text.splitting import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,12 +30,8 @@ Json = dict[str, Any]
 
 def render(message: Outgoing) -> Sequence[str]:
     """The messages, each as JSON."""
-    pieces = read(message.text) if message.markup else read_plain(message.text)
     limit = Cost(LONGEST - len(_REPEATED))
-    bodies: list[Json] = [
-        {"content": write(part)}
-        for part in split(with_addresses(pieces, linkable), Marked(), limit)
-    ]
+    bodies: list[Json] = [{"content": write(part)} for part in paginate(message, Marked(), limit)]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:

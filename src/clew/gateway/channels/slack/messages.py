@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.text.markdown import read, read_plain
 from clew.gateway.text.marked import linkable
-from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style, plain, with_addresses
-from clew.gateway.text.splitting import Cost, framed, split
+from clew.gateway.text.paging import paginate
+from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style, plain
+from clew.gateway.text.splitting import Cost, framed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,8 @@ _STYLES = (
     (Style.STRIKE, "strike"),
     (Style.CODE, "code"),
 )
-#: Characters of a button's label.
+#: Characters of an address behind a text, and of a button's label.
+_LONGEST_ADDRESS = 3000
 _LONGEST_LABEL = 75
 
 Json = dict[str, Any]
@@ -64,12 +65,13 @@ class Slack:
     def text(self, text: str) -> Cost:
         return Cost(len(text), 1)
 
+    def links(self, address: str) -> bool:
+        return linkable(address) and len(address) <= _LONGEST_ADDRESS
+
 
 def render(message: Outgoing) -> Sequence[str]:
     """The messages, each as JSON."""
-    pieces = read(message.text) if message.markup else read_plain(message.text)
-    parts = split(with_addresses(pieces, linkable), Slack(), _LIMIT)
-    bodies = [_body(part) for part in parts]
+    bodies = [_body(part) for part in paginate(message, Slack(), _LIMIT)]
     if bodies and message.buttons:
         buttons = [
             {

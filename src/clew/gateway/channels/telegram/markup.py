@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.gateway.text.marked import JOINER, utf16
+from clew.gateway.text.marked import JOINER, linkable, utf16
 from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style
 from clew.gateway.text.splitting import Cost, framed
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 #: Characters of a message, and entities that are shown.
 LONGEST = 4096
 MOST_ENTITIES = 100
+#: Characters of an address behind a text: Telegram leaves longer ones out without a word.
+_LONGEST_ADDRESS = 2048
 
 #: What would mention somebody; a word joiner behind the sign keeps it from doing so.
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
@@ -30,7 +32,8 @@ class Telegram:
     """How Telegram counts."""
 
     def run(self, run: Run, frame: Frame | None) -> Cost:
-        return Cost(utf16(_shown(run, frame)), len(_kinds(run, frame)))
+        # Code, too, is counted as it stands where Telegram refused the formats.
+        return Cost(utf16(unmentioned(run.text)), len(_kinds(run, frame)))
 
     def frame(self, frame: Frame) -> Cost:
         return Cost(0, 1)
@@ -38,11 +41,19 @@ class Telegram:
     def text(self, text: str) -> Cost:
         return Cost(utf16(text))
 
+    def links(self, address: str) -> bool:
+        return linkable(address) and len(address) <= _LONGEST_ADDRESS
+
 
 def _shown(run: Run, frame: Frame | None) -> str:
     if isinstance(frame, Code) or run.style & Style.CODE:
         return run.text
-    return _MENTION.sub(f"@{JOINER}", run.text)
+    return unmentioned(run.text)
+
+
+def unmentioned(text: str) -> str:
+    """Return the text, so that it mentions nobody."""
+    return _MENTION.sub(f"@{JOINER}", text)
 
 
 def _kinds(run: Run, frame: Frame | None) -> list[dict[str, object]]:

@@ -9,12 +9,12 @@ from clew.gateway.channels.telegram.markup import (
     LONGEST,
     MOST_ENTITIES,
     Telegram,
+    unmentioned,
     write,
 )
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.marked import linkable, utf16
-from clew.gateway.text.pieces import with_addresses
-from clew.gateway.text.splitting import Cost, split
+from clew.gateway.text.marked import utf16
+from clew.gateway.text.paging import paginate
+from clew.gateway.text.splitting import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,9 +27,7 @@ _LIMIT = Cost(LONGEST - utf16(_REPEATED), MOST_ENTITIES - 1)
 
 def render(message: Outgoing) -> Sequence[str]:
     """The messages, each as JSON: the parameters of ``sendMessage`` without the chat."""
-    pieces = read(message.text) if message.markup else read_plain(message.text)
-    parts = split(with_addresses(pieces, linkable), Telegram(), _LIMIT)
-    bodies = [write(part) for part in parts]
+    bodies = [write(part) for part in paginate(message, Telegram(), _LIMIT)]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:
@@ -53,4 +51,5 @@ def plain(chunk: str) -> str:
     """The chunk without its entities."""
     body: dict[str, Any] = json.loads(chunk)
     body.pop("entities", None)
+    body["text"] = unmentioned(body["text"])
     return json.dumps(body, ensure_ascii=False)

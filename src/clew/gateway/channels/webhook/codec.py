@@ -21,10 +21,9 @@ from clew.core.chat import (
 from clew.core.route import Route
 from clew.core.text import storable
 from clew.gateway.channels.webhook.signing import Refused, Signed
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.marked import Marked, linkable, write
-from clew.gateway.text.pieces import with_addresses
-from clew.gateway.text.splitting import Cost, split
+from clew.gateway.text.marked import Marked, write
+from clew.gateway.text.paging import paginate
+from clew.gateway.text.splitting import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -174,9 +173,7 @@ def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Edit
 
 def render(message: Outgoing, *, longest: int) -> Sequence[str]:
     """The messages, each as JSON."""
-    pieces = read(message.text) if message.markup else read_plain(message.text)
-    limit = Cost(longest - len(_REPEATED))
-    parts = split(with_addresses(pieces, linkable), Marked(len), limit)
+    parts = paginate(message, Marked(len), Cost(longest - len(_REPEATED)))
     bodies: list[Json] = [{"text": write(part)} for part in parts]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
