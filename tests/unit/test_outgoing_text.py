@@ -102,3 +102,8 @@ def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
         text = json.loads(chunk)["text"]
         assert "@media" not in text
         assert len(text) <= 4096
+
+
+def test_code_in_a_link_mentions_nobody_on_telegram() -> None:
+    (chunk,) = telegram.render(Outgoing(text="[`@everyone`](http://e.example)"))
+    assert "@everyone" not in json.loads(chunk)["text"]

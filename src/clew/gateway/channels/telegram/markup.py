@@ -46,7 +46,8 @@ class Telegram:
 
 
 def _shown(run: Run, frame: Frame | None) -> str:
-    if isinstance(frame, Code) or run.style & Style.CODE:
+    # Code behind which a link lies is shown as a link.
+    if isinstance(frame, Code) or (run.style & Style.CODE and not _linked(run)):
         return run.text
     return unmentioned(run.text)
 
@@ -56,12 +57,16 @@ def unmentioned(text: str) -> str:
     return _MENTION.sub(f"@{JOINER}", text)
 
 
+def _linked(run: Run) -> bool:
+    return run.link is not None and run.link != run.text
+
+
 def _kinds(run: Run, frame: Frame | None) -> list[dict[str, object]]:
     """The entities of a run, without their place."""
     if isinstance(frame, Code):
         return []
     link: list[dict[str, object]] = []
-    if run.link is not None and run.link != run.text:
+    if _linked(run):
         link = [{"type": "text_link", "url": run.link}]
     if run.style & Style.CODE:
         # Telegram shows code in no other format.
