@@ -134,6 +134,7 @@ _REST: tuple[tuple[LiteralString, dict[LiteralString, Value]], ...] = (
         {
             "route": "agent:main:telegram:dm:42",
             "turn_id": "trn_1",
+            "key": "preview:trn_1:0",
             "platform_id": "7",
             "shown_at": 1,
         },

@@ -80,7 +80,7 @@ BOUNDARIES = (
         name="real-text",
         mechanism="what the model said is not replaced",
         file=f"{_ENGINE}/answers.py",
-        old="    if text.strip():\n",
+        old="    if not is_blank(text):\n",
         new="    if False:\n",
         test=f"{_ANSWERS}10_real_text_passes_unchanged",
     ),

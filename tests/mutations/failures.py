@@ -18,7 +18,7 @@ FAILURES = (
         name="blank-reply",
         mechanism="a text with nothing to read in it is no answer, and is not kept",
         file="src/clew/agent/loop.py",
-        old="        if not (isinstance(part, TextPart) and not part.content.strip())\n",
+        old="        if not (isinstance(part, TextPart) and is_blank(part.content))\n",
         new="        if True\n",
         test=f"{_TABLE}passes_is_not_seen_in_the_answer[nothing: blanks-messages]",
     ),

@@ -139,6 +139,9 @@ class Outgoing:
     buttons: tuple[Button, ...] = ()
     #: The platform's id of the message that it answers, shown so where the platform can.
     reply_to: str | None = None
+    #: Only to take the place in which the answer of this turn was shown while it was made; where
+    #: none was shown, nothing is said.
+    instead_of: str | None = None
 
 
 def dump(message: Outgoing) -> str:

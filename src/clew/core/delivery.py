@@ -58,6 +58,10 @@ class Said:
     markup: bool = True
 
 
+#: Takes the place of a beginning that no answer follows.
+UNFINISHED = "(This answer was not finished.)"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewDelivery:
     """A delivery before it is stored."""

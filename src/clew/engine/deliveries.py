@@ -8,8 +8,9 @@ from clew.core.delivery import DeliveryState
 from clew.core.route import RouteKey
 from clew.store.transactions import deliveries, holds, previews
 from clew.store.transactions.deliveries import Claimed
+from clew.store.transactions.previews import Preview
 
-__all__ = ["Claimed", "DeadLetters", "Deliveries"]
+__all__ = ["Claimed", "DeadLetters", "Deliveries", "Preview"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, DeliveryId, Ids, OwnerId, TurnId
     from clew.core.people import Account
     from clew.store.contract import Store
-    from clew.store.transactions.previews import Preview
 
 #: What is not done: on its way, or given up.
 OPEN = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
@@ -93,9 +93,9 @@ class Deliveries(DeadLetters):
         )
 
     async def fix(
-        self, delivery: DeliveryId, bodies: Sequence[str], *, preview: str | None = None
+        self, delivery: DeliveryId, bodies: Sequence[str], *, preview: TurnId | None = None
     ) -> Sequence[Chunk]:
-        """Fix the parts before the first is sent; the first one may take a preview's place."""
+        """Fix the parts before the first is sent; the first may take a turn's preview's place."""
         return await self._store.write(deliveries.fix, delivery, bodies, preview=preview)
 
     async def begin(self, delivery: DeliveryId, position: int, *, repeated: bool = False) -> Chunk:
@@ -157,15 +157,18 @@ class Deliveries(DeadLetters):
         await self._store.write(holds.forget, account, before=after)
         return await self._store.read(holds.holds, account, after=after)
 
+    async def begin_preview(self, route: RouteKey, turn: TurnId, key: str) -> bool:
+        """Remember, before it is sent, a message that shows an answer; whether it may be sent."""
+        return await self._store.write(previews.begin_preview, route, turn, key)
+
     async def keep_preview(self, route: RouteKey, turn: TurnId, message: str) -> None:
         """Remember, over restarts, the message in which an answer is shown."""
-        preview = previews.Preview(turn=turn, message=message)
-        await self._store.write(previews.keep_preview, route, preview)
+        await self._store.write(previews.keep_preview, route, turn, message)
 
     async def preview(self, route: RouteKey) -> Preview | None:
         """The message in which an answer is shown now, if any."""
         return await self._store.read(previews.preview_of, route)
 
-    async def drop_preview(self, route: RouteKey, message: str) -> None:
-        """That message stays as it is."""
-        await self._store.write(previews.drop_preview, route, message)
+    async def drop_preview(self, route: RouteKey, turn: TurnId) -> None:
+        """That message was certainly not sent."""
+        await self._store.write(previews.drop_preview, route, turn)

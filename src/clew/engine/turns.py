@@ -402,13 +402,17 @@ class TurnWork:
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
         drafts = await self._open_calls_closed(_WHY[stop], begun=CallStatus.CANCELLED)
+        said: Said | None = None
         if not drafts and not is_blank(self._log.shown):
             drafts = [self._log.draft(messages.interrupted(self._log.shown))]
+            if stop in (Stop.STOP, Stop.INTERRUPT):
+                # What the context has, people have read.
+                said = self._log.said(DeliveryKind.TEXT, self._log.shown)
         drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
         if stop is Stop.ROLLBACK:
             await self._roll_back(drafts)
         else:
-            await self._finish(Outcome.CANCELLED, drafts)
+            await self._finish(Outcome.CANCELLED, drafts, said=said)
 
     async def _roll_back(self, drafts: Sequence[Draft], step: turns.Step | None = None) -> None:
         done = await self._log.in_head(

@@ -20,6 +20,7 @@ import structlog
 
 from clew.core.chat import load
 from clew.core.delivery import DeliveryKind, DeliveryState
+from clew.core.ids import TurnId
 from clew.core.route import Route
 from clew.errors import (
     ChannelError,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import DeliveryId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import Claimed, Deliveries
+    from clew.engine.deliveries import Claimed, Deliveries, Preview
     from clew.gateway.line import Line
     from clew.gateway.previews import Previews
     from clew.gateway.timer import Timer
@@ -102,16 +103,46 @@ class Sender:
 
     async def _fixed(self, delivery: Delivery) -> Sequence[Chunk]:
         """The parts of a delivery that nobody has begun to send."""
-        bodies = list(self._channel.render(load(delivery.body)))
+        message = load(delivery.body)
+        bodies = [_body(chunk) for chunk in self._channel.render(message)]
         if not bodies:
             # Closed as delivered it would be lost without a trace.
-            return await self._given_up(delivery, "the channel makes no message of this text")
-        if not (delivery.kind in _SHOWN and delivery.turn_id and self._channel.capabilities.edits):
-            return await self._deliveries.fix(delivery.id, [_body(body, None) for body in bodies])
+            await self._given_up(delivery, "the channel makes no message of this text")
+        turn = None if message.instead_of is None else TurnId(message.instead_of)
+        if delivery.kind in _SHOWN and turn is None:
+            turn = delivery.turn_id
+        if turn is None or not self._channel.capabilities.edits:
+            return await self._deliveries.fix(delivery.id, _stored(bodies))
         async with self._previews.lock(delivery.route):
-            preview = await self._previews.take(delivery.route, delivery.turn_id)
-            stored = [_body(body, None if n else preview) for n, body in enumerate(bodies)]
-            return await self._deliveries.fix(delivery.id, stored, preview=preview)
+            preview = await self._previews.take(delivery.route, turn)
+            first = await self._in_place_of(preview, delivery, bodies[0])
+            bodies = [first, *bodies[1:]]
+            if message.instead_of is not None and first["edit"] is None:
+                bodies = []
+            taken = None if preview is None else turn
+            return await self._deliveries.fix(delivery.id, _stored(bodies), preview=taken)
+
+    async def _in_place_of(self, preview: Preview | None, delivery: Delivery, body: Body) -> Body:
+        """The first part, so that people do not see the beginning of it twice without a word."""
+        if preview is None:
+            return body
+        message = preview.message or await self._found(preview, delivery, body)
+        if message is not None:
+            return {**body, "edit": message}
+        # It may be there, and nobody can say.
+        return body if self._channel.capabilities.read_back else {**body, "marked": True}
+
+    async def _found(self, preview: Preview, delivery: Delivery, body: Body) -> str | None:
+        """The message that was to show the answer when its process died, if it can be found."""
+        can, route = self._channel.capabilities, Route.parse(delivery.route)
+        if can.read_back:
+            return await self._line.find(route, body["chunk"], key=preview.key)
+        age = (datetime.now(UTC) - preview.shown_at).total_seconds()
+        if not (can.idempotent and age < can.remembers):
+            return None
+        # With the same key it is the same message, which is changed then.
+        await self._line.gate.enter(route)
+        return await self._line.send(route, body["chunk"], key=preview.key)
 
     async def _part(self, delivery: Delivery, route: Route, chunk: Chunk) -> Left:
         body = json.loads(chunk.body)
@@ -125,7 +156,8 @@ class Sender:
             why = f"no answer to {chunk.repeated + 1} tries: it may have arrived"
             return await self._given_up(delivery, why)
         again = unknown and self._would_be_seen(body, delivery)
-        text = self._channel.repeated(body["chunk"]) if again or chunk.repeated else body["chunk"]
+        marked = again or chunk.repeated or body.get("marked")
+        text = self._channel.repeated(body["chunk"]) if marked else body["chunk"]
         await self._line.gate.enter(route)
         await self._deliveries.begin(delivery.id, chunk.position, repeated=again)
         try:
@@ -146,7 +178,7 @@ class Sender:
 
     async def _call(self, route: Route, edited: str | None, text: str, key: str) -> str:
         if edited is None:
-            return await self._line.send(route, text, key=key)
+            return await self._line.send(route, text, key=key) or f"unknown:{key}"
         await self._line.edit(route, edited, text)
         return edited
 
@@ -188,12 +220,12 @@ class Sender:
             return Left.AGAIN
         plain = self._channel.plain(body["chunk"])
         if error.gone and body["edit"] is not None:
-            other = _body(body["chunk"], None)
+            other = {**body, "edit": None}
         elif error.formatting and plain != body["chunk"]:
-            other = _body(plain, body["edit"])
+            other = {**body, "chunk": plain}
         else:
             return await self._given_up(delivery, str(error))
-        await self._deliveries.rechunk(delivery.id, tried.chunk.position, other)
+        await self._deliveries.rechunk(delivery.id, tried.chunk.position, *_stored([other]))
         await self._moved_to(delivery, DeliveryState.PENDING, str(error))
         return Left.AGAIN
 
@@ -221,8 +253,13 @@ class GivenUp(Exception):
     """A delivery is a dead letter now."""
 
 
-def _body(chunk: str, edit: str | None) -> str:
-    return json.dumps({"chunk": chunk, "edit": edit}, ensure_ascii=False)
+def _body(chunk: str) -> Body:
+    """A part that is sent as a message of its own."""
+    return {"chunk": chunk, "edit": None}
+
+
+def _stored(bodies: Sequence[Body]) -> list[str]:
+    return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
 class _Lane:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import structlog
 
@@ -42,6 +42,7 @@ class Line:
         # They belong to no chat: what a platform asks to wait holds only look-ups.
         self._look_ups = Route(platform=channel.platform, chat="look-ups")
         channel.passing = self.look
+        self._told_of_no_id = False
 
     async def remember(self) -> None:
         """Go on waiting for what a platform asked before a restart."""
@@ -49,9 +50,23 @@ class Line:
         for chat, until in (await self._deliveries.holds(self.account, after=now)).items():
             self.gate.hold(chat or None, (until - now) / 1000)
 
-    async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        """As the channel's; call it right after ``gate.enter``."""
-        return await self._called(route, self.channel.send(route, chunk, key=key))
+    async def send(self, route: Route, chunk: str, *, key: str) -> str | None:
+        """
+        As the channel's; call it right after ``gate.enter``.
+
+        :return: the platform's id; ``None`` where the channel breaks its contract and gives none
+        """
+        sent = await self._called(route, self.channel.send(route, chunk, key=key))
+        # Somebody else's channel may return anything.
+        given = cast("object", sent)
+        if isinstance(given, str) and given:
+            return given
+        if isinstance(given, int):
+            return str(given)
+        if not self._told_of_no_id:
+            self._told_of_no_id = True
+            log.error("channel_gives_no_id", channel=self.account.channel, given=repr(given))
+        return None
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         """As the channel's; call it right after ``gate.enter``."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,11 +11,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clew.core.ids import TurnId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import Deliveries
+    from clew.engine.deliveries import Deliveries, Preview
 
 
 #: Routes whose newest turn is remembered.
 _MOST = 1024
+
+
+class Place(enum.Enum):
+    """Where an answer that is being made can be shown."""
+
+    NEW = "new"  #: in a message that is to be sent
+    THERE = "there"  #: in a message that was sent
+    NOWHERE = "nowhere"  #: not now
 
 
 @dataclass(slots=True)
@@ -56,27 +65,32 @@ class Previews:
         return self._of(route, turn).taken == told
 
     def message(self, route: RouteKey, turn: TurnId) -> str | None:
+        """The message in which the turn's answer is shown, as far as this process knows."""
         return self._of(route, turn).message
 
+    async def begin(self, route: RouteKey, turn: TurnId, key: str) -> Place:
+        """Find where the turn's answer may be shown; a new message is remembered before it is."""
+        kept = await self._deliveries.preview(route)
+        if kept is not None and kept.turn == turn:
+            # Of a process before this one, or lost on its way.
+            self._of(route, turn).message = kept.message
+            return Place.NOWHERE if kept.message is None else Place.THERE
+        new = await self._deliveries.begin_preview(route, turn, key)
+        return Place.NEW if new else Place.NOWHERE
+
     async def show(self, route: RouteKey, turn: TurnId, message: str) -> None:
+        """The platform has the message."""
         self._of(route, turn).message = message
         await self._deliveries.keep_preview(route, turn, message)
 
-    async def take(self, route: RouteKey, turn: TurnId) -> str | None:
-        """The message whose place a text of the turn takes, if one is shown."""
-        shown = self._of(route, turn)
-        message, shown.message = shown.message, None
-        shown.taken += 1
-        if message is None:
-            kept = await self._deliveries.preview(route)
-            message = kept.message if kept is not None and kept.turn == turn else None
-        return message
+    async def unsent(self, route: RouteKey, turn: TurnId) -> None:
+        """The message was certainly not sent."""
+        await self._deliveries.drop_preview(route, turn)
 
-    async def leave(self, route: RouteKey, turn: TurnId) -> str | None:
-        """The turn is over without a text: its message stays, and is returned."""
-        shown = self._shown.pop(route, None)
-        self._locks.pop(route, None)
-        if shown is None or shown.turn != turn or shown.message is None:
-            return None
-        await self._deliveries.drop_preview(route, shown.message)
-        return shown.message
+    async def take(self, route: RouteKey, turn: TurnId) -> Preview | None:
+        """The message whose place a text of the turn takes, if one is shown, or may be."""
+        shown = self._of(route, turn)
+        shown.message = None
+        shown.taken += 1
+        kept = await self._deliveries.preview(route)
+        return kept if kept is not None and kept.turn == turn else None

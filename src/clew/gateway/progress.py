@@ -20,8 +20,8 @@ from clew.core.events import (
     TurnBegun,
 )
 from clew.core.text import is_blank
-from clew.core.turn import Outcome
-from clew.errors import ChannelError, ClewError
+from clew.errors import ChannelError, ClewError, NotDelivered, NotSent, Throttled
+from clew.gateway.previews import Place
 
 if TYPE_CHECKING:
     from clew.core.events import Event
@@ -86,20 +86,15 @@ class Progress:
         if route.kind != DM:
             growing.reply_to = message
         events = self._engine.follow_input(accepted, live=self._stream)
-        cancelled = False
         beat = asyncio.create_task(self._beat(growing), name=f"beat:{route.chat}")
         try:
             async for event in events:
                 growing.told(event)
-                if isinstance(event, InputEnded):
-                    cancelled = event.turn is not None and event.turn.outcome is Outcome.CANCELLED
         finally:
             beat.cancel()
             with suppress(asyncio.CancelledError):
                 await beat
             await events.aclose()
-        if cancelled:
-            await growing.left()
 
     async def _beat(self, growing: _Growing) -> None:
         while True:
@@ -159,31 +154,34 @@ class _Growing:
             if not chunks or not self._line.gate.try_enter(self._route):
                 return
             try:
-                await self._put(turn, chunks[0])
+                tried = await self._put(turn, chunks[0])
             except ChannelError as error:
                 # Shown in vain or not at all: from now on only the answer counts.
                 log.info("preview_failed", chat=self._route.chat, error=str(error))
-                self._stream = False
-            self._shown = text
+                self._stream, tried = False, True
+            if tried:
+                self._shown = text
 
-    async def _put(self, turn: TurnId, chunk: str) -> None:
-        key = self._route.key
-        message = self._previews.message(key, turn)
-        if message is not None:
+    async def _put(self, turn: TurnId, chunk: str) -> bool:
+        """Show a chunk; whether that was tried."""
+        route, key = self._route.key, f"preview:{turn}:{self._told}"
+        place = Place.THERE
+        if self._previews.message(route, turn) is None:
+            place = await self._previews.begin(route, turn, key)
+        if place is Place.NEW:
+            await self._send(turn, chunk, key)
+        elif (message := self._previews.message(route, turn)) is not None:
             await self._line.edit(self._route, message, chunk)
-            return
-        message = await self._line.send(self._route, chunk, key=f"preview:{turn}:{self._told}")
-        await self._previews.show(key, turn, message)
+        return place is not Place.NOWHERE
 
-    async def left(self) -> None:
-        """The turn was stopped: what was shown of it stays as it is."""
-        if self._turn is None:
+    async def _send(self, turn: TurnId, chunk: str, key: str) -> None:
+        try:
+            message = await self._line.send(self._route, chunk, key=key)
+        except (NotSent, Throttled, NotDelivered):
+            await self._previews.unsent(self._route.key, turn)
+            raise
+        if message is None:
+            # It can neither be changed nor found again: the answer will say that it is there.
+            self._stream = False
             return
-        async with self._previews.lock(self._route.key):
-            message = await self._previews.leave(self._route.key, self._turn)
-            chunks = self._line.channel.render(Outgoing(text=self._shown))
-            if message is None or not chunks:
-                return
-            await self._line.gate.enter(self._route)
-            with suppress(ChannelError):
-                await self._line.edit(self._route, message, chunks[0])
+        await self._previews.show(self._route.key, turn, message)

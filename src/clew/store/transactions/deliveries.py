@@ -8,7 +8,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core import chat
-from clew.core.delivery import MOVES, Chunk, Delivery, DeliveryState, NewDelivery
+from clew.core.delivery import (
+    MOVES,
+    UNFINISHED,
+    Chunk,
+    Delivery,
+    DeliveryKind,
+    DeliveryState,
+    NewDelivery,
+)
 from clew.core.ids import DeliveryId
 from clew.core.inbox import CLOCK_SKEW
 from clew.core.moves import check_move
@@ -16,13 +24,13 @@ from clew.core.route import LOCAL, Route
 from clew.core.text import is_blank
 from clew.errors import NotFound, WrongMove
 from clew.store.transactions import rows
-from clew.store.transactions.previews import drop_preview
+from clew.store.transactions.previews import drop_preview, previewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.chat import Outgoing
-    from clew.core.delivery import DeliveryKind, Said
+    from clew.core.delivery import Said
     from clew.core.ids import ConversationId, OwnerId, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -95,6 +103,18 @@ def deliver(
             ),
         )
         add_delivery(t, conversation, new, turn=turn, seq=seq)
+
+
+def end_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
+    """Have what was shown of an answer that does not come say so; repeating it changes nothing."""
+    for number, route in enumerate(previewed(t, turn)):
+        new = NewDelivery(
+            id=DeliveryId(f"{turn}.unfinished.{number}"),
+            route=route,
+            kind=DeliveryKind.TEXT,
+            body=chat.dump(chat.Outgoing(text=UNFINISHED, markup=False, instead_of=turn)),
+        )
+        add_delivery(t, conversation, new)
 
 
 def _askers(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
@@ -331,8 +351,10 @@ def claim_first(t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str
     return Claimed(delivery=found, chunks=tuple(get_chunks(t, found.id)))
 
 
-def fix(t: Tx, delivery: DeliveryId, bodies: Sequence[str], *, preview: str | None) -> list[Chunk]:
-    """As ``set_chunks``; the first part may take the place of a preview (its message)."""
+def fix(
+    t: Tx, delivery: DeliveryId, bodies: Sequence[str], *, preview: TurnId | None
+) -> list[Chunk]:
+    """As ``set_chunks``; the first part may take the place in which a turn's answer is shown."""
     if preview is not None:
         drop_preview(t, get_delivery(t, delivery).route, preview)
     return set_chunks(t, delivery, bodies)

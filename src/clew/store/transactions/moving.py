@@ -45,6 +45,8 @@ def _move(t: Tx, route: Route, to: Route) -> None:
         route.key,
         to.key,
     )
+    t.run("DELETE FROM preview WHERE route = $1", to.key)
+    t.run("UPDATE preview SET route = $2 WHERE route = $1", route.key, to.key)
     t.run("UPDATE approval SET route = $2 WHERE route = $1 AND state = 'open'", route.key, to.key)
     t.wake(row[0])
     t.wake(f"{TOPIC}{to.key}")

@@ -203,7 +203,8 @@ def end_what_is_open(t: Tx, account: Account, out: Out) -> list[ConversationId]:
         inputs = t.all("SELECT route, payload FROM inbox WHERE turn_id = $1", turn.id)
         if inputs and all(_is_out(row[0], row[1], account, out) for row in inputs):
             deny_open(t, turn.id, note=_TOLD)
-            request_stop(t, turn.id, Stop.STOP)
+            # Not as a person's word: what was said so far is not told to whoever is out.
+            request_stop(t, turn.id, Stop.CANCEL)
             touched[turn.conversation_id] = None
     _drop_deliveries(t, account, out)
     for conversation in touched:

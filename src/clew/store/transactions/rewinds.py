@@ -12,6 +12,7 @@ from clew.core.turn import Outcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.context import base_at
+from clew.store.transactions.deliveries import end_previews
 from clew.store.transactions.sessions import get_head, rotate
 from clew.store.transactions.stops import get_turn
 from clew.store.transactions.turns import finish
@@ -125,6 +126,7 @@ def roll_back(
         turn.id,
         t.now,
     )
+    end_previews(t, lease.conversation_id, turn.id)
     rewind(
         t,
         lease,

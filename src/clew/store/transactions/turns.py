@@ -19,7 +19,7 @@ from clew.errors import LeaseLost, StoreError, TakenBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
-from clew.store.transactions.deliveries import add_deliveries, deliver
+from clew.store.transactions.deliveries import add_deliveries, deliver, end_previews
 from clew.store.transactions.entries import append, entries_between
 from clew.store.transactions.inbox import line, locked_line
 from clew.store.transactions.sessions import get_head, rotate
@@ -440,6 +440,7 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     if said is not None:
         deliver(t, lease.conversation_id, turn, said, seq=seq)
     if not taken_back:
+        end_previews(t, lease.conversation_id, turn)
         leases.release(t, lease)
     return get_turn(t, turn)
 
