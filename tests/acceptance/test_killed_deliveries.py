@@ -13,7 +13,7 @@ from tests.acceptance.program import until
 from tests.channels import serving
 from tests.channels.fakes import FAKES
 from tests.channels.judging import answer_to, judge
-from tests.channels.killed import POINTS, Row
+from tests.channels.killed import POINTS, SHOWN_POINTS, Row
 from tests.channels.serving import Serve
 from tests.killing import processes
 from tests.killing.records import Ready
@@ -43,6 +43,33 @@ def test_a_kill_around_a_delivery_is_made_good_on_every_platform(
 ) -> None:
     """B070, B080: where a platform remembers or can be asked, people see nothing of it."""
     kill_around_a_delivery(platform, f"sqlite:///{tmp_path}/clew.db", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_kill_while_an_answer_is_shown_leaves_no_beginning_beside_it_unmarked(
+    store_url: str, tmp_path: Path
+) -> None:
+    kill_while_an_answer_is_shown("telegram", store_url, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("platform", [name for name in OTHERS if name != "webhook"])
+def test_a_kill_while_an_answer_is_shown_leaves_nothing_where_the_platform_can_tell(
+    tmp_path: Path, platform: str
+) -> None:
+    kill_while_an_answer_is_shown(platform, f"sqlite:///{tmp_path}/clew.db", tmp_path)
+
+
+def kill_while_an_answer_is_shown(platform: str, url: str, folder: Path) -> None:
+    with FAKES[platform](None) as fake:
+        row = Row(fake, folder=folder, store_url=url, shows=True)
+        for place in SHOWN_POINTS:
+            row.kill_at(place)
+        row.finish()
+        found = {place: row.seen(place) for place in SHOWN_POINTS}
+    assert found == {place: row.wanted(place) for place in SHOWN_POINTS}
 
 
 def kill_around_a_delivery(platform: str, url: str, folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.program import until
 from tests.channels import serving
-from tests.channels.judging import MARK, answer_to, unmarked
+from tests.channels.judging import MARK, MORE, answer_to, unmarked
 from tests.channels.serving import Serve
 from tests.killing import processes
 from tests.killing.campaign import KILLED, NotAsPlanned
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 ONCE = ("plain",)
 MARKED = ("marked",)
 TWICE = ("plain", "marked")
+LEFT = ("beginning", "marked")
 #: How people see the answer after a kill at a place, where a platform cannot be asked.
 POINTS: Mapping[str, tuple[str, ...]] = {
     "hearing.hear inside": ONCE,
@@ -39,18 +40,39 @@ POINTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+#: The same where the beginning of the answer is shown while it is made.
+SHOWN_POINTS: Mapping[str, tuple[str, ...]] = {
+    "previews.begin_preview inside": ONCE,
+    # About to be sent, and not sent: nobody can know.
+    "previews.begin_preview after": MARKED,
+    # Sent, and not recorded: what is left of it is followed by an answer that says so.
+    "previews.keep_preview before": LEFT,
+    "previews.keep_preview inside": LEFT,
+    "previews.keep_preview after": ONCE,
+    "turns.finish inside": ONCE,
+    "turns.finish after": ONCE,
+    "deliveries.fix inside": ONCE,
+    "deliveries.fix after": ONCE,
+    "deliveries.begin_chunk after": ONCE,
+    "deliveries.end_chunk before": ONCE,
+    "deliveries.end_chunk after": ONCE,
+}
+
+
 class Row:
     """Process after process, each killed at a place on the way of one message and its answer."""
 
-    def __init__(self, fake: Fake, *, folder: Path, store_url: str) -> None:
+    def __init__(self, fake: Fake, *, folder: Path, store_url: str, shows: bool = False) -> None:
         self._fake = fake
-        settings = {**fake.settings, "stream": False}
+        self._points = SHOWN_POINTS if shows else POINTS
+        settings = {**fake.settings, "stream": shows}
         self._job = Serve(
             folder=folder,
             store_url=store_url,
             channel=fake.name,
             settings=settings,
             port=fake.port,
+            shows=shows,
         )
         self._users: dict[str, int] = {}
         #: How often each place was killed at.
@@ -87,12 +109,19 @@ class Row:
 
     def wanted(self, place: str) -> tuple[str, ...]:
         """How people are to see the answer."""
-        return ONCE if self._fake.exact else POINTS[place]
+        return ONCE if self._fake.exact else self._points[place]
 
     def seen(self, place: str) -> tuple[str, ...]:
         """How people see it."""
         user = self._user(place)
         texts = [one.text for one in self._fake.seen() if one.chat == user]
-        if any(unmarked(text) != answer_to(place) for text in texts):
+        whole = [text for text in texts if not text.endswith(MORE)]
+        if any(unmarked(text) != answer_to(place) for text in whole):
             raise NotAsPlanned(f"{place}: {texts}")
-        return tuple("marked" if text.startswith(MARK) else "plain" for text in texts)
+        return tuple(_kind(text) for text in texts)
+
+
+def _kind(text: str) -> str:
+    if text.endswith(MORE):
+        return "beginning"
+    return "marked" if text.startswith(MARK) else "plain"

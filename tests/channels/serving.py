@@ -48,6 +48,8 @@ class Serve:
     place: Place | None = None
     #: Where the API listens, for platforms that call.
     port: int | None = None
+    #: The process that is to be killed ends no answer before its beginning is shown.
+    shows: bool = False
 
     @property
     def log(self) -> Log:
@@ -76,6 +78,8 @@ class _ArmedByPlace(WatchedStore):
     def __init__(self, inner: Store, killer: Killer, place: Place | None) -> None:
         super().__init__(inner, killer.reach)
         self._killer, self._place = killer, place
+        #: From now on the place counts.
+        self.armed = False
 
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
@@ -88,14 +92,34 @@ class _ArmedByPlace(WatchedStore):
 
             await wait_until(closed, "no delivery under way")
             self._killer.arm()
+            self.armed = True
         return await super().write(job, *args, **kwargs)
+
+
+def _wait_until_shown(points: Points, store: _ArmedByPlace) -> None:
+    async def wait() -> None:
+        if not store.armed:
+            # An answer that a process before this one has begun.
+            _wait_until_shown(points, store)
+            return
+        await wait_until(shown, "the beginning of the answer is shown")
+
+    async def shown() -> bool:
+        return await store.read(_is_shown)
+
+    points.arm("piece 'said:'", wait)
+
+
+def _is_shown(t: Tx) -> bool:
+    return t.one("SELECT 1 FROM preview WHERE platform_id IS NOT NULL") is not None
 
 
 def _open(t: Tx) -> bool:
     """Whether anything is to be answered or sent."""
     unanswered = t.one("SELECT 1 FROM inbox WHERE outcome IS NULL LIMIT 1")
+    unfinished = t.one("SELECT 1 FROM turn WHERE state <> 'done' LIMIT 1")
     unsent = t.one("SELECT 1 FROM delivery WHERE state NOT IN ('delivered', 'failed') LIMIT 1")
-    return bool(unanswered or unsent)
+    return bool(unanswered or unfinished or unsent)
 
 
 async def _serve(job: Serve) -> None:
@@ -109,11 +133,14 @@ async def _serve(job: Serve) -> None:
     settings = load(home=job.folder, flags=flags, environ={})
     inner = await open_store(job.store_url, home=job.folder)
     killer = Killer(job.place, job.log, job.folder)
+    points = Points()
     async with _ArmedByPlace(inner, killer, job.place) as store:
+        if job.shows:
+            _wait_until_shown(points, store)
         means = replace(
             runtime.make_means(settings, store),
             loop=Loop(Agent(), max_steps=5),
-            models=Models([Scripted(Points(), echo).model], Patience(), _no_time),
+            models=Models([Scripted(points, echo).model], Patience(), _no_time),
         )
         async with Engine(means, role="serve", version="0") as engine, Gateway(engine, settings):
             if job.port is None:

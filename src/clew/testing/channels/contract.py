@@ -140,6 +140,12 @@ class ChannelContract(abc.ABC):
             assert [shown.message for shown in platform.shown()] == [first, second]
             assert [shown.text.strip() for shown in platform.shown()] == ["Hello", "again"]
 
+    async def test_what_was_sent_has_an_id_of_its_own(self) -> None:
+        async with self.platform() as platform, platform.channel() as channel:
+            ids: list[object] = [await _sent(channel, platform, text) for text in ("one", "two")]
+            assert all(isinstance(id_, str) and id_.strip() for id_ in ids), ids
+            assert len(set(ids)) == 2
+
     async def test_a_long_text_is_sent_in_parts_and_none_of_it_is_lost(self) -> None:
         words = [f"word{number}" for number in range(4000)]
         async with self.platform() as platform, platform.channel() as channel:
