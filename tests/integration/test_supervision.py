@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 import httpx2
 import pytest
+import structlog
 
+from clew.cli.doctoring.channels import channels, deliveries
+from clew.cli.doctoring.findings import Level
 from clew.config import load
 from clew.core.health import ChannelState
 from clew.errors import NotSent
@@ -22,10 +25,12 @@ from tests.integration.api_server import settings_for
 from tests.integration.test_deliveries import passes, stop_at
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, MutableMapping, Sequence
     from pathlib import Path
 
-    from clew.gateway.channel import Factory
+    from clew.config import Settings
+    from clew.core.route import Route
+    from clew.gateway.channel import Channel, ChannelConfig, Factory
 
 
 @dataclass(kw_only=True)
@@ -131,7 +136,7 @@ async def test_b150_while_an_answer_takes_its_time_the_gateway_says_that_it_is_w
     platform, go_on = MemoryPlatform(), asyncio.Event()
     async with (
         memory_desk(url, tmp_path, platform) as desk,
-        serving_http(desk.world.engine, settings_for(tmp_path)) as http,
+        serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
         httpx2.AsyncClient() as watchdog,
     ):
         stop_at(desk, "said:", go_on)
@@ -141,3 +146,123 @@ async def test_b150_while_an_answer_takes_its_time_the_gateway_says_that_it_is_w
             assert (await watchdog.get(f"{http}{path}")).status_code == 200
         go_on.set()
         assert await desk.answered() == ["You said: hello"]
+
+
+# Deliveries that fail
+
+
+class _Refusing(MemoryChannel):
+    """Says of each message that it did not arrive."""
+
+    broken = True
+
+    async def send(self, route: Route, chunk: str, *, key: str) -> str:
+        if self.broken:
+            raise NotSent("no way through")
+        return await super().send(route, chunk, key=key)
+
+
+@pytest.fixture
+def refusing(monkeypatch: pytest.MonkeyPatch) -> MemoryPlatform:
+    def channel(platform: MemoryPlatform) -> MemoryChannel:
+        return _Refusing(platform)
+
+    monkeypatch.setattr(_Refusing, "broken", True)
+    monkeypatch.setattr(MemoryPlatform, "channel", channel)
+    return MemoryPlatform(timer=FakeTimer())
+
+
+def _told(logs: Sequence[MutableMapping[str, object]], event: str) -> list[object]:
+    return [one["log_level"] for one in logs if one["event"] == event]
+
+
+@pytest.mark.parametrize(
+    "limit", [{"alarm_failures": 3}, {"alarm_failures": 1000, "alarm_after": "1ms"}]
+)
+async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
+    store_url: str, tmp_path: Path, refusing: MemoryPlatform, limit: dict[str, object]
+) -> None:
+    timer = refusing.timer
+    assert isinstance(timer, FakeTimer)
+    settings = {"stream": False, **limit}
+    with structlog.testing.capture_logs() as logs:
+        async with (
+            memory_desk(store_url, tmp_path, refusing, timer=timer, settings=settings) as desk,
+            serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
+            httpx2.AsyncClient() as watchdog,
+        ):
+            health = desk.world.engine.channels
+            before = (await watchdog.get(f"{http}/readyz")).json()
+            assert before["status"] == "ok"
+            refusing.say("hello")
+            await passes(timer, 5, until_=lambda: health["memory"].deliveries.failing)
+            await passes(timer, 5, until_=lambda: health["memory"].deliveries.failed > 6)
+            answer = await watchdog.get(f"{http}/readyz")
+            # Other processes may be as well off: nobody is to be sent away from this one.
+            assert answer.status_code == 200
+            told = answer.json()
+            assert told["status"] == "degraded"
+            assert told["channels"]["memory"]["deliveries"]["failing"] is True
+            metrics = (await watchdog.get(f"{http}/metrics")).text
+            assert 'clew_deliveries_failing{channel="memory"} 1' in metrics
+            assert 'clew_deliveries_waiting{channel="memory"} 1' in metrics
+            (found,) = [
+                each
+                for each in await deliveries(desk.world.store, load_for(tmp_path, settings))
+                if each.what == "deliveries"
+            ]
+            assert found.level is Level.WARN
+            assert "no way through" in found.detail
+            _Refusing.broken = False
+            await passes(timer, 5, until_=desk.texts)
+            await passes(timer, 5, until_=lambda: not health["memory"].deliveries.failing)
+            assert (await watchdog.get(f"{http}/readyz")).json()["status"] == "ok"
+    assert _told(logs, "deliveries_failing") == ["error"]
+    assert _told(logs, "deliveries_recovered") == ["info"]
+
+
+def load_for(home: Path, settings: dict[str, object]) -> Settings:
+    return load(home=home, flags=table("memory", {"allow": "*", **settings}), environ={})
+
+
+async def test_a_channel_that_cannot_be_loaded_is_refused_and_told_of_once(
+    url: str, tmp_path: Path
+) -> None:
+    timer, tries = FakeTimer(), 0
+
+    def broken(_: ChannelConfig) -> Channel:
+        nonlocal tries
+        tries += 1
+        raise AttributeError("module 'mine' has no attribute 'open_channel'")
+
+    settings = load_for(tmp_path, {})
+    with structlog.testing.capture_logs() as logs:
+        async with (
+            memory_desk(url, tmp_path, MemoryPlatform(), settings={"enabled": False}) as desk,
+            Gateway(desk.world.engine, settings, factories={"memory": broken}, timer=timer),
+            serving_http(desk.world.engine, settings_for(tmp_path, token=None)) as http,
+            httpx2.AsyncClient() as watchdog,
+        ):
+            await passes(timer, 60, until_=lambda: tries > 3)
+            assert _state(desk) is ChannelState.REFUSED
+            told = (await watchdog.get(f"{http}/readyz")).json()
+            assert (told["status"], told["channels"]["memory"]["state"]) == ("degraded", "refused")
+    assert _told(logs, "channel_down").count("warning") == 1
+    assert _told(logs, "channel_not_loaded") == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "detail"),
+    [
+        ({"channels.telegram.token": "nonsense"}, "channels.telegram.token"),
+        ({"channels.nowhere.kind": "nowhere"}, "nowhere"),
+        ({"channels.webhook.base_url": "http://127.0.0.1:9"}, "channels.webhook.secret"),
+    ],
+)
+def test_the_doctor_finds_a_channel_that_cannot_be_made(
+    tmp_path: Path, settings: dict[str, object], detail: str
+) -> None:
+    loaded = load(home=tmp_path, flags=settings, environ={})
+    (found,) = channels(loaded)
+    assert found.level is Level.FAIL
+    assert detail in found.detail

@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from starlette.responses import PlainTextResponse
 
+from clew.core.health import ChannelState
 from clew.core.turn import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from clew.api.schemas import Nothing
+    from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
     from clew.engine.measures import Measured
 
@@ -80,7 +83,11 @@ class Metrics:
 
     async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
         measured = await self.engine.measures.take()
-        lines = [*_requests(self.served), *_engine(measured)]
+        lines = [
+            *_requests(self.served),
+            *_engine(measured),
+            *_channels(self.engine.channels, datetime.now(UTC)),
+        ]
         return PlainTextResponse("\n".join([*lines, ""]), media_type=MEDIA)
 
 
@@ -111,6 +118,49 @@ def _engine(measured: Measured) -> Iterable[str]:
     yield from _family("clew_store_seconds", "gauge", "How long the store took just now.")
     yield _sample("clew_store_seconds", measured.read_seconds, operation="read")
     yield _sample("clew_store_seconds", measured.check_seconds, operation="check")
+
+
+def _channels(channels: Mapping[str, ChannelHealth], now: datetime) -> Iterable[str]:
+    families: Mapping[str, tuple[str, str, Callable[[ChannelHealth], float]]] = {
+        "clew_channel_connected": (
+            "gauge",
+            "Whether this process has the channel connected.",
+            lambda health: health.state is ChannelState.CONNECTED,
+        ),
+        "clew_deliveries_waiting": (
+            "gauge",
+            "Messages that wait to be delivered.",
+            lambda health: health.deliveries.waiting,
+        ),
+        "clew_deliveries_oldest_seconds": (
+            "gauge",
+            "How long the oldest of them has waited.",
+            lambda health: _seconds_since(health.deliveries.oldest, now),
+        ),
+        "clew_deliveries_failing": (
+            "gauge",
+            "Whether a limit of the channel's settings is exceeded.",
+            lambda health: health.deliveries.failing,
+        ),
+        "clew_delivery_failures_total": (
+            "counter",
+            "Tries to deliver a message that failed.",
+            lambda health: health.deliveries.failed,
+        ),
+        "clew_deliveries_given_up_total": (
+            "counter",
+            "Messages that will never be delivered.",
+            lambda health: health.deliveries.given_up,
+        ),
+    }
+    for name, (kind, says, value) in families.items():
+        yield from _family(name, kind, says)
+        for channel, health in sorted(channels.items()):
+            yield _sample(name, value(health), channel=channel)
+
+
+def _seconds_since(moment: datetime | None, now: datetime) -> float:
+    return 0.0 if moment is None else max(0.0, (now - moment).total_seconds())
 
 
 def _family(name: str, kind: str, says: str) -> tuple[str, str]:

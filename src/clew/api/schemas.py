@@ -236,14 +236,28 @@ class Health(Shape):
     status: Literal["ok"]
 
 
+class DeliveriesShape(Shape):
+    #: What waits to be delivered, and the seconds for which the oldest of it does.
+    waiting: int
+    oldest: float | None
+    #: Tries that failed and messages that were given up, since the process began.
+    failed: int
+    given_up: int
+    #: A limit of the settings is exceeded.
+    failing: bool
+
+
 class ChannelShape(Shape):
     state: Literal["connecting", "connected", "degraded", "standby", "refused"]
     #: Seconds since the platform last answered, and since something last happened there.
     heard: float | None
     event: float | None
+    deliveries: DeliveriesShape
 
 
-class Readiness(Health):
+class Readiness(Shape):
+    #: ``degraded`` where somebody has to look after a channel.
+    status: Literal["ok", "degraded"]
     channels: dict[str, ChannelShape]
 
 

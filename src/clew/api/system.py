@@ -51,9 +51,10 @@ class System:
 
     async def ready(self, request: Request, query: Nothing, body: Nothing) -> Response:
         """
-        The store can be read and written; how the channels are does not change the answer.
+        The store can be read and written; how the channels are changes ``status``, not the answer.
 
-        Anybody may ask, so why one is not connected is for the log.
+        Another process may run what is not connected here. Anybody may ask, so why it is not is for
+        the log.
         """
         try:
             await self.engine.check()
@@ -65,7 +66,8 @@ class System:
                 status=503, message=message, code="not_ready", type=SERVER, again=True
             ).response()
         channels = {name: _channel(channel) for name, channel in self.engine.channels.items()}
-        return JSONResponse({"status": "ok", "channels": channels})
+        well = all(channel.well for channel in self.engine.channels.values())
+        return JSONResponse({"status": "ok" if well else "degraded", "channels": channels})
 
     async def describe(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return JSONResponse(self.description())
@@ -76,6 +78,13 @@ def _channel(channel: ChannelHealth) -> dict[str, object]:
         "state": channel.state.value,
         "heard": _age(channel.heard_at),
         "event": _age(channel.event_at),
+        "deliveries": {
+            "waiting": channel.deliveries.waiting,
+            "oldest": _age(channel.deliveries.oldest),
+            "failed": channel.deliveries.failed,
+            "given_up": channel.deliveries.given_up,
+            "failing": channel.deliveries.failing,
+        },
     }
 
 

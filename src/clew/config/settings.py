@@ -327,6 +327,14 @@ class ChannelSettings:
     file_types: tuple[str, ...] = key(
         TEXTS, ("*",), "The kinds of files that are taken: `image/*`, `application/pdf`, `*`."
     )
+    alarm_failures: int = key(
+        number(least=1),
+        5,
+        "So many failures in a row to deliver a message are told to whoever looks after it.",
+    )
+    alarm_after: timedelta = key(
+        DURATION, timedelta(minutes=5), "So is a message that waits to be delivered for so long."
+    )
     kind: str | None = key(
         TEXT,
         None,

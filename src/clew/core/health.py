@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,37 @@ class ChannelState(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveryLimits:
+    """How much may go wrong with a channel's deliveries before somebody is told."""
+
+    #: Tries in a row that fail.
+    failures: int = 5
+    #: How long a message waits.
+    after: timedelta = timedelta(minutes=5)
+
+    def exceeded(self, *, failures: int, oldest: datetime | None, now: datetime) -> bool:
+        """Return whether so many failures in a row, or a message that is so old, are too much."""
+        late = oldest is not None and now - oldest >= self.after
+        return late or failures >= self.failures
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliveryHealth:
+    """How the deliveries of a channel fare."""
+
+    #: What waits, and when the oldest of it was stored.
+    waiting: int = 0
+    oldest: datetime | None = None
+    #: Tries that failed and deliveries that were given up, since the process began.
+    failed: int = 0
+    given_up: int = 0
+    #: A limit is exceeded.
+    failing: bool = False
+    #: Why, for people.
+    error: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelHealth:
     state: ChannelState
     since: datetime
@@ -28,3 +60,9 @@ class ChannelHealth:
     event_at: datetime | None = None
     #: Why it is not connected, for people.
     error: str | None = None
+    deliveries: DeliveryHealth = field(default_factory=DeliveryHealth)
+
+    @property
+    def well(self) -> bool:
+        """Whether nobody has to look after it."""
+        return self.state is not ChannelState.REFUSED and not self.deliveries.failing

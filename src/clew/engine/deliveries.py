@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.delivery import DeliveryState
 from clew.core.route import RouteKey
-from clew.store.transactions import deliveries, holds, previews
+from clew.store.transactions import backlog, deliveries, holds, previews
 from clew.store.transactions.deliveries import Claimed
 from clew.store.transactions.previews import Preview
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, DeliveryId, Ids, OwnerId, TurnId
     from clew.core.people import Account
     from clew.store.contract import Store
+    from clew.store.transactions.backlog import Backlog, Front
 
 #: What is not done: on its way, or given up.
 OPEN = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
@@ -37,6 +38,10 @@ class DeadLetters:
     ) -> Sequence[tuple[Delivery, int]]:
         """The newest first, each with the time (ms) of its last change."""
         return await self._store.read(deliveries.letters, states, limit=limit)
+
+    async def backlogs(self) -> Mapping[Front, Backlog]:
+        """What waits to be delivered, by account."""
+        return await self._store.read(backlog.backlogs)
 
     async def retry(self, delivery: DeliveryId) -> Delivery:
         """

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
     from clew.engine.deliveries import Claimed, Deliveries, Preview
     from clew.gateway.line import Line
+    from clew.gateway.monitor import DeliveryMonitor
     from clew.gateway.previews import Previews
     from clew.gateway.timer import Timer
 
@@ -76,9 +77,10 @@ class Sender:
         line: Line,
         previews: Previews,
         moved: Callable[[Route, str], Awaitable[None]],
+        monitor: DeliveryMonitor,
     ) -> None:
         self._deliveries, self._line, self._previews = deliveries, line, previews
-        self._channel, self._moved = line.channel, moved
+        self._channel, self._moved, self._monitor = line.channel, moved, monitor
 
     async def send(self, delivery: Delivery, chunks: Sequence[Chunk]) -> Left:
         """Send what is left of a delivery."""
@@ -183,6 +185,7 @@ class Sender:
         return edited
 
     async def _arrived(self, delivery: Delivery, chunk: Chunk, message: str) -> Left:
+        self._monitor.delivered()
         while True:
             try:
                 state = await self._deliveries.end(delivery.id, chunk.position, message)
@@ -202,6 +205,8 @@ class Sender:
             part=tried.chunk.position,
             error=str(error),
         )
+        if not isinstance(error, Throttled):
+            self._monitor.failed(str(error))
         if isinstance(error, NotDelivered):
             return await self._refused(tried, error)
         state = DeliveryState.PENDING
@@ -230,6 +235,7 @@ class Sender:
         return Left.AGAIN
 
     async def _given_up(self, delivery: Delivery, why: str) -> NoReturn:
+        self._monitor.gave_up()
         log.warning("delivery_given_up", delivery=delivery.id, route=delivery.route, error=why)
         await self._moved_to(delivery, DeliveryState.FAILED, why)
         raise GivenUp(why)

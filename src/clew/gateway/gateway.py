@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self, cast
 import structlog
 
 from clew.core.double_text import rule_for
+from clew.core.health import DeliveryLimits
 from clew.core.people import Policy
 from clew.distribution import install_command
 from clew.engine.doors import Doors
@@ -124,6 +125,8 @@ def make_setup(
         ),
         label=label,
         stream=channel.stream,
+        kind=kind,
+        limits=DeliveryLimits(failures=channel.alarm_failures, after=channel.alarm_after),
     )
 
 

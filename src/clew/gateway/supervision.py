@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
-from clew.core.health import ChannelHealth, ChannelState
+from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
 from clew.core.people import Account
 from clew.errors import (
     AccountRefused,
@@ -24,6 +24,7 @@ from clew.errors import (
 )
 from clew.gateway.delivery import Lanes, Sender
 from clew.gateway.line import Line
+from clew.gateway.monitor import DeliveryMonitor
 from clew.gateway.previews import Previews
 from clew.gateway.progress import Progress
 from clew.gateway.router import Manners, Router
@@ -54,6 +55,8 @@ _EXTEND = 8.0
 _ANSWER = 5.0
 #: Seconds between two looks of a process that stands by.
 _LOOK = 1.0
+#: Seconds between two looks at what waits to be delivered.
+WATCH = 15.0
 #: Seconds for turns to end, and for their answers to arrive, when the gateway stops.
 TURNS = 3.0
 #: Seconds for a call that is under way when a channel stops.
@@ -70,6 +73,9 @@ class Setup:
     manners: Manners
     label: str | None
     stream: bool
+    #: The kind of channel: the platform, as long as there is no channel to ask.
+    kind: str = ""
+    limits: DeliveryLimits = field(default_factory=DeliveryLimits)
 
 
 class Supervised:
@@ -78,6 +84,10 @@ class Supervised:
     def __init__(self, engine: Engine, setup: Setup, timer: Timer) -> None:
         self._engine, self._setup, self._timer = engine, setup, timer
         self._stopping = asyncio.Event()
+        self._monitor = DeliveryMonitor(engine.deliveries, setup.name, setup.limits)
+        self._platform = setup.kind
+        #: Why it is not connected, as the log has it already.
+        self._told: str | None = None
         self._health(ChannelState.CONNECTING)
 
     def stop(self) -> None:
@@ -86,6 +96,13 @@ class Supervised:
 
     async def run(self) -> None:
         """Run the channel until told to stop."""
+        watching = asyncio.create_task(self._watch(), name=f"watch:{self._setup.name}")
+        try:
+            await self._run()
+        finally:
+            watching.cancel()
+
+    async def _run(self) -> None:
         pause = 0.0
         while not self._stopping.is_set():
             begun = self._timer.monotonic()
@@ -108,7 +125,8 @@ class Supervised:
     async def _lived(self) -> Exception | None:
         """One life of the channel; why it ended, unless it was told to."""
         try:
-            channel = self._setup.make()
+            channel = self._made()
+            self._platform = channel.platform
             account = Account(channel=channel.platform, account=channel.account)
             async with self._right_to(account):
                 if self._stopping.is_set():
@@ -123,19 +141,55 @@ class Supervised:
             return error
         return None
 
+    def _made(self) -> Channel:
+        try:
+            return self._setup.make()
+        except ClewError:
+            raise
+        except Exception as error:
+            # Somebody else's code, which fails as it likes: only a person can mend that.
+            if self._told is None:
+                log.exception("channel_not_loaded", channel=self._setup.name)
+            what = f"[channels.{self._setup.name}] cannot be loaded"
+            raise SettingsError(f"{what}: {type(error).__name__}: {error}") from error
+
+    async def _watch(self) -> None:
+        """Look after what is to be delivered, also while nothing is connected."""
+        while True:
+            if self._engine.channels[self._setup.name].state is not ChannelState.STANDBY:
+                try:
+                    await self._monitor.look(self._platform, self._setup.label)
+                except StoreError as error:
+                    log.info("store_failed", task="deliveries", error=str(error))
+                self._show_deliveries()
+            await self._timer.sleep(WATCH)
+
+    def _show_deliveries(self) -> None:
+        health = self._engine.channels[self._setup.name]
+        shown = replace(health, deliveries=self._monitor.health)
+        self._engine.channels[self._setup.name] = shown
+
     def _tell(self, error: Exception, pause: float) -> None:
         known = isinstance(error, ClewError)
         text = str(error) if known else f"an internal error ({type(error).__name__})"
         refused = isinstance(error, (AccountRefused, Contested, SettingsError))
         self._health(ChannelState.REFUSED if refused else ChannelState.DEGRADED, text)
-        log.warning("channel_down", channel=self._setup.name, error=text, again_in=round(pause, 1))
+        # Once for each reason: it is tried again for as long as it takes.
+        tell = log.info if text == self._told else log.warning
+        self._told = text
+        tell("channel_down", channel=self._setup.name, error=text, again_in=round(pause, 1))
 
     def _health(self, state: ChannelState, error: str | None = None) -> None:
         before = self._engine.channels.get(self._setup.name)
         since = datetime.now(UTC) if before is None or before.state is not state else before.since
         health = ChannelHealth(state=state, since=since, error=error)
         if before is not None:
-            health = replace(health, heard_at=before.heard_at, event_at=before.event_at)
+            health = replace(
+                health,
+                heard_at=before.heard_at,
+                event_at=before.event_at,
+                deliveries=self._monitor.health,
+            )
         self._engine.channels[self._setup.name] = health
 
     def _heard(self, events: Sequence[Event]) -> None:
@@ -203,10 +257,11 @@ class Supervised:
         previews = Previews(deliveries)
         progress = Progress(self._engine, line, previews, self._timer, stream=self._setup.stream)
         router = Router(self._engine, line, progress, self._setup.manners)
-        sender = Sender(deliveries, line, previews, self._engine.hearing.moved_chat)
+        sender = Sender(deliveries, line, previews, self._engine.hearing.moved_chat, self._monitor)
         lanes = Lanes(deliveries, line, sender, self._timer, label=self._setup.label)
         await router.begin()
         self._health(ChannelState.CONNECTED)
+        self._told = None
         log.info("channel_ready", channel=self._setup.name, account=account.account)
         out = asyncio.create_task(_kept(lanes.run), name=f"deliver:{self._setup.name}")
         try:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.cli.doctoring import machine
+from clew.cli.doctoring.channels import channels
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.cli.doctoring.storing import store
 from clew.cli.logs import Redaction, logs_left_out
@@ -44,10 +45,8 @@ async def examine(
         return
     for finding in _settings(settings):
         yield finding
-    if settings.agent.object or settings.tools.modules or settings.plugins.enabled:
-        from clew.cli.doctoring.own import own_code  # noqa: PLC0415  (as the model library below)
-
-        yield own_code(settings)
+    for finding in _code(settings):
+        yield finding
     say("the disk and the port")
     yield machine.disk(home)
     yield machine.port(settings.api, home)
@@ -79,6 +78,15 @@ def _settings(settings: Settings) -> Iterator[Finding]:
     if not wrong and not settings.warnings:
         file = settings.config_file
         yield ok("settings", f"{file if file.exists() else 'defaults'}, without a mistake")
+
+
+def _code(settings: Settings) -> Iterator[Finding]:
+    """Load what the settings name and nobody of us may have written."""
+    if settings.agent.object or settings.tools.modules or settings.plugins.enabled:
+        from clew.cli.doctoring.own import own_code  # noqa: PLC0415  (as the model library above)
+
+        yield own_code(settings)
+    yield from channels(settings)
 
 
 def _scripted(settings: Settings) -> Finding:

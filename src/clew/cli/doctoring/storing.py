@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.commands import VERSION
+from clew.cli.doctoring.channels import deliveries
 from clew.cli.doctoring.findings import fail, ok, size, warn
 from clew.cli.reading import when
 from clew.clock import SystemClock
@@ -57,7 +58,7 @@ async def store(settings: Settings) -> AsyncIterator[Finding]:
         return
     async with opened as found:
         try:
-            async for finding in _inside(found, file):
+            async for finding in _inside(found, file, settings):
                 yield finding
         except StoreError as error:
             yield _broken(error)
@@ -67,7 +68,7 @@ def _broken(error: ClewError) -> Finding:
     return fail("store", str(error), fix=_RESTORE if isinstance(error, StoreDamaged) else None)
 
 
-async def _inside(store: Store, file: Path | None) -> AsyncIterator[Finding]:
+async def _inside(store: Store, file: Path | None, settings: Settings) -> AsyncIterator[Finding]:
     await store.check()
     due = await store.read(missing, "postgres" if file is None else "sqlite")
     if due:
@@ -90,6 +91,8 @@ async def _inside(store: Store, file: Path | None) -> AsyncIterator[Finding]:
             yield finding
         yield await search(store)
         yield await contents(store)
+        for finding in await deliveries(store, settings):
+            yield finding
 
 
 async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:

@@ -1,0 +1,80 @@
+"""The channels: whether each can be made from its settings, and whether its messages arrive."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from clew.cli.doctoring.findings import fail, ok, warn
+from clew.clock import SystemClock, to_millis
+from clew.core.health import DeliveryLimits
+from clew.errors import ClewError
+from clew.gateway.gateway import make_setup
+from clew.store.transactions.backlog import backlogs, given_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from clew.cli.doctoring.findings import Finding
+    from clew.config import Settings
+    from clew.store.contract import Store
+    from clew.store.transactions.backlog import Backlog, Front
+
+#: What was given up in so long is told of.
+_LATELY: Final = timedelta(days=1)
+
+
+def channels(settings: Settings) -> Iterator[Finding]:
+    """Make each channel that is enabled; that opens nothing."""
+    for name, channel in settings.channels.items():
+        if not channel.enabled:
+            continue
+        try:
+            made = make_setup(name, channel, settings.session.double_text, {}).make()
+        except ClewError as error:
+            yield fail(f"channel {name}", str(error))
+        except Exception as error:  # noqa: BLE001  (somebody else's code)
+            what = f"{type(error).__name__}: {error}"
+            yield fail(f"channel {name}", f"it cannot be loaded: {what}")
+        else:
+            yield ok(f"channel {name}", f"{made.platform}, account {made.account}")
+
+
+async def deliveries(store: Store, settings: Settings) -> Sequence[Finding]:
+    """Look at what waits to be delivered, and at what was given up lately."""
+    now = SystemClock().now()
+    waiting = await store.read(backlogs)
+    lost = await store.read(given_up, since=to_millis(now - _LATELY))
+    troubles = [
+        warn("deliveries", detail, fix="clew deliveries list --all")
+        for front in sorted({*waiting, *lost}, key=lambda front: (front[0], front[1] or ""))
+        for detail in _troubles(front, waiting, lost, _limits(settings, front))
+    ]
+    count = sum(each.waiting for each in waiting.values())
+    fine = ok("deliveries", f"{count or 'none'} under way, none given up in the last day")
+    return troubles or [fine]
+
+
+def _limits(settings: Settings, front: Front) -> DeliveryLimits:
+    platform, account = front
+    channel = settings.channels.get(account or platform)
+    if channel is None:
+        return DeliveryLimits()
+    return DeliveryLimits(failures=channel.alarm_failures, after=channel.alarm_after)
+
+
+def _troubles(
+    front: Front,
+    waiting: Mapping[Front, Backlog],
+    lost: Mapping[Front, int],
+    limits: DeliveryLimits,
+) -> Iterator[str]:
+    name = front[1] or front[0]
+    if (found := waiting.get(front)) is not None:
+        now = SystemClock().now()
+        if limits.exceeded(failures=found.attempts, oldest=found.oldest, now=now):
+            minutes = (now - found.oldest) // timedelta(minutes=1)
+            why = f": {found.error}" if found.error else ""
+            yield f"{name}: {found.waiting} not delivered, the oldest for {minutes} minutes{why}"
+    if count := lost.get(front):
+        yield f"{name}: {count} given up in the last day"
