@@ -25,7 +25,7 @@ def test_clew_without_a_command_opens_the_terminal_ui_over_an_engine_of_its_own(
     with Terminal(clew) as terminal:
         # Typed before there is a screen: nothing of it is lost.
         terminal.type("hello ")
-        terminal.see("F1 keys")
+        terminal.see("? keys")
         terminal.type("there\r")
         terminal.see("You said: hello there")
         terminal.type(CTRL_Q)

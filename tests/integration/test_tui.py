@@ -112,7 +112,7 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
     provider.script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("go on")
-        await seen.see("again again", "answering", "Esc stop")
+        await seen.see("again again", "Answering…", "Esc stop")
         await seen.pilot.press("f1")
         await seen.see("stop the answer; what is marked it copies")
         await seen.pilot.press("escape")

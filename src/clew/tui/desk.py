@@ -22,7 +22,7 @@ from clew.tui.state.view import Link, View
 from clew.tui.transports import Refused
 from clew.wire import methods
 from clew.wire.errors import CallFailed, Code
-from clew.wire.params import Attachment, EntriesParams, Named, OpenParams, RunParams
+from clew.wire.params import Attachment, EntriesParams, Named, NoParams, OpenParams, RunParams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -88,6 +88,7 @@ class Desk:
             try:
                 named = OpenParams(conversation=self.name)
                 await self._attach(await self._client.call(methods.OPEN, named))
+                await self._describe()
             except CallFailed as error:
                 if error.code != Code.DISCONNECTED:
                     self.trouble(str(error))
@@ -97,6 +98,11 @@ class Desk:
                 return
             else:
                 return
+
+    async def _describe(self) -> None:
+        """Learn who answers; a server of an older version does not tell."""
+        with suppress(CallFailed):
+            self._become(reduce.described(self.view, await self.call(methods.DESCRIBE, NoParams())))
 
     async def _open(self, name: str) -> Opened:
         return await self.call(methods.OPEN, OpenParams(conversation=name))

@@ -14,10 +14,12 @@ from textual.widgets import Static
 
 from clew.tui.screens.deeds import Deeds
 from clew.tui.state.view import Link
+from clew.tui.widgets.activity import Activity
 from clew.tui.widgets.bars import Question, StatusBar, TitleBar, Waiting
 from clew.tui.widgets.prompt import Prompt
 from clew.tui.widgets.proposals import Proposals
 from clew.tui.widgets.transcript import Transcript
+from clew.tui.widgets.welcome import Welcome
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.params import CompleteParams
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 PACE = 1 / 15
 #: At most a part of the time goes into drawing: what takes long is drawn less often.
 _SHARE = 4
+#: Lines below which the prompt has no frame.
+LOW = 16
 #: Columns of the last line that its keys take.
 _KEYS = 32
 
@@ -49,6 +53,7 @@ class Chat(Screen[None]):
     Chat #reply { height: auto; max-height: 12; padding: 0 1; display: none; background: $panel; }
     Chat #reply.open { display: block; }
     Chat #low { height: auto; }
+    Chat.low Prompt, Chat.low Prompt:focus { border: none; max-height: 4; background: $surface; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop", show=False),
@@ -77,8 +82,10 @@ class Chat(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield TitleBar()
+        yield Welcome()
         yield Transcript()
         with Vertical(id="low"):
+            yield Activity()
             yield Static(id="reply")
             yield Question()
             yield Waiting()
@@ -111,6 +118,12 @@ class Chat(Screen[None]):
         prompt = self.query_one(Prompt).focus()
         prompt._forward_event(event)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.height < LOW, "low")
+        self.query_one(Prompt).fit(event.size.width)
+        self.query_one(Welcome).show(self._desk.view, lines=event.size.height)
+        self.query_one(StatusBar).show(self._desk.view)
+
     def changed(self) -> None:
         """The view is another one: draw it, with whatever else comes in the same moment."""
         if not self._due and self.is_attached:
@@ -129,6 +142,8 @@ class Chat(Screen[None]):
             return
         self._shown = view
         self.query_one(Transcript).show(view)
+        self.query_one(Welcome).show(view, lines=self.size.height)
+        self.query_one(Activity).show(view)
         if (
             view.link is Link.LOST
             and view.trouble

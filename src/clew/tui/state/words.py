@@ -26,17 +26,12 @@ def one_line(text: str, most: int = 200) -> str:
 def doing(view: View) -> str:
     """What goes on, in a few words; "" for nothing."""
     if view.link is not Link.UP:
-        return view.trouble or "connecting …"
+        return view.trouble or "connecting…"
     if view.gone:
         return "this conversation was deleted: F2 shows the others"
     if view.approvals:
-        return "a tool waits for your word"
-    turn = view.state.turn if view.state else None
-    if turn is None:
-        return view.trouble
-    if turn.stopping:
-        return "stopping …"
-    return "thinking …" if view.live.thinking and not view.live.text else "answering …"
+        return "waiting for your approval"
+    return view.trouble
 
 
 def gauge(usage: UsageShape | None) -> str:

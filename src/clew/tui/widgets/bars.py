@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from clew.tui.state.view import View
 
+#: Columns from which the last line has room for more keys.
+_WIDE = 70
 #: Inputs that are shown of those that wait.
 _WAITING = 3
 
@@ -54,8 +56,20 @@ class StatusBar(Static):
 
     def show(self, view: View) -> None:
         self.set_class(view.link is Link.LOST, "lost")
-        keys = "Esc stop · ^S steer" if view.is_running else "F2 talks · F1 keys · ^Q quit"
-        self.update(_apart(Text(doing(view)), Text(keys)))
+        told = doing(view)
+        width = self.screen.size.width - len(told)
+        self.update(_apart(Text(told), Text(_keys(view, width))))
+
+
+def _keys(view: View, width: int) -> str:
+    """The keys that matter now, as many as there is room for beside a sentence."""
+    if view.approvals:
+        return "^G question · ? keys"
+    if view.is_running:
+        return "Esc stop · ^S steer · ? keys"
+    if width < _WIDE:
+        return "? keys · ^D leave"
+    return "^O conversations · ^T lineage · ^L model · ? keys · ^D leave"
 
 
 class Waiting(Static):

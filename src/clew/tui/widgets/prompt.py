@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding
 from textual.message import Message
@@ -16,13 +16,17 @@ if TYPE_CHECKING:
 
     from clew.tui.state.typed import History
 
+PLACEHOLDER: Final = "Say something; / for commands, @ for files, ? for keys"
+SHORT_PLACEHOLDER: Final = "Say something; ? for keys"
+
 
 class Prompt(Lines):
     """Enter sends, Ctrl-J begins a line; up and down at the edges look through the history."""
 
     DEFAULT_CSS = """
-    Prompt { height: auto; max-height: 8; border: none; padding: 0 1; background: $surface; }
-    Prompt:focus { border: none; }
+    Prompt { height: auto; max-height: 10; border: round $primary 50%; padding: 0 1;
+        background: $background; border-subtitle-color: $text-muted; }
+    Prompt:focus { border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "send('steer')", "Send into the running turn"),
@@ -53,7 +57,7 @@ class Prompt(Lines):
             show_line_numbers=False,
             highlight_cursor_line=False,
             tab_behavior="focus",
-            placeholder="Say something; / for commands, @ for files, F1 for keys",
+            placeholder=PLACEHOLDER,
         )
         self.typed = history
         #: Whether proposals are shown, whose keys go before those of the history.
@@ -84,6 +88,10 @@ class Prompt(Lines):
         move = self.typed.back if key == "up" else self.typed.forth
         self.typed, text = move(self.text)
         self.put(text)
+
+    def fit(self, width: int) -> None:
+        """Say what to do here on one line of a screen."""
+        self.placeholder = PLACEHOLDER if width > len(PLACEHOLDER) + 6 else SHORT_PLACEHOLDER
 
     def put(self, text: str) -> None:
         """Have a text in place of what stands there, with the cursor at its end."""
