@@ -110,7 +110,7 @@ CONTRACTS = (
     _contract(
         "S1.8",
         "an overflow gives advice",
-        "The answer names the context window and `/compress`.",
+        "The answer names the context window and `/compact`.",
     ),
     _contract(
         "S1.9", "any other failure shows its text", "The answer names the error and `/reset`."

@@ -208,7 +208,7 @@ async def test_s3_3_without_a_lock_a_turn_that_compaction_cannot_help_ends(
         ended = await house.say("and now?", to=TALK)
         assert ended.turn is not None
         assert ended.turn.outcome is Outcome.FAILED
-        assert "/compress" in ended.text
+        assert "/compact" in ended.text
         assert 1 <= house.summariser.calls <= MOST_PER_TURN
         before = house.summariser.calls
         for _ in range(5):

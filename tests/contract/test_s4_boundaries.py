@@ -1,240 +1,344 @@
-"""S4: session boundaries reach plugins."""
+"""S4: session boundaries reach the plugins of the running product."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import time
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import pytest
-
-from clew.clock import SystemClock
-from clew.core.imported import was_finalized
-from clew.core.reset import ResetPolicy
-from clew.core.route import Route, local_route
-from clew.core.scope import scope_of
+from clew.core.ids import Ids
 from clew.core.session import IDLE
-from clew.hooks import specs
-from clew.hooks.specs import hookimpl
-from tests.contract.lifecycle.house import House, open_house
+from clew.engine.exports import Exports
+from clew.engine.imports import Imports
+from clew.testing import FakeProvider, Hang, echo
+from tests.contract.lifecycle.later import Later
+from tests.contract.lifecycle.product import (
+    CHAT,
+    HOOKS,
+    SOON,
+    Home,
+    Plan,
+    plan,
+    running,
+    stored,
+)
+from tests.exported import said_in, sealed, verified
+from tests.failing.compacting import Plays
+from tests.forking import FORKS
+from tests.killing.killer import WatchedStore, die
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
     from pathlib import Path
 
-CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
+    from clew.testing import Reply, Request
+    from tests.contract.lifecycle.product import Product
+
 FINALIZED = ("finalize", {"session_id": "sess-old", "platform": "telegram"})
 RESET = ("reset", {"session_id": "sess-new", "platform": "telegram"})
+IDS = ("sess-old", "sess-new")
+MINUTES = timedelta(minutes=5)
 
 
-class Later:
-    """A clock that is ahead of the machine's."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta(0)
-
-    def now(self) -> datetime:
-        return SystemClock().now() + self.ahead
-
-    def monotonic(self) -> float:
-        return SystemClock().monotonic() + self.ahead.total_seconds()
-
-
-async def _new(house: House) -> str:
-    """``/new`` in a chat that is in use."""
-    old = (await house.say("hello", to=CHAT)).conversation
-    reply = await house.engine.command("/new", target=CHAT, viewer=scope_of(CHAT))
-    await house.quiet(old)
-    return reply.text
+def _hangs(request: Request) -> Reply:
+    """A model that answers all but one thing."""
+    return Hang() if request.last_user_text == "hold the line" else echo(request)
 
 
 async def test_s4_1_a_new_conversation_finalizes_the_session_that_it_leaves(
     store_url: str, tmp_path: Path
 ) -> None:
-    async with open_house(store_url, tmp_path, session_ids=["sess-old", "sess-new"]) as house:
-        await _new(house)
-        assert house.notes.told[0] == FINALIZED
-    # With exactly these arguments: a plugin is given what the specification names.
-    given = specs.on_session_finalize.__annotations__.keys() - {"return"}
-    assert given == {"session_id", "platform"}
+    given = plan(store_url, tmp_path, telegram=True, session_ids=IDS)
+    given.home.keep_diary("on_session_finalize")
+    async with running(given) as product:
+        await product.chat("hello")
+        await product.chat("/new")
+        await product.tells(FINALIZED)
 
 
 async def test_s4_2_a_new_conversation_tells_of_the_session_that_it_opens(
     store_url: str, tmp_path: Path
 ) -> None:
-    async with open_house(store_url, tmp_path, session_ids=["sess-old", "sess-new"]) as house:
-        await _new(house)
-        assert house.notes.told[1] == RESET
-        assert (await house.head(CHAT.key)).id == "sess-new"
-    given = specs.on_session_reset.__annotations__.keys() - {"return"}
-    assert given == {"session_id", "platform"}
+    given = plan(store_url, tmp_path, telegram=True, session_ids=IDS)
+    given.home.keep_diary("on_session_reset")
+    async with running(given) as product:
+        await product.chat("hello")
+        await product.chat("/new")
+        await product.tells(RESET)
+        assert await product.lineage(CHAT) == [("sess-new", None)]
 
 
-async def test_s4_3_finalize_is_told_before_reset_and_each_once(
-    store_url: str, tmp_path: Path
-) -> None:
-    async with open_house(store_url, tmp_path, session_ids=["sess-old", "sess-new"]) as house:
-        await _new(house)
-        await house.means.facts.catch_up()
-        await house.engine.idle()
-        assert house.notes.told == [FINALIZED, RESET]
-    clock = Later()
-    clock.ahead = timedelta(minutes=5)
-    async with open_house(store_url, tmp_path, clock=clock) as house:
-        await house.means.facts.catch_up()
-        await house.engine.idle()
-        assert house.notes.told == []
-
-
-async def test_s4_3_what_a_process_did_not_live_to_tell_is_told_after_a_restart(
+async def test_s4_3_finalize_is_told_before_reset_and_each_once_also_over_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     clock = Later()
-    async with open_house(
-        store_url, tmp_path, clock=clock, session_ids=["sess-old", "sess-new"]
-    ) as house:
-        # As if it died between the commit and the telling.
-        house.means.facts.ended = lambda item: None
-        await _new(house)
-        assert house.notes.told == []
-    clock.ahead = timedelta(minutes=5)
-    async with open_house(store_url, tmp_path, clock=clock) as house:
-        await house.means.facts.catch_up()
-        await house.engine.idle()
-        assert house.notes.told == [FINALIZED, RESET]
+    given = plan(store_url, tmp_path, telegram=True, session_ids=IDS, clock=clock)
+    async with running(given) as product:
+        await product.chat("hello")
+        await product.chat("/new")
+        await product.tells(FINALIZED, RESET)
+    clock.ahead = MINUTES
+    async with running(replace(given, session_ids=("sess-3", "sess-4"))) as product:
+        # This is told after whatever a look for untold ends has found.
+        async with product.client() as client:
+            await product.say(client, "hello")
+            await product.command(client, "/new")
+        last = ("finalize", {"session_id": "sess-3", "platform": "local"})
+        then = ("reset", {"session_id": "sess-4", "platform": "local"})
+        await product.tells(FINALIZED, RESET, last, then)
+
+
+async def _die_at_new(given: Plan) -> None:
+    async with running(given) as product, product.client() as client:
+        await product.say(client, "hello")
+        await product.command(client, "/new")
+        await asyncio.sleep(60)
+
+
+def _reach(place: str) -> None:
+    # The end is stored, and plugins are not told yet.
+    if place == "commands._carry_out after":
+        die()
+
+
+def _dies(url: str, home: Path, provider: str) -> None:
+    around = partial(WatchedStore, reach=_reach)
+    given = Plan(url=url, home=Home(path=home), session_ids=IDS, provider=provider, around=around)
+    asyncio.run(_die_at_new(given))
+
+
+async def test_s4_3_what_a_killed_process_did_not_tell_is_told_after_a_restart(
+    store_url: str, tmp_path: Path
+) -> None:
+    given = plan(store_url, tmp_path, clock=Later(MINUTES))
+    with FakeProvider(echo) as provider:
+        home = given.home.path
+        process = FORKS.Process(
+            target=_dies, args=(store_url, home, provider.openai_url), daemon=True
+        )
+        process.start()
+        await asyncio.to_thread(process.join, 60)
+    assert process.exitcode == -9
+    assert given.home.boundaries() == []
+    async with running(given) as product:
+        await product.tells(
+            ("finalize", {"session_id": "sess-old", "platform": "local"}),
+            ("reset", {"session_id": "sess-new", "platform": "local"}),
+        )
+
+
+SLOW = """
+import time
+from pathlib import Path
+
+from clew.hooks.specs import hookimpl
+
+
+@hookimpl
+def on_session_finalize(session_id):
+    time.sleep(0.5)
+    with Path(__file__).with_name("slow.txt").open("a") as file:
+        print(session_id, file=file)
+"""
 
 
 async def test_s4_4_stopping_finalizes_the_sessions_of_running_turns_and_no_other(
     store_url: str, tmp_path: Path
 ) -> None:
-    ids = ["sess-idle", "sess-a", "sess-b"]
-    async with open_house(store_url, tmp_path, session_ids=ids) as house:
-        await house.say("hello", to=local_route("idle"))
+    ids = ("sess-idle", "sess-a", "sess-b")
+    given = plan(
+        store_url,
+        tmp_path,
+        session_ids=ids,
+        model=Plays(turn=_hangs),
+        plugins=("diary", "slow"),
+    )
+    given.home.plugin("slow", SLOW)
+    async with running(given) as product, product.client() as client:
+        await product.say(client, "hello", to="idle")
         for name in ("a", "b"):
-            await house.hold(to=local_route(name))
-    told = sorted(str(facts["session_id"]) for _, facts in house.notes.told)
-    assert told == ["sess-a", "sess-b"]
-    assert {hook for hook, _ in house.notes.told} == {"finalize"}
+            await product.submit(client, "hold the line", to=name)
+        await wait_until(
+            lambda: [one.last_user_text for one in product.model.turns].count("hold the line") == 2,
+            seconds=SOON,
+        )
+    # Whoever stops it waits until plugins have heard, also those that take their time.
+    told = [facts["session_id"] for hook, facts in given.home.boundaries() if hook == "finalize"]
+    assert sorted(told) == ["sess-a", "sess-b"]
+    assert given.home.boundaries() == [
+        ("finalize", {"session_id": one, "platform": "local"}) for one in told
+    ]
+    slow = (given.home.path / "plugins" / "slow.txt").read_text().split()
+    assert sorted(slow) == ["sess-a", "sess-b"]
     # They are neither ended nor marked: their turns go on.
-    async with open_house(store_url, tmp_path) as house:
+    async with running(replace(given, session_ids=(), model=Plays(turn=echo))) as product:
         for name in ("a", "b"):
-            conversation = await house.engine.resolve(name)
-            await house.quiet(conversation)
-            assert (await house.head(name)).id == f"sess-{name}"
-            assert (await house.head(name)).open
-            assert [e.text for e in await house.engine.entries(conversation)] == [
+            await product.at_rest(name)
+            assert await product.lineage(name) == [(f"sess-{name}", None)]
+            assert [entry.text for entry in await product.log(name)] == [
                 "hold the line",
-                "You said: hold the line",
+                "echo: hold the line",
             ]
 
 
-class Broken:
-    """A plugin whose every hook raises."""
-
-    @hookimpl
-    def on_session_start(self, session_id: str) -> None:
-        raise RuntimeError(session_id)
-
-    @hookimpl
-    def on_session_end(self, session_id: str) -> None:
-        raise RuntimeError(session_id)
-
-    @hookimpl
-    def on_session_finalize(self, session_id: str) -> None:
-        raise SystemExit(session_id)
-
-    @hookimpl
-    async def on_session_reset(self, session_id: str) -> None:
-        raise RuntimeError(session_id)
+RAISES = """
+@hookimpl
+def {hook}(**kwargs):
+    raise {error}("as ever")
+"""
 
 
 async def test_s4_5_a_plugin_whose_every_hook_raises_cannot_break_a_new_conversation(
     store_url: str, tmp_path: Path
 ) -> None:
-    async with open_house(
-        store_url, tmp_path, session_ids=["sess-old", "sess-new"], plugins=[Broken()]
-    ) as house:
-        text = await _new(house)
-        assert "Session reset" in text or "New session" in text
+    given = plan(store_url, tmp_path, telegram=True, session_ids=IDS, plugins=("broken", "diary"))
+    raised = "".join(
+        RAISES.format(hook=hook, error=("RuntimeError", "SystemExit")[number % 2])
+        for number, hook in enumerate(HOOKS)
+    )
+    given.home.plugin("broken", f"from clew.hooks.specs import hookimpl\n{raised}")
+    async with running(given) as product:
+        assert await product.chat("hello") == "echo: hello"
+        told = await product.chat("/new")
+        assert "Session reset" in told or "New session" in told
         # The others are told all the same.
-        assert house.notes.told == [FINALIZED, RESET]
-        assert (await house.say("and now?", to=CHAT)).text == "You said: and now?"
+        await product.tells(FINALIZED, RESET)
+        assert await product.chat("and now?") == "echo: and now?"
+
+
+HANGS = """
+import time
+from pathlib import Path
+
+from clew.hooks.specs import hookimpl
+
+
+@hookimpl
+def on_session_finalize(session_id):
+    gate = Path(__file__).with_name("gate")
+    end = time.monotonic() + 30
+    while not gate.exists() and time.monotonic() < end:
+        time.sleep(0.01)
+"""
 
 
 async def test_s4_5_a_plugin_that_hangs_holds_up_nobody(store_url: str, tmp_path: Path) -> None:
-    let_go = asyncio.Event()
+    given = plan(store_url, tmp_path, telegram=True, plugins=("hangs", "diary"))
+    given.home.plugin("hangs", HANGS)
+    async with running(given) as product:
+        await product.chat("hello")
+        assert "New session" in await product.chat("/new")
+        assert await product.chat("and now?") == "echo: and now?"
+        (given.home.path / "plugins" / "gate").touch()
 
-    class Hanging:
-        @hookimpl
-        async def on_session_finalize(self, session_id: str) -> None:
-            # Called in a thread and a loop of its own.
-            while not let_go.is_set():  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
 
-    async with open_house(store_url, tmp_path, plugins=[Hanging()]) as house:
-        await house.say("hello", to=CHAT)
-        reply = await house.engine.command("/new", target=CHAT, viewer=scope_of(CHAT))
-        assert "New session" in reply.text
-        assert (await house.say("and now?", to=CHAT)).text == "You said: and now?"
-        let_go.set()
+IDLE_FOR_AN_HOUR = {"session.reset": "idle", "session.idle": "1h"}
 
 
 async def test_s4_6_an_expired_session_is_finalized_once_also_over_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
-    clock, policy = Later(), ResetPolicy(idle=timedelta(hours=1))
-    async with open_house(
-        store_url, tmp_path, clock=clock, reset=policy, session_ids=["sess-expired"]
-    ) as house:
-        conversation = (await house.say("hello", to=CHAT)).conversation
-        assert (await house.engine.maintain(dry_run=True)).overdue == 0
-        clock.ahead = timedelta(hours=2)
-        assert (await house.engine.maintain(dry_run=True)).overdue == 1
-        assert (await house.engine.maintain()).overdue == 1
-        assert (await house.engine.maintain()).overdue == 0
-        await house.quiet(conversation)
-        assert await house.lineage(CHAT.key) == [("sess-expired", IDLE)]
-        over = ("finalize", {"session_id": "sess-expired", "platform": "telegram"})
-        assert house.notes.told == [over]
+    clock = Later()
+    given = plan(
+        store_url,
+        tmp_path,
+        telegram=True,
+        session_ids=("sess-expired",),
+        clock=clock,
+        flags=IDLE_FOR_AN_HOUR,
+    )
+    over = ("finalize", {"session_id": "sess-expired", "platform": "telegram"})
+    async with running(given) as product:
+        await product.chat("hello")
+        assert await product.lineage(CHAT) == [("sess-expired", None)]
+    clock.ahead = timedelta(hours=2)
+    # Nobody writes: whoever watches ends it.
+    async with running(replace(given, session_ids=())) as product:
+        await product.becomes([("sess-expired", IDLE)], CHAT)
+        await product.tells(over)
     clock.ahead = timedelta(hours=3)
-    async with open_house(store_url, tmp_path, clock=clock, reset=policy) as house:
-        await house.engine.maintain()
-        await house.means.facts.catch_up()
-        await house.engine.idle()
-        assert house.notes.told == []
+    async with running(replace(given, session_ids=("sess-3", "sess-4"))) as product:
+        await _tells_of_another(product, over)
+
+
+async def _tells_of_another(product: Product, *before: tuple[str, dict[str, Any]]) -> None:
+    """What is told now is told after whatever was still to be told of before."""
+    async with product.client() as client:
+        await product.say(client, "hello", to="another")
+        await product.command(client, "/new", to="another")
+    last = ("finalize", {"session_id": "sess-3", "platform": "local"})
+    then = ("reset", {"session_id": "sess-4", "platform": "local"})
+    await product.tells(*before, last, then)
 
 
 async def test_s4_6_a_message_that_comes_too_late_finalizes_the_expired_session(
     store_url: str, tmp_path: Path
 ) -> None:
-    clock, policy = Later(), ResetPolicy(idle=timedelta(hours=1))
-    async with open_house(
-        store_url, tmp_path, clock=clock, reset=policy, session_ids=["sess-expired", "sess-new"]
-    ) as house:
-        old = (await house.say("hello", to=CHAT)).conversation
+    clock = Later()
+    given = plan(
+        store_url,
+        tmp_path,
+        telegram=True,
+        session_ids=("sess-expired", "sess-new"),
+        clock=clock,
+        flags=IDLE_FOR_AN_HOUR,
+    )
+    async with running(given) as product:
+        await product.chat("hello")
         clock.ahead = timedelta(hours=2)
-        new = (await house.say("still there?", to=CHAT)).conversation
-        await house.quiet(old)
-        assert new != old
-        assert house.notes.told == [
+        await product.chat("still there?")
+        await product.tells(
             ("finalize", {"session_id": "sess-expired", "platform": "telegram"}),
             ("reset", {"session_id": "sess-new", "platform": "telegram"}),
-        ]
+        )
 
 
-@pytest.mark.parametrize(
-    ("record", "finalized"),
-    [
-        ({}, False),
-        ({"expiry_finalized": True}, True),
-        ({"memory_flushed": True}, True),
-        ({"memory_flushed": False}, False),
-        ({"expiry_finalized": False, "memory_flushed": True}, False),
-        ({"memory_flushed": False, "expiry_finalized": True}, True),
-    ],
-)
-def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
-    record: Mapping[str, object], finalized: bool
+#: What a record of another system says of the end of a session, and whether it was told there.
+RECORDS: dict[str, tuple[dict[str, bool], bool]] = {
+    "sess-0": ({"expiry_finalized": True}, True),
+    "sess-1": ({"memory_flushed": True}, True),
+    "sess-2": ({"memory_flushed": False}, False),
+    "sess-3": ({"expiry_finalized": False, "memory_flushed": True}, False),
+    "sess-4": ({"memory_flushed": False, "expiry_finalized": True}, True),
+    "sess-5": ({}, False),
+}
+
+
+async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
+    store_url: str, tmp_path: Path
 ) -> None:
-    assert was_finalized(record) is finalized
+    ids = Ids(lambda: time.time_ns() // 1_000_000)
+    named = [name for one in RECORDS for name in (one, f"{one}-next")]
+    there = plan(f"sqlite:///{tmp_path}/there.db", tmp_path / "there", session_ids=named)
+    async with running(there) as product, product.client() as client:
+        for name in RECORDS:
+            await product.say(client, "hello", to=name)
+            await product.command(client, "/new", to=name)
+        await product.engine.idle()
+        exports = Exports(product.store)
+        export = b"".join([line async for line in exports.lines(None)])
+    said = said_in(export)
+    sessions = {line["conversation"]: line["id"] for kind, line in said if kind == "session"}
+    for kind, line in said:
+        if kind == "input" and line["kind"] == "command":
+            assert line.pop("expiry_finalized") is True
+            line |= RECORDS[sessions[line["conversation"]]][0]
+    export = b"".join(sealed(said))
+    here = plan(store_url, tmp_path, clock=Later(MINUTES))
+    async with stored(here) as store, Imports(store, ids, version="0").opened() as imports:
+        for outline in verified(export).conversations:
+            await imports.take(io.BytesIO(export), outline)
+    async with running(here) as product:
+        untold = {name for name, (_, told) in RECORDS.items() if not told}
+
+        def told() -> set[str]:
+            finalized = product.home.told("on_session_finalize")
+            return {str(one.facts["session_id"]) for one in finalized}
+
+        await wait_until(lambda: told() >= untold, str(untold), seconds=SOON)
+        await product.engine.idle()
+        assert told() == untold

@@ -70,7 +70,7 @@ CASES = (
     _fails("authentication", Fail("authentication"), Kind.AUTH, 1, "401"),
     _fails("unknown model", Fail("unknown_model"), Kind.NO_MODEL, 1, "404"),
     _fails("too large", Fail("too_large"), Kind.OVERFLOW, 1, "context window"),
-    _fails("overflow", Fail("context_overflow"), Kind.OVERFLOW, 1, "/compress"),
+    _fails("overflow", Fail("context_overflow"), Kind.OVERFLOW, 1, "/compact"),
     _fails("bad tool call", Fail("bad_tool_call"), Kind.REFUSED, 1, "400"),
     _fails("server error", Fail("server"), Kind.SERVER, 4, "500"),
     _fails("unavailable", Fail("unavailable"), Kind.OVERLOADED, 4, "503"),

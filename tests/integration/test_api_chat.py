@@ -202,7 +202,7 @@ async def test_a_context_that_is_too_long_is_the_clients_matter(
         with pytest.raises(openai.BadRequestError) as failed:
             await ask(client, "hello", stream=stream)
     assert failed.value.code == "context_length_exceeded"
-    assert "/compress" in failed.value.message
+    assert "/compact" in failed.value.message
 
 
 async def test_a_passing_failure_is_not_seen_by_the_client(

@@ -112,7 +112,7 @@ async def test_b028_with_compaction_off_an_overflow_is_told_and_a_larger_model_g
         desk.play(within(2_000, plays))
         told = await desk.say(talk, "and now?")
         assert told.code == "context_length_exceeded"
-        assert "/compress" in told.text
+        assert "/compact" in told.text
         assert plays.summaries == []
         desk.play(within(20_000, plays))
         assert (await desk.say(talk, "and now?")).text == "an answer"

@@ -253,7 +253,7 @@ async def test_s1_8_an_overflow_that_cannot_be_helped_gives_advice(tmp_path: Pat
         desk.play(always(Fail("context_overflow")))
         told = await desk.say(talk, "and the next one?")
         assert "context window" in told.text
-        assert "/compress" in told.text
+        assert "/compact" in told.text
         assert told.code == "context_length_exceeded"
         assert len(told.requests) == 2, "once for the turn, once for a summary"
         assert await sessions(desk, talk) == 1

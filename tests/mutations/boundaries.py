@@ -204,7 +204,7 @@ BOUNDARIES = (
         file="src/clew/core/imported.py",
         old='("expiry_finalized", "memory_flushed")',
         new='("memory_flushed", "expiry_finalized")',
-        test=f"{_S4}7_of_two_names_in_an_imported_record_the_newer_one_decides",
+        test=f"{_S4}7_of_two_names_in_an_imported_record_the_newer_one_decides[sqlite]",
     ),
     # Beside the contracts: what a compaction promises.
     Mutation(

@@ -28,7 +28,7 @@ LIFECYCLE = (
         name="session-in-context",
         mechanism="tools are told of the new session",
         file=f"{_ENGINE}/turns.py",
-        old="            self._enter(done.session_id)\n",
+        old="            self._facts.moved(done.session_id)\n",
         new="            pass\n",
         test=f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session[sqlite]",
     ),
@@ -180,7 +180,7 @@ LIFECYCLE = (
         file=f"{_ENGINE}/facts.py",
         old="            self.ended(item)\n",
         new="            pass\n",
-        test=f"{_S4}3_what_a_process_did_not_live_to_tell_is_told_after_a_restart[sqlite]",
+        test=f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
     ),
     Mutation(
         name="plugin-raises",

@@ -20,7 +20,7 @@ def test_s1_8_an_overflow_advises_on_the_context_window_and_compress() -> None:
     error = "400 Bad Request: context length exceeded"
     told = answer_text("", outcome=Outcome.FAILED, error=error, messages=60)
     assert "context window" in told
-    assert "/compress" in told
+    assert "/compact" in told
 
 
 def test_s1_9_any_other_failure_shows_its_text_and_reset() -> None:

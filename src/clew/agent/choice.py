@@ -76,6 +76,11 @@ class Models:
         """The one of this name; the first one for ``None``."""
         return next((m for m in self._models if name is None or name_of(m) == name), None)
 
+    @property
+    def first(self) -> Model:
+        """The one that is asked first now."""
+        return self._models[self._usable()[0]]
+
     def in_order(self) -> Iterator[tuple[int, Model]]:
         """Those that are not left alone, in order; the first one if all are."""
         for n in self._usable():

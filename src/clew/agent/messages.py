@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -180,6 +180,25 @@ def shown(message: ModelMessage) -> str:
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     lines = [f"{call.tool_name}({call.args_as_json_str()})" for call in calls]
     return "\n".join([*filter(None, [text_of(message)]), *lines])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A tool call as a response asks for it."""
+
+    call_id: str
+    tool: str
+    #: JSON, unless the model wrote something else.
+    args: str
+
+
+def calls_of(message: ModelMessage) -> tuple[ToolCall, ...]:
+    """Return the tool calls that a message asks for."""
+    return tuple(
+        ToolCall(call_id=part.tool_call_id, tool=part.tool_name, args=part.args_as_json_str())
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    )
 
 
 def call_ids(message: ModelMessage) -> tuple[str, ...]:

@@ -121,6 +121,8 @@ class Desk:
 
     def __exit__(self, *_: object) -> None:
         """Let go of what is not answered; the store keeps it."""
+        with suppress(ClewError):
+            self._portal.call(self._talk.leave)
         for task in self._tasks:
             task.cancel()
 
@@ -136,7 +138,9 @@ class Desk:
 
     async def _submit(self, text: str) -> tuple[Accepted, Following]:
         accepted = await self._talk.submit(text)
-        return accepted, self._talk.follow(accepted)
+        following = self._talk.follow(accepted)
+        await self._talk.attach(accepted.conversation_id)
+        return accepted, following
 
     def command(self, text: str) -> str:
         """Begin to carry out a chat command; the key of the letter that brings the reply."""
@@ -148,6 +152,9 @@ class Desk:
     async def _carry_out(self, key: str, text: str) -> None:
         try:
             reply = await self._talk.command(text)
+            # It may have moved to another one.
+            if (conversation := await self._talk.find()) is not None:
+                await self._talk.attach(conversation)
         except ClewError as error:
             self.mailbox.put(Letter(key, error))
             return
@@ -171,6 +178,7 @@ class Desk:
             return []
         earlier = await self._talk.earlier(conversation)
         following = [(one.accepted, one.text, self._talk.follow(one.accepted)) for one in earlier]
+        await self._talk.attach(conversation)
         self._talk.attend(conversation)
         return following
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from clew.core.approval import Approval
-    from clew.core.ids import ApprovalId, ConversationId
+    from clew.core.ids import ApprovalId, ClientId, ConversationId
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.engine import Engine
@@ -46,6 +46,18 @@ class Talk:
         """:raises UsageError: if ``name`` can be neither an id nor a NAME"""
         self._engine, self._name = engine, name
         self._target = engine.target(name)
+        self._client: ClientId | None = None
+
+    async def attach(self, conversation: ConversationId) -> None:
+        """Say that a person looks at this conversation, and at no other, until ``leave``."""
+        clients = self._engine.clients
+        done = await clients.attach(conversation, front="chat", client=self._client)
+        self._client = done.client
+
+    async def leave(self) -> None:
+        """Say that the person has closed it: unless others use it, its session ends."""
+        if self._client is not None:
+            await self._engine.clients.close(self._client)
 
     async def find(self) -> ConversationId | None:
         """

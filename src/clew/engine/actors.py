@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.core.turn import Begins
+from clew.engine.commands import COMPRESS
 from clew.engine.hub import CHANGED
 from clew.engine.slots import Slots
 from clew.engine.turn_log import compose
@@ -45,6 +46,8 @@ _PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
 #: Seconds for which new work is left to the process that it came to.
 _LEFT_TO_OTHERS = 0.15
+#: Seconds in which commands that were filed may be carried out when the process stops.
+_COMMANDS = 5.0
 
 
 class _Actor:
@@ -55,6 +58,8 @@ class _Actor:
         self.poked = asyncio.Event()
         #: Set too; cleared by the actor before it asks for work.
         self.more = True
+        #: A model is asked, which nobody waits for where the process stops.
+        self.asks = False
         #: How often in a row what it did could not be stored.
         self.failures = 0
         self._told = ""
@@ -137,19 +142,30 @@ class Actors:
             await asyncio.wait(tasks)
 
     async def drain(self) -> None:
-        """Stop: running turns are let go for the next owner, and go on there."""
+        """
+        Stop: running turns are let go for the next owner, and go on there.
+
+        Commands that ask no model are carried out first, within a bound: whoever leaves after
+        one need not come back for it, and plugins are told of it by this process.
+        """
         self._draining = True
         for timer in self._timers.values():
             timer.cancel()
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
+        tasks = dict(self._tasks)
+        for conversation, actor in self._actors.items():
+            if actor.asks:
+                tasks[conversation].cancel()
+            actor.poked.set()
         if tasks:
-            await asyncio.wait(tasks)
+            await asyncio.wait(tasks.values(), timeout=_COMMANDS)
+        if left := [task for task in tasks.values() if not task.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left)
 
     async def _live(self, conversation: ConversationId, actor: _Actor) -> None:
         try:
-            while actor.more and not self._draining:
+            while actor.more:
                 actor.more = False
                 await self._next(conversation, actor)
         except Exception as error:
@@ -190,9 +206,9 @@ class Actors:
             actor.tell(conversation, error)
             actor.more = True
             return _PAUSE
-        if begun is None:
+        if begun is None or (self._draining and _asks(begun)):
             return 0
-        actor.more = True
+        actor.more, actor.asks = True, _asks(begun)
         try:
             await self._do(begun, actor, slot)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
@@ -200,6 +216,8 @@ class Actors:
             actor.tell(conversation, error)
             actor.failures += 1
             return min(_PAUSE * 2**actor.failures, _LONGEST_PAUSE)
+        finally:
+            actor.asks = False
         actor.failures = 0
         return 0
 
@@ -241,6 +259,8 @@ class Actors:
                 self.kick_in(conversation, wait)
                 return False
             if begins is not Begins.AT_ONCE:
+                if self._draining:
+                    return False
                 slot.ask(suspect=begins is Begins.ALONE)
             if begins is Begins.AT_ONCE or slot.given.is_set():
                 return True
@@ -252,3 +272,8 @@ class Actors:
             await TurnWork(self._means, begun, actor.poked, slot).run()
         elif begun.item is not None:
             await self._execute(begun.lease, begun.item)
+
+
+def _asks(begun: Begun) -> bool:
+    """Return whether a model is asked for it."""
+    return begun.turn is not None or (begun.item is not None and begun.item.text == COMPRESS)

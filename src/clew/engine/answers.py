@@ -42,7 +42,7 @@ def answer_text(
     if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):
         return (
             f"The conversation ({messages} messages) is longer than the model's context window. "
-            "Use /compress to shorten it, or /new to start afresh. "
+            "Use /compact to shorten it, or /new to start a new one. "
             f"The provider said: {error}"
         )
     if pictures:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import structlog
 
+from clew.agent.current import telling_of
 from clew.core.route import Route
 from clew.errors import StoreError
 from clew.store.transactions import marks
@@ -64,8 +65,10 @@ class Facts:
         """Work the line off, for ever."""
         while True:
             hook, facts, subject = await self._line.get()
+            session = cast("SessionId | None", facts.get("session_id"))
             try:
-                await self._tell(hook, facts, subject)
+                with telling_of(session):
+                    await self._tell(hook, facts, subject)
             finally:
                 self._line.task_done()
 

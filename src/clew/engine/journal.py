@@ -24,14 +24,15 @@ if TYPE_CHECKING:
 
     from clew.agent.ports import Execute, ToolRequest
     from clew.core.approval import Approval
-    from clew.core.ids import Ids
+    from clew.core.ids import Ids, SessionId
     from clew.core.journal import JournaledCall
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
-    from clew.engine.facts import Facts
     from clew.engine.hub import Hub
     from clew.engine.lasting import Lasting
+    from clew.engine.turn_facts import TurnFacts
+    from clew.hooks.manager import Plugins
     from clew.store.contract import Tx
 
 #: A question that nobody answers is answered "no" after this time.
@@ -43,18 +44,20 @@ _UNKNOWN = "it was begun before a restart; check before you do it again"
 class Journal:
     """Implements the port ``Journal`` for one run of a turn."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (wired in one place)
         self,
         store: Lasting,
         hub: Hub,
         ids: Ids,
-        facts: Facts,
+        plugins: Plugins,
+        facts: TurnFacts,
         *,
         lease: Lease,
         turn: Turn,
         route: RouteKey | None,
     ) -> None:
-        self._store, self._hub, self._ids, self._facts = store, hub, ids, facts
+        self._store, self._hub, self._ids = store, hub, ids
+        self._plugins, self._facts = plugins, facts
         self._lease, self._turn, self._route = lease, turn, route
         #: What a call is waited for in.
         self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -95,32 +98,27 @@ class Journal:
             return await self._approved(key, position, request, execute)
         await self._intend(key, position, request)
         if blocked is not None:
-            return await self._settle(key, blocked)
+            return await self._answered(key, request, blocked)
         return await self._run(key, position, request, execute, approved=False)
 
     async def _asked_plugins(
         self, key: CallKey, request: ToolRequest
     ) -> tuple[ToolRequest, ToolResult | None]:
         """The request as the plugins leave it, and the result if they block it."""
-        plugins = self._facts.plugins
-        if not plugins.implements("pre_tool_call"):
+        if not self._plugins.implements("pre_tool_call"):
             return request, None
-        verdict = await plugins.ask_tool(**self._named(key, request))
+        verdict = await self._plugins.ask_tool(
+            tool_name=request.tool,
+            args=json.loads(request.args),
+            session_id=_session(),
+            turn_id=key.turn_id,
+            tool_call_id=key.call_id,
+        )
         if verdict.block is not None:
             return request, results.said(CallStatus.DENIED, verdict.block)
         changed = request.args if verdict.args is None else json.dumps(verdict.args)
         approve = request.needs_approval or verdict.approve
         return replace(request, args=changed, needs_approval=approve), None
-
-    def _named(self, key: CallKey, request: ToolRequest) -> dict[str, object]:
-        where = current.current()
-        return {
-            "tool_name": request.tool,
-            "args": json.loads(request.args),
-            "session_id": None if where is None else where.session,
-            "turn_id": key.turn_id,
-            "tool_call_id": key.call_id,
-        }
 
     async def _resume(
         self, key: CallKey, position: int, request: ToolRequest, execute: Execute
@@ -131,7 +129,8 @@ class Journal:
                 await self._store.write(journal.run_again, self._lease, key)
                 return await self._run(key, position, request, execute, approved=False)
             case Resume.UNKNOWN:
-                return await self._settle(key, results.said(CallStatus.UNKNOWN, _UNKNOWN))
+                unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
+                return await self._answered(key, request, unknown)
             case Resume.ASK:
                 return await self._approved(key, position, request, execute)
 
@@ -150,9 +149,11 @@ class Journal:
             return None
         await self._intend(key, position, request)
         if approval.state is not ApprovalState.APPROVED:
-            return await self._settle(key, results.said(CallStatus.DENIED, _why(approval)))
+            denied = results.said(CallStatus.DENIED, _why(approval))
+            return await self._answered(key, request, denied)
         if begun and on_resume(request.effect) is not Resume.RUN:
-            return await self._settle(key, results.said(CallStatus.UNKNOWN, _UNKNOWN))
+            unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
+            return await self._answered(key, request, unknown)
         return await self._run(key, position, request, execute, approved=True)
 
     async def _ask(self, key: CallKey, request: ToolRequest) -> Approval:
@@ -195,15 +196,17 @@ class Journal:
             if not approved:
                 return await self._approved(key, position, request, execute)
             result = results.said(CallStatus.ERROR, "it asks for approval, which it was given")
-        settled = await self._settle(key, result)
+        settled = await self._answered(key, request, result, seconds=time.monotonic() - begun)
         self._tell(request, settled.status.value)
-        facts = {
-            **self._named(key, request),
-            "result": settled.result,
-            "status": settled.status.value,
-            "duration_ms": int((time.monotonic() - begun) * 1000),
-        }
-        self._facts.tell("post_tool_call", facts)
+        return settled
+
+    async def _answered(
+        self, key: CallKey, request: ToolRequest, result: ToolResult, *, seconds: float = 0.0
+    ) -> ToolResult:
+        """Store the result of a call, run or not, and tell plugins of it."""
+        settled = await self._settle(key, result)
+        args = json.loads(request.args)
+        self._facts.called(_session(), key.call_id, request.tool, args, settled, seconds=seconds)
         return settled
 
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
@@ -235,6 +238,11 @@ class Journal:
         )
 
 
+def _session() -> SessionId | None:
+    where = current.current()
+    return None if where is None else where.session
+
+
 def _look(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
     """What is stored of a call, and what a person was asked about it."""
     return journal.find_call(t, key), approvals.question_of(t, key)
@@ -256,11 +264,16 @@ def _stored(call: JournaledCall) -> ToolResult | None:
 
 async def batch_results(
     store: Lasting, turn: Turn, step: int, *, begun: ToolResult
-) -> dict[str, ToolResult]:
-    """What is known of one step's calls, by id; ``begun`` of those that may have had an effect."""
+) -> tuple[dict[str, ToolResult], set[str]]:
+    """
+    Return what is known of one step's calls, by id, and those that are answered already.
+
+    What may have had an effect and is not answered has the result ``begun``.
+    """
     calls = await store.read(journal.batch, turn.id, step)
-    return {
+    known = {
         call.key.call_id: _stored(call) or begun
         for call in calls
         if call.status is not None or call.effect is not Effect.PURE
     }
+    return known, {call.key.call_id for call in calls if call.status is not None}

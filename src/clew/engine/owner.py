@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from clew.agent.environment import exposed
 from clew.core.ids import ConversationId
 from clew.engine.actors import Actors
 from clew.engine.commands import execute
@@ -56,6 +57,7 @@ class Owner:
         self._own: set[ConversationId] | None = set() if own_only else None
         self._actors = Actors(means, self.id, self._execute)
         self._tasks: list[asyncio.Task[None]] = []
+        self._stack = ExitStack()
 
     async def __aenter__(self) -> Self:
         await self._store.register(self.id)
@@ -67,6 +69,7 @@ class Owner:
             role=self._role,
             version=self._version,
         )
+        self._stack.enter_context(exposed())
         for loop in (
             self._watch,
             self._beat,
@@ -83,14 +86,15 @@ class Owner:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._actors.drain()
-        await self._means.facts.drain(FACTS_PATIENCE)
-        self._means.facts.plugins.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
-        with suppress(StoreError):
-            await self._store.write(owners.sign_off, self.id)
+        with self._stack:
+            await self._actors.drain()
+            await self._means.facts.drain(FACTS_PATIENCE)
+            self._means.facts.plugins.close()
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+            with suppress(StoreError):
+                await self._store.write(owners.sign_off, self.id)
 
     def kick(self, conversation: ConversationId) -> None:
         """Something was stored for this conversation here: work on it at once."""

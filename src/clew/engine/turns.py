@@ -37,6 +37,7 @@ from clew.engine.journal import Journal, batch_results
 from clew.engine.lasting import Lasting
 from clew.engine.leases import renewing
 from clew.engine.slots import AT_ONCE
+from clew.engine.turn_facts import TurnFacts
 from clew.engine.turn_log import NOTICE, TurnLog
 from clew.errors import ClewError, LeaseLapsed, LeaseLost, StoreUnavailable, TakenBack
 from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.core.delivery import Said
-    from clew.core.ids import Ids, SessionId, SessionIds
+    from clew.core.ids import Ids, SessionIds
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted, Compactions
     from clew.engine.facts import Facts
@@ -100,6 +101,7 @@ class TurnWork:
         self._platform = platform_of(begun.route)
         # As long as the lease is held: what a model said or a tool did is not to be had again.
         self._store = Lasting(means.store)
+        self._facts = TurnFacts(means.store, means.facts, self._turn, platform=self._platform)
         self._log = TurnLog(
             self._store, means.hub, means.ids, means.warm, lease=begun.lease, turn=self._turn
         )
@@ -122,6 +124,8 @@ class TurnWork:
         except asyncio.CancelledError:
             await self._let_go()
             raise
+        finally:
+            current.leave()
 
     async def _let_go(self) -> None:
         if self._log.session is not None:
@@ -165,12 +169,8 @@ class TurnWork:
         await self._log.context()
         session = self._log.session
         assert session is not None
-        self._enter(session)
-        if self._log.messages == 1:
-            self._means.facts.tell(
-                "on_session_start",
-                {"session_id": session, "model": "", "platform": self._platform},
-            )
+        chosen = await self._means.choice.models(self._turn.conversation_id)
+        await self._facts.begun(session, (chosen or self._means.models).first)
         if not self._begun.resumed:
             fresh = await self._store.read(
                 entries.entries_after,
@@ -272,7 +272,8 @@ class TurnWork:
             self._store,
             self._means.hub,
             self._means.ids,
-            self._means.facts,
+            self._means.facts.plugins,
+            self._facts,
             lease=self._begun.lease,
             turn=self._turn,
             route=self._begun.route,
@@ -319,17 +320,10 @@ class TurnWork:
 
     async def _told(self, done: Compacted) -> Compacted:
         if done.moved:
-            self._enter(done.session_id)
+            self._facts.moved(done.session_id)
         for notice in done.notices:
             await self._log.store_notice(notice)
         return done
-
-    def _enter(self, session: SessionId) -> None:
-        current.enter(
-            current.Current(
-                conversation=self._turn.conversation_id, session=session, turn=self._turn.id
-            )
-        )
 
     async def _made_room(self, failure: Failure, model: Model) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
@@ -374,6 +368,7 @@ class TurnWork:
             text = f"{text}\n\n({CUT})"
         step = self._step_of(answer)
         said = self._log.said(DeliveryKind.ANSWER, text, markup=not is_blank(answer.text))
+        await self._facts.answering(text)
         await self._finish(Outcome.ANSWERED, drafts, step=step, said=said)
 
     def _step_of(self, answer: Answer) -> turns.Step | None:
@@ -442,7 +437,7 @@ class TurnWork:
         last: ModelMessage | None = context.messages[-1] if context.messages else None
         if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
             return []
-        known = await batch_results(
+        known, told = await batch_results(
             self._store,
             self._turn,
             self._log.steps,
@@ -450,6 +445,7 @@ class TurnWork:
         )
         otherwise = results.said(CallStatus.CANCELLED, why)
         closed = results.closed_batch(last, known, otherwise=otherwise)
+        self._facts.closing(last, known, otherwise=otherwise, told=told)
         return [messages.to_draft(self._means.ids.entry(), closed)]
 
     async def _finish(
@@ -484,15 +480,7 @@ class TurnWork:
             self._tell_closed(done)
 
     def _tell_closed(self, done: Turn) -> None:
-        facts: dict[str, object] = {
-            "session_id": self._log.session,
-            "turn_id": done.id,
-            "completed": done.outcome is Outcome.ANSWERED,
-            "interrupted": done.outcome is Outcome.CANCELLED,
-            "model": done.model or "",
-            "platform": self._platform,
-        }
-        self._means.facts.tell("on_session_end", facts)
+        self._facts.ended(self._log.session, done)
         if done.outcome is Outcome.ANSWERED:
             self._means.titles.after_turn(self._turn.conversation_id)
         self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future
+from contextvars import Context, copy_context
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -24,7 +25,7 @@ from clew.errors import SettingsError
 from clew.hooks import specs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
     from types import ModuleType
 
@@ -71,10 +72,18 @@ class Plugins:
         self._timeout = timeout
         self._lines: dict[str, _Line] = {}
         self._complaints = _Complaints()
+        #: The arguments that a callback is given, by its plugin and hook.
+        self._taken: dict[tuple[str, str], Collection[str]] = {}
 
     def add(self, plugin: object, name: str) -> None:
         """Register a plugin under a name of its own."""
         self._manager.register(plugin, name=name)
+        for hook in self._manager.get_hookcallers(plugin) or ():
+            spec = hook.spec
+            for impl in hook.get_hookimpls():
+                if impl.plugin_name == name and spec is not None:
+                    taken = taken_by(impl.function, of=spec.argnames)
+                    self._taken[name, hook.name] = taken
         self._lines[name] = _Line(name, self._timeout)
 
     @property
@@ -89,7 +98,8 @@ class Plugins:
         """Give a plugin its own settings. Whatever it raises comes through."""
         for impl in self._impls("configure"):
             if impl.plugin_name == name:
-                arguments = {"options": options} if impl.argnames else {}
+                taken = self._taken[name, "configure"]
+                arguments = {"options": options} if "options" in taken else {}
                 cast("Callable[..., object]", impl.function)(**arguments)
 
     async def tell(
@@ -97,7 +107,7 @@ class Plugins:
     ) -> None:
         """Tell a fact, to all plugins or to one, and return when each was called or given up."""
         calls = [
-            self._called(impl, facts)
+            self._called(hook, impl, facts)
             for impl in self._impls(hook)
             if plugin in (None, impl.plugin_name)
         ]
@@ -108,7 +118,8 @@ class Plugins:
         impls = self._impls("pre_tool_call")
         if not impls:
             return Verdict()
-        answers = await asyncio.gather(*(self._called(impl, call) for impl in impls))
+        asked = (self._called("pre_tool_call", impl, call) for impl in impls)
+        answers = await asyncio.gather(*asked)
         verdicts: list[Verdict] = []
         for impl, answer in zip(impls, answers, strict=True):
             if (verdict := _read(impl.plugin_name, answer)) is None:
@@ -125,15 +136,20 @@ class Plugins:
     def _impls(self, hook: str) -> list[pluggy.HookImpl]:
         return list(getattr(self._manager.hook, hook).get_hookimpls())
 
-    async def _called(self, impl: pluggy.HookImpl, facts: Mapping[str, object]) -> object:
+    async def _called(
+        self, hook: str, impl: pluggy.HookImpl, facts: Mapping[str, object]
+    ) -> object:
         line = self._lines[impl.plugin_name]
         if line.hangs:
             self._complaints.add("hook_left_out", impl)
             return _TIMED_OUT
         # Copies: what one plugin does with its arguments another must not see.
-        arguments = {name: deepcopy(facts[name]) for name in impl.argnames if name in facts}
+        taken = self._taken[impl.plugin_name, hook]
+        arguments = {name: deepcopy(facts[name]) for name in taken if name in facts}
         function = cast("Callable[..., object]", impl.function)
-        answer = line.put(lambda: function(**arguments))
+        # In its thread it sees what whoever tells it sees: the turn, or the session it is told of.
+        context = copy_context()
+        answer = line.put(lambda: context.run(_whole, function, arguments))
         try:
             async with asyncio.timeout(line.patience):
                 result = await asyncio.wrap_future(answer)
@@ -146,6 +162,22 @@ class Plugins:
             result = None
         line.answered()
         return result
+
+
+def taken_by(callback: object, *, of: Sequence[str]) -> Collection[str]:
+    """
+    Return which of the arguments ``of`` a callback can be given.
+
+    Pluggy gives those that are named without a default, and nothing to ``**kwargs``.
+    """
+    found = inspect.signature(cast("Callable[..., object]", callback)).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in found):
+        named_only = {one.name for one in found if one.kind is one.POSITIONAL_ONLY}
+        return [name for name in of if name not in named_only]
+    by_name = {
+        one.name for one in found if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
+    }
+    return [name for name in of if name in by_name]
 
 
 class _Complaints:
@@ -211,7 +243,8 @@ class _Line:
             self._thread = threading.Thread(
                 target=self._serve, name=f"plugin:{self._name}", daemon=True
             )
-            self._thread.start()
+            # Not in the context of whoever happens to be the first to call.
+            Context().run(self._thread.start)
         return answer
 
     def close(self) -> None:
@@ -230,8 +263,6 @@ class _Line:
 def _run(call: Callable[[], object], answer: _Future) -> None:
     try:
         result = call()
-        if inspect.iscoroutine(result):
-            result = asyncio.run(result)
     except StopIteration as error:
         # Nobody who waits for it can be given that: it would wait for ever.
         answer.set_exception(RuntimeError(f"StopIteration: {error}"))
@@ -241,6 +272,12 @@ def _run(call: Callable[[], object], answer: _Future) -> None:
         answer.set_exception(RuntimeError(f"the plugin raised {type(error).__name__}"))
     else:
         answer.set_result(result)
+
+
+def _whole(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """Call a hook, and run it to its end where it is asynchronous."""
+    result = function(**arguments)
+    return asyncio.run(result) if inspect.iscoroutine(result) else result
 
 
 def _read(plugin: str, answer: object) -> Verdict | None:

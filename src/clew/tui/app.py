@@ -60,6 +60,10 @@ class Terminal(App[None]):
         # Another screen, opened by a key that came at once, would swallow that.
         self.set_timer(_FIRST_PICTURE, self._begin)
 
+    async def on_unmount(self) -> None:
+        """Leave once the server knows that the person has gone: the event loop ends with us."""
+        await self.desk.ended()
+
     def get_default_screen(self) -> Screen[None]:
         """The conversation is the first thing that is seen."""
         return self._chat

@@ -93,6 +93,16 @@ class Client:
         with suppress(asyncio.CancelledError):
             await self._task
 
+    async def close_all(self, *, seconds: float) -> None:
+        """Close what was opened, as a person who leaves does; not at any price."""
+        closing = [self._close(conversation) for conversation in self._opened if self.connected]
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*closing), seconds)
+
+    async def _close(self, conversation: str) -> None:
+        with suppress(CallFailed, Refused):  # it may have been deleted
+            await self.call(methods.CLOSE, Named(conversation=conversation))
+
     @property
     def connected(self) -> bool:
         return self._connected.is_set()

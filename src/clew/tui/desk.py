@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 TAIL: Final = 60
 #: Entries that are loaded at a time on the way to one that is far back.
 _MANY: Final = 500
+#: Seconds that a server has to take note that the person leaves.
+_LEAVING: Final = 2.0
 
 
 class Desk:
@@ -56,6 +58,13 @@ class Desk:
         self.view = View()
         self._following: asyncio.Task[None] | None = None
         self._measuring: asyncio.Task[None] | None = None
+        #: Set while nothing runs.
+        self._ended = asyncio.Event()
+        self._ended.set()
+
+    async def ended(self) -> None:
+        """Wait until ``run``, which was cancelled, has come to its end."""
+        await self._ended.wait()
 
     def _become(self, view: View) -> None:
         if view is not self.view:
@@ -71,10 +80,14 @@ class Desk:
 
     async def run(self) -> None:
         """Stay connected, until it is cancelled."""
-        async with self._client, AsyncExitStack() as stack:
-            stack.push_async_callback(self._leave)
-            await self._begin()
-            await asyncio.Event().wait()
+        self._ended.clear()
+        try:
+            async with self._client, AsyncExitStack() as stack:
+                stack.push_async_callback(self._leave)
+                await self._begin()
+                await asyncio.Event().wait()
+        finally:
+            self._ended.set()
 
     async def _leave(self) -> None:
         tasks = {task for task in (self._following, self._measuring) if task is not None}
@@ -82,6 +95,7 @@ class Desk:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+        await self._client.close_all(seconds=_LEAVING)
 
     async def _begin(self) -> None:
         while True:

@@ -1,39 +1,50 @@
 """
-Processes that are killed right after a compaction, and the one that goes on.
+Products that are killed right after a compaction, and the one that goes on.
 
 Each kind of compaction is led to in a process of its own, which sends itself SIGKILL as soon as the
-rotation is committed, before anybody in it was told.
+rotation is committed, before anybody in it was told. The provider is the test's: it sees what both
+ask for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import enum
-import json
-import os
 import signal
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic_ai.messages import CompactionPart
-
+from clew.core.ids import ConversationId
 from clew.core.route import local_route
-from tests.contract.lifecycle.doubles import Provider, answered, calling, is_new_turn, said
+from clew.store.transactions import conversations
+from clew.testing import Call, Calls, Text, Usage
 from tests.contract.lifecycle.filling import fill
-from tests.contract.lifecycle.house import open_house
+from tests.contract.lifecycle.house import Proposals
+from tests.contract.lifecycle.product import OLD, Home, Plan, running, stored
+from tests.failing.compacting import Plays
 from tests.forking import FORKS
 from tests.killing.killer import WatchedStore, die
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from clew.core.route import Route
+    from clew.testing import Reply, Request
+    from tests.contract.lifecycle.product import Product
 
-    from tests.contract.lifecycle.house import House
-
-_PATIENCE = 90
-_WINDOW = 100_000
+_PATIENCE = 60
 TALK = local_route("talk")
+WINDOW = {"model.context_window": "100000"}
+
+#: A tool with a long result.
+LOOK = '''
+def look() -> str:
+    """Look at a lot."""
+    return "a lot " * 10_000
+
+
+tools = [look]
+'''
 
 
 class Way(enum.Enum):
@@ -44,129 +55,69 @@ class Way(enum.Enum):
     BY_HAND = "by-hand"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Before:
-    """What the killed process had done."""
-
-    summaries: int
-    #: The head that the rotation left.
-    head: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class After:
-    """What the next process found and did."""
-
-    head_at_start: str
-    head_at_end: str
-    summaries: int
-    outcome: str
-    #: The request for the next message begins with the summary.
-    begins_with_summary: bool
+def answer(request: Request) -> Reply:
+    """Look when told to, and else say what was said."""
+    if request.last_user_text == "look" and not request.results:
+        # As much as with the tool's result fills the window.
+        return Calls([Call("look")], usage=Usage(60_000, 10))
+    return Text(f"echo: {request.last_user_text}")
 
 
-def killed_in(way: Way, url: str, home: Path) -> Before:
-    process = FORKS.Process(target=_die, args=(way, url, home), daemon=True)
+def given(url: str, home: Path, provider: str | None) -> Plan:
+    """How both are started."""
+    found = Home(path=home)
+    found.plugin("my_tools", LOOK)
+    flags = {**WINDOW, "tools.modules": "my_tools"}
+    return Plan(
+        url=url, home=found, provider=provider, flags=flags, plugins=(), model=Plays(turn=answer)
+    )
+
+
+async def filled(plan: Plan, count: int, *, route: Route = TALK) -> None:
+    """A conversation, under the name ``talk``, with so many messages of 6,000 tokens."""
+    async with stored(plan) as store:
+        conversation = await store.write(
+            conversations.open_route,
+            route,
+            new_conversation=ConversationId("cnv_talk"),
+            session_ids=Proposals(OLD),
+        )
+        await store.write(fill, conversation, count)
+
+
+def killed_in(way: Way, url: str, home: Path, provider: str) -> None:
+    """Run a product that dies as soon as it has compacted."""
+    process = FORKS.Process(target=_die, args=(way, url, home, provider), daemon=True)
     process.start()
     process.join(_PATIENCE)
     assert process.exitcode == -signal.SIGKILL, f"it ended with {process.exitcode}"
-    noted = json.loads((home / "before.json").read_text())
-    return Before(summaries=noted["summaries"], head=noted["head"])
 
 
-def restarted(way: Way, url: str, home: Path) -> After:
-    process = FORKS.Process(target=_go_on, args=(way, url, home), daemon=True)
-    process.start()
-    process.join(_PATIENCE)
-    assert process.exitcode == 0, f"it ended with {process.exitcode}"
-    return After(**json.loads((home / "after.json").read_text()))
+def _die(way: Way, url: str, home: Path, provider: str) -> None:
+    asyncio.run(_lead_to(way, given(url, home, provider)))
 
 
-def _die(way: Way, url: str, home: Path) -> None:
-    asyncio.run(_lead_to(way, url, home))
-
-
-def _go_on(way: Way, url: str, home: Path) -> None:
-    asyncio.run(_next_message(way, url, home))
-
-
-def look() -> str:
-    """Look at a lot."""
-    return "a lot " * 10_000
-
-
-def _answer(messages: list[ModelMessage]) -> ModelResponse:
-    if said(messages).startswith("look") and is_new_turn(messages):
-        return calling("look", tokens=60_000)
-    return answered(f"You said: {said(messages)}")
-
-
-async def _lead_to(way: Way, url: str, home: Path) -> None:
-    summaries: list[int] = []
-
-    def told(result: object) -> None:
-        """The rotation is committed: note it and die."""
-        head = getattr(result, "id", None)
-        (home / "before.json").write_text(
-            json.dumps({"summaries": len(summaries), "head": head, "pid": os.getpid()})
-        )
+def _reach(place: str) -> None:
+    if place == "compactions.compress after":
         die()
 
-    compressed = False
 
-    def reach(place: str) -> None:
-        nonlocal compressed
-        compressed = place == "compactions.compress after"
-
-    async with open_house(
-        url,
-        home,
-        window=_WINDOW,
-        tools=[look],
-        provider=Provider(_answer),
-        around=lambda store: WatchedStore(
-            store, reach, lambda result: told(result) if compressed else None
-        ),
-    ) as house:
-        summarise = house.summariser.summarise
-
-        async def counted(*args: object, **kwargs: object) -> str:
-            summaries.append(1)
-            return await summarise(*args, **kwargs)  # pyright: ignore[reportArgumentType]
-
-        house.summariser.summarise = counted
-        await _come_to(way, house)
+async def _lead_to(way: Way, plan: Plan) -> None:
+    plan.around = partial(WatchedStore, reach=_reach)
+    await filled(plan, 20 if way is Way.BEFORE_A_TURN else 6)
+    async with running(plan) as product, product.client() as client:
+        match way:
+            case Way.IN_MID_TURN:
+                await product.submit(client, "look")
+            case Way.BEFORE_A_TURN:
+                await product.submit(client, "go on")
+            case Way.BY_HAND:
+                await product.command(client, "/compress")
         await asyncio.sleep(_PATIENCE)
 
 
-async def _come_to(way: Way, house: House) -> None:
-    conversation = await house.open(TALK)
-    match way:
-        case Way.IN_MID_TURN:
-            await house.store.write(fill, conversation, 6)
-            await house.engine.submit("look", target=TALK)
-        case Way.BEFORE_A_TURN:
-            await house.store.write(fill, conversation, 20)
-            await house.engine.submit("go on", target=TALK)
-        case Way.BY_HAND:
-            await house.store.write(fill, conversation, 6)
-            await house.engine.lifecycle.compress(conversation)
-
-
-async def _next_message(way: Way, url: str, home: Path) -> None:
-    async with open_house(
-        url, home, window=_WINDOW, tools=[look], provider=Provider(_answer)
-    ) as house:
-        conversation = await house.engine.resolve(TALK.key)
-        at_start = (await house.head(TALK.key)).id
-        await house.quiet(conversation)
-        ended = await house.say("the next message", to=TALK)
-        first = house.provider.sent[-1][0]
-        after = {
-            "head_at_start": at_start,
-            "head_at_end": (await house.head(TALK.key)).id,
-            "summaries": house.summariser.calls,
-            "outcome": ended.outcome.value,
-            "begins_with_summary": isinstance(first.parts[0], CompactionPart),
-        }
-        (home / "after.json").write_text(json.dumps(after))
+async def ends(product: Product) -> None:
+    """Wait until what the killed one had begun is done, then say the next thing."""
+    await product.at_rest()
+    async with product.client() as client:
+        await product.say(client, "the next message")

@@ -9,7 +9,7 @@ from clew.errors import NotFound
 from clew.store.transactions import rows
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, TurnId
+    from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.turn import Stop, Turn
     from clew.store.contract import Tx
 
@@ -78,3 +78,34 @@ def request_stop(t: Tx, turn: TurnId, stop: Stop) -> bool:
         return False
     t.wake(row[0])
     return True
+
+
+def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
+    """Return whether no turn before this one had an entry in the session."""
+    earlier = t.one(
+        """
+        SELECT 1 FROM entry
+        WHERE conversation_id = $1 AND seq < $2 AND session_id = $3 AND turn_id IS NOT NULL
+          AND seq > (SELECT opened_seq FROM session WHERE id = $3)
+        LIMIT 1
+        """,
+        turn.conversation_id,
+        turn.first_seq,
+        session,
+    )
+    return earlier is None
+
+
+def said_in(t: Tx, turn: Turn) -> list[str]:
+    """Return what people said in a turn, in order."""
+    found = t.all(
+        """
+        SELECT text FROM entry
+        WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND role = 'user'
+        ORDER BY seq
+        """,
+        turn.conversation_id,
+        turn.first_seq,
+        turn.id,
+    )
+    return [row[0] for row in found]
