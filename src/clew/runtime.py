@@ -14,6 +14,7 @@ import structlog
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
 from clew.agent.compactor import HarnessCompactor, context_window
+from clew.agent.limits import CodeLimits
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.agent.providers import is_provider
@@ -116,7 +117,15 @@ def make_means(settings: Settings, store: Store) -> Means:
         store=store,
         hub=Hub(),
         ids=ids,
-        loop=Loop(agent, max_steps=settings.agent.max_steps, silence=settings.model.timeout),
+        loop=Loop(
+            agent,
+            max_steps=settings.agent.max_steps,
+            silence=settings.model.timeout,
+            longest_call=settings.tools.call_timeout,
+            code=CodeLimits(
+                toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout
+            ),
+        ),
         models=Models(models, Patience(), time.monotonic),
         compactions=Compactions(
             store,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults
-from pydantic_ai.capabilities import HandleDeferredToolCalls
+from pydantic_ai import Agent, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai.toolsets import ExternalToolset, FunctionToolset, ToolsetTool
 from structlog.testing import capture_logs
 
 from clew.agent.choice import Patience
+from clew.agent.limits import CodeLimits
 from clew.agent.loop import Loop
 from clew.agent.models import models_closed
 from clew.core.events import InputEnded
@@ -22,9 +25,10 @@ from clew.engine.engine import Engine
 from clew.hooks.specs import hookimpl
 from clew.runtime import make_means
 from clew.store.opening import open_store
-from clew.testing import Call, Calls, FakeProvider, Text, sequence
+from clew.testing import Call, Calls, FakeProvider, Hang, Text, sequence
 from tests.contract import invariants
 from tests.integration.api_server import settings_for, until
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -41,6 +45,7 @@ class Desk:
     engine: Engine
     provider: FakeProvider
     store: Store
+    loop: Loop
 
     async def say(self, text: str) -> InputEnded:
         said = await self.engine.submit(text, target=local_route("talk"))
@@ -57,7 +62,11 @@ def logs() -> Iterator[None]:
 
 @asynccontextmanager
 async def open_desk(
-    home: Path, agent: Made, *replies: Reply, plugin: object = None
+    home: Path,
+    agent: Made,
+    *replies: Reply,
+    plugin: object = None,
+    code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
 ) -> AsyncGenerator[Desk]:
     with FakeProvider(sequence(replies)) as provider:
         async with models_closed(), await open_store("sqlite:///clew.db", home=home) as store:
@@ -65,9 +74,9 @@ async def open_desk(
             means.models.patience = Patience(first_wait=0.001)
             if plugin is not None:
                 means.facts.plugins.add(plugin, "changing")
-            means = replace(means, loop=Loop(agent, max_steps=50))
+            means = replace(means, loop=Loop(agent, max_steps=50, code=code))
             async with Engine(means, role="test", version="0") as engine:
-                yield Desk(engine=engine, provider=provider, store=store)
+                yield Desk(engine=engine, provider=provider, store=store, loop=means.loop)
             assert await store.read(invariants.check) == []
 
 
@@ -98,9 +107,126 @@ async def test_an_agent_whose_code_fails_is_told_as_that_and_no_model_is_asked_a
     async with open_desk(tmp_path, make(), Text("one"), Text("two")) as desk:
         ended = await desk.say("hello")
         assert ended.turn is not None
-        assert ended.turn.error_code == "internal"
+        assert ended.turn.error_code == "agent_code"
         assert "the agent's own code failed (KeyError: 'name')" in ended.text
         assert len(desk.provider.requests) == asked
+
+
+async def _never(*_: object, **__: object) -> Any:
+    await asyncio.Event().wait()
+
+
+class Closed(FunctionToolset[Any]):
+    """A toolset whose server never comes."""
+
+    async def __aenter__(self) -> Self:
+        await _never()
+        return self
+
+
+class Silent(FunctionToolset[Any]):
+    """A toolset whose server comes and says nothing."""
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        await _never()
+        return await super().get_tools(ctx)
+
+
+class Broken(FunctionToolset[Any]):
+    """A toolset whose server is not there."""
+
+    async def __aenter__(self) -> Self:
+        raise ConnectionRefusedError("nobody listens")
+
+
+def _dynamic() -> Made:
+    agent: Made = Agent()
+    agent.toolset(_never)
+    return agent
+
+
+def _validator() -> Made:
+    agent: Made = Agent()
+    agent.output_validator(_never)
+    return agent
+
+
+@dataclass
+class Hanging(AbstractCapability[Any]):
+    """A capability one of whose hooks never ends."""
+
+    hook: str
+
+    def __post_init__(self) -> None:
+        setattr(self, self.hook, _never)
+
+
+SHORT = CodeLimits(toolset=timedelta(seconds=0.2), agent=timedelta(seconds=0.2))
+OPENED = "the toolset home-server could not be opened: it did not come within 0.2 s"
+LISTED = "the toolset home-server could not tell its tools: it did not come within 0.2 s"
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "said", "asked"),
+    [
+        (lambda: Agent(toolsets=[Closed(id="home-server")]), "toolset", OPENED, 0),
+        (lambda: Agent(toolsets=[Silent(id="home-server")]), "toolset", LISTED, 0),
+        (
+            lambda: Agent(toolsets=[Broken(id="home-server")]),
+            "toolset",
+            "ConnectionRefusedError: nobody",
+            0,
+        ),
+        (_dynamic, "agent_code", "before the", 0),
+        (lambda: Agent(instructions=_never), "agent_code", "before the model was asked", 0),
+        (
+            lambda: Agent(capabilities=[Hanging("before_model_request")]),
+            "agent_code",
+            "before the model was asked",
+            0,
+        ),
+        (
+            lambda: Agent(capabilities=[Hanging("after_model_request")]),
+            "agent_code",
+            "after the model had answered",
+            1,
+        ),
+    ],
+    ids=["opens", "lists", "broken", "dynamic", "instructions", "before", "after"],
+)
+@pytest.mark.parametrize("followed", [False, True], ids=["plain", "stream"])
+async def test_what_a_developer_brings_and_never_ends_is_told_by_its_name(
+    tmp_path: Path, make: Any, code: str, said: str, asked: int, followed: bool
+) -> None:
+    async with open_desk(tmp_path, make(), Text("one"), Text("two"), code=SHORT) as desk:
+        if followed:
+            ended = await desk.say("hello")
+        else:
+            accepted = await desk.engine.submit("hello", target=local_route("talk"))
+            ended = await wait_until(
+                lambda: desk.engine.input_end(accepted.inbox_id), "the end of the turn"
+            )
+        assert ended is not None
+        assert ended.turn is not None
+        assert ended.turn.error_code == code
+        assert said in ended.text
+        assert "provider" not in ended.text
+        assert len(desk.provider.requests) == asked
+
+
+async def test_a_validator_that_never_ends_ends_the_turn(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, _validator(), Text("one"), code=SHORT) as desk:
+        desk.loop.longest_call = timedelta(seconds=0.2)
+        ended = await desk.say("hello")
+        assert "was not done after the model had answered" in ended.text
+
+
+async def test_a_provider_that_is_silent_is_still_told_as_that(tmp_path: Path) -> None:
+    async with open_desk(tmp_path, Agent(), Hang(), Hang(), Text("late")) as desk:
+        desk.loop.silence = timedelta(seconds=0.2)
+        ended = await desk.say("hello")
+        assert ended.turn is not None
+        assert ended.turn.error_code == "timeout"
 
 
 OUTSIDE = ToolDefinition(name="outside", parameters_json_schema={"type": "object"})

@@ -128,6 +128,16 @@ class ToolsetFailed(Exception):
     """A set of tools that could not be opened or listed; the text names it and says why."""
 
 
+class AgentCodeTooSlow(Exception):
+    """Functions of an agent's author that did not end in time."""
+
+    def __init__(self, place: str, seconds: float) -> None:
+        super().__init__(
+            f"the agent's own code (instructions, hooks, processors) was not done {place}, within "
+            f"{seconds:g} s (agent.code_timeout)"
+        )
+
+
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (ai.ModelContextWindowExceededError, FailureKind.OVERFLOW),
     (ai.ModelQuotaExceededError, FailureKind.QUOTA),
@@ -147,6 +157,7 @@ _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (CutResponse, FailureKind.CONNECTION),
     (EndlessResponse, FailureKind.TIMEOUT),
     (ToolsetFailed, FailureKind.TOOLSET),
+    (AgentCodeTooSlow, FailureKind.AGENT_CODE),
 )
 
 

@@ -32,6 +32,7 @@ from pydantic_graph import End
 
 from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
+from clew.agent.limits import CodeLimits, RequestClock
 from clew.agent.messages import call_ids, text_of
 from clew.agent.models import name_of
 from clew.agent.pairing import paired
@@ -66,6 +67,7 @@ LONGEST_CALL = timedelta(minutes=10)
 _ALWAYS_ENDS = frozenset({"openai", "anthropic"})
 log = structlog.get_logger(__name__)
 
+_BEFORE = "before the model was asked"
 _CUT = "the provider's reply ended in the middle"
 _ENDLESS = "the provider's reply did not come to an end"
 # Steps are counted with the turn, which may have several runs.
@@ -121,6 +123,7 @@ class Loop:
         silence: timedelta = SILENCE,
         longest_response: timedelta = LONGEST_RESPONSE,
         longest_call: timedelta = LONGEST_CALL,
+        code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
     ) -> None:
         self.agent = agent
         #: Model requests that one turn may make.
@@ -131,6 +134,8 @@ class Loop:
         self.longest_response = longest_response
         #: How long a tool may take.
         self.longest_call = longest_call
+        #: How long toolsets and the agent's own functions may take.
+        self.code = code
 
     async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
         """
@@ -141,43 +146,47 @@ class Loop:
         the same reason.
         """
         context = await log.context()
-        beside = Beside()
+        beside, clock = Beside(), RequestClock(self.code)
+        tools = Journaling(journal, self.longest_call, context.retries, self.code.toolset)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(beside.end)
             stack.enter_context(self.agent.using_thread_executor(_THREADS))
             if context.instructions is not None:
                 # Rendered anew they could differ, and the prefix would not be the same any more.
                 stack.enter_context(self.agent.override(instructions=context.instructions))
-            run = await stack.enter_async_context(
-                self.agent.iter(
-                    message_history=paired(context.messages),
-                    model=model,
-                    usage_limits=_LIMITS,
-                    capabilities=[Journaling(journal, self.longest_call, context.retries), beside],
+            async with clock.code("before the run began", self.code.preparation):
+                run = await stack.enter_async_context(
+                    self.agent.iter(
+                        message_history=paired(context.messages),
+                        model=model,
+                        usage_limits=_LIMITS,
+                        capabilities=[tools, beside, clock],
+                    )
                 )
-            )
             run.ctx.state.output_retries_used = context.retries.get(OUTPUT, 0)
             return await _Steps(
-                self, run, log, journal, context, model=name_of(model), stream=stream
+                self, run, log, journal, context, clock, model=name_of(model), stream=stream
             ).drive()
 
 
 class _Steps:
     """One run of an agent's graph, node by node."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (made in one place)
         self,
         loop: Loop,
         run: AgentRun[Any, Any],
         log: TurnLog,
         journal: Journal,
         context: LoopContext,
+        clock: RequestClock,
         *,
         model: str,
         stream: bool,
     ) -> None:
         self._run, self._log, self._journal = run, log, journal
-        self._model, self._stream = model, stream
+        self._model, self._stream, self._clock = model, stream, clock
+        self._longest_call = loop.longest_call.total_seconds()
         self._left = loop.max_steps - context.steps
         self._silence = loop.silence.total_seconds()
         self._longest = loop.longest_response.total_seconds()
@@ -204,7 +213,8 @@ class _Steps:
 
     async def _driven(self) -> Result:
         first: Any = self._run.next_node
-        node: Any = await self._run.next(first)
+        async with self._clock.code(_BEFORE, self._clock.limits.preparation):
+            node: Any = await self._run.next(first)
         while True:
             if Agent.is_model_request_node(node):
                 if self._left <= 0:
@@ -269,7 +279,7 @@ class _Steps:
         self._said = 0
         end = asyncio.get_running_loop().time() + self._longest
         try:
-            async with asyncio.timeout(self._silence) as deadline:
+            async with self._clock.request(self._silence) as deadline:
                 if self._stream:
                     await self._streamed(node, deadline, end)
                 following = await self._run.next(node)
@@ -346,7 +356,11 @@ class _Steps:
         if fresh and call_ids(response):
             await self._store(response)
             fresh = False
-        following = await self._run.next(node)
+        calls = max(1, len(call_ids(response)))
+        # Each call has a limit of its own; some are run one after the other.
+        limit = calls * self._longest_call + self._clock.limits.preparation
+        async with self._clock.code("after the model had answered", limit):
+            following = await self._run.next(node)
         if isinstance(following, End):
             self._answer = self._final(response, fresh=fresh)
         elif fresh:

@@ -14,6 +14,7 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json
 
 from clew.agent import results
+from clew.agent.limits import bound_toolsets
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
 from clew.core.effect import declared
 from clew.core.journal import CallStatus
@@ -44,8 +45,12 @@ class Journaling(AbstractCapability[Any]):
     #: Retries per tool that the turn has had before this run.
     retries: Mapping[str, int]
 
+    #: A toolset that takes longer to come is given up.
+    ready: timedelta
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        return JournaledToolset(toolset, self.journal, self.longest, dict(self.retries))
+        bounded = bound_toolsets(toolset, self.ready)
+        return JournaledToolset(bounded, self.journal, self.longest, dict(self.retries))
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests

@@ -136,6 +136,12 @@ class AgentSettings:
     max_steps: int = key(
         number(least=1), 100, "Model requests after which a turn ends, and says so."
     )
+    code_timeout: timedelta = key(
+        DURATION,
+        timedelta(seconds=60),
+        "How long the functions of an `object` may take before and after a request: its "
+        "instructions, hooks and processors.",
+    )
     turns_at_once: int = key(
         number(least=1),
         16,
@@ -354,6 +360,16 @@ class ToolsSettings:
 
     modules: tuple[str, ...] = key(
         TEXTS, (), "Modules with tools: importable names, or files under `CLEW_HOME/plugins`."
+    )
+    call_timeout: timedelta = key(
+        DURATION,
+        timedelta(minutes=10),
+        "How long one call of a tool may take; then the model is told that it was given up.",
+    )
+    ready_timeout: timedelta = key(
+        DURATION,
+        timedelta(seconds=60),
+        "How long a set of tools, such as an MCP server, may take to open and to tell its tools.",
     )
 
 
