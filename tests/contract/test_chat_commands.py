@@ -80,7 +80,7 @@ async def test_every_command_says_something_where_nothing_was_said_yet(
 async def test_new_and_its_alias_start_afresh_with_a_title(house: House) -> None:
     old = (await house.say("hello", to=CHAT)).conversation
     reply = await _do(house, "/new My plans")
-    assert reply.text == "New session: My plans"
+    assert reply.text.startswith("New session: My plans\nModel: offline, with a context ")
     assert reply.conversation is not None
     assert reply.conversation != old
     view = await house.engine.show(reply.conversation)

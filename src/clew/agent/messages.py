@@ -50,15 +50,21 @@ def user_draft(
     *,
     said_at: datetime,
     note: str | None = None,
+    preface: str | None = None,
 ) -> Draft:
     """
     What a person wrote and the files that came along, as an entry.
 
-    The model reads a ``note`` of ours before it.
+    The model reads a ``note`` of ours before it, at the begin of a conversation only: later not
+    every server takes one. A ``preface`` is read as the person's; people do not see it.
     """
     said = UserPromptPart(_content(content), timestamp=said_at)
     parts = [said] if note is None else [SystemPromptPart(note, timestamp=said_at), said]
-    return to_draft(entry_id, ModelRequest(parts=parts))
+    draft = to_draft(entry_id, ModelRequest(parts=parts))
+    if preface is None:
+        return draft
+    told = UserPromptPart(_content([preface, *content]), timestamp=said_at)
+    return replace(draft, message=dump(ModelRequest(parts=[*parts[:-1], told])))
 
 
 def _content(content: Sequence[str | Shown]) -> str | list[UserContent]:

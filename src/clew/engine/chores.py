@@ -25,15 +25,28 @@ LISTED = 10
 async def new(desk: Desk, argument: str) -> Reply:
     title = checked_title(argument) if argument else None
     conversation = await desk.engine.start_afresh(desk.own_route)
+    text = await _begun(desk, conversation, title)
+    return Reply(
+        text=f"{text}\n{await _who_answers(desk, conversation)}", conversation=conversation
+    )
+
+
+async def _begun(desk: Desk, conversation: ConversationId, title: str | None) -> str:
     if title is None:
-        return Reply(text="New session: what was said before is kept.", conversation=conversation)
+        return "New session: what was said before is kept."
     try:
         await desk.engine.titles.ask(conversation, title)
     except UsageError as error:
-        text = f"New session, without the title: {error}."
-    else:
-        text = f"New session: {title}"
-    return Reply(text=text, conversation=conversation)
+        return f"New session, without the title: {error}."
+    return f"New session: {title}"
+
+
+async def _who_answers(desk: Desk, conversation: ConversationId) -> str:
+    """Return which model answers in a conversation, and how large its context is."""
+    name = await desk.engine.models.name(conversation)
+    window = (await desk.engine.context_size(conversation)).window
+    size = "of unknown size" if window is None else f"of {window:,} tokens"
+    return f"Model: {name}, with a context {size}."
 
 
 async def compress(desk: Desk, argument: str) -> Reply:

@@ -43,7 +43,9 @@ class ModelChoice:
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
         self._models(name)
-        await self._store.write(standing.choose_model, conversation, name)
+        before = await self.name(conversation)
+        if name != before:
+            await self._store.write(standing.choose_model, conversation, name, before=before)
 
     async def models(self, conversation: ConversationId) -> Models | None:
         """The chosen model with its stand-ins; ``None`` where none was chosen, or it is gone."""
@@ -67,7 +69,7 @@ class ModelChoice:
         return found
 
     async def _chosen(self, conversation: ConversationId) -> str | None:
-        value = await self._store.read(settings.get_setting, conversation, standing.MODEL)
+        value = await self._store.read(settings.get_setting, conversation, settings.MODEL)
         return None if value is None else json.loads(value)
 
     def _models(self, name: str) -> Models:

@@ -16,6 +16,7 @@ from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expired import left_for
 from clew.core.ids import EntryId, SessionId
+from clew.core.model_changed import model_changed
 from clew.engine.lasting import to_its_end
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
@@ -54,8 +55,13 @@ def compose(item: InboxItem) -> Draft:
     entry_id = entry_of(item.id)
     said = with_files(item.text, item.payload)
     left = left_for(item.payload)
-    note = None if left is None else left.to_model
-    return messages.user_draft(entry_id, said, said_at=item.received_at, note=note)
+    return messages.user_draft(
+        entry_id,
+        said,
+        said_at=item.received_at,
+        note=None if left is None else left.to_model,
+        preface=model_changed(item.payload),
+    )
 
 
 async def _never(_: int) -> bool:

@@ -16,13 +16,11 @@ from clew.store.transactions import (
     settings,
     stops,
 )
+from clew.store.transactions.settings import MODEL, MODEL_BEFORE
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
-
-#: The name under which the model of a conversation is stored.
-MODEL = "model"
 
 
 def standing(t: Tx, conversation: ConversationId) -> Standing:
@@ -54,7 +52,13 @@ def _unfinished(t: Tx, conversation: ConversationId) -> Unfinished | None:
     )
 
 
-def choose_model(t: Tx, conversation: ConversationId, name: str) -> None:
-    """A person chose a model; those who follow the conversation are told."""
+def choose_model(t: Tx, conversation: ConversationId, name: str, *, before: str) -> None:
+    """
+    A person chose a model in place of another; those who follow the conversation are told.
+
+    The model learns of it with the next message, if something was said before.
+    """
     settings.put_setting(t, conversation, MODEL, json.dumps(name))
+    if settings.get_setting(t, conversation, MODEL_BEFORE) is None:
+        settings.put_setting(t, conversation, MODEL_BEFORE, json.dumps(before))
     t.wake(conversation)

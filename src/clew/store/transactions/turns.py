@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
@@ -12,6 +12,7 @@ from clew.core import session as reasons
 from clew.core.double_text import Execute, OwnTurn, next_work, steering
 from clew.core.entry import Draft, Entry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
+from clew.core.model_changed import with_model_changed
 from clew.core.moves import check_move
 from clew.core.session import Head
 from clew.core.turn import MOVES, Outcome, Stop, Turn, TurnState
@@ -23,7 +24,8 @@ from clew.store.transactions.deliveries import add_deliveries, deliver, end_prev
 from clew.store.transactions.entries import append, entries_between
 from clew.store.transactions.inbox import line, locked_line
 from clew.store.transactions.sessions import get_head, rotate
-from clew.store.transactions.stops import get_turn, unfinished_turn
+from clew.store.transactions.settings import MODEL, MODEL_BEFORE, get_setting, take_setting
+from clew.store.transactions.stops import get_turn, last_done_turn, unfinished_turn
 from clew.store.transactions.usage import Request, record_usage
 
 if TYPE_CHECKING:
@@ -154,7 +156,8 @@ def _next(
         case OwnTurn(items=items):
             session = _open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
-            append(t, lease, session, [compose(item) for item in items], turn=turn)
+            told = _told_of_the_model(t, lease.conversation_id, items)
+            append(t, lease, session, [compose(item) for item in told], turn=turn)
             for item, outcome in zip(items, _outcomes(len(items)), strict=True):
                 consume(t, item, outcome, turn)
             return Begun(lease=lease, turn=get_turn(t, turn), route=items[0].route)
@@ -162,6 +165,23 @@ def _next(
             return Begun(lease=lease, turn=None, item=item)
         case _:
             return None
+
+
+def _told_of_the_model(
+    t: Tx, conversation: ConversationId, items: Sequence[InboxItem]
+) -> Sequence[InboxItem]:
+    """Have the first message say that the model was changed since the last answer, if it was."""
+    if get_setting(t, conversation, MODEL_BEFORE) is None:
+        return items
+    before = take_setting(t, conversation, MODEL_BEFORE)
+    after = get_setting(t, conversation, MODEL)
+    if before is None or after in (None, before) or last_done_turn(t, conversation) is None:
+        return items
+    first = items[0]
+    payload = with_model_changed(
+        first.payload, before=json.loads(before), after=json.loads(after or "null")
+    )
+    return [replace(first, payload=payload), *items[1:]]
 
 
 def _outcomes(count: int) -> list[InboxOutcome]:
