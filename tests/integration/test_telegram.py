@@ -74,12 +74,11 @@ async def test_a_group_a_topic_and_a_reply_are_kept_apart(desk: Desk) -> None:
     bot = {"id": desk.telegram.id, "is_bot": True, "first_name": "Clew"}
     texts = await desk.answered(2, GROUP)
     first = desk.telegram.messages[0]
-    desk.telegram.say(
-        "and again", chat=GROUP, reply_to_message={"message_id": first.id, "from": bot}
-    )
+    before = {"message_id": first.id, "from": bot, "text": "Hello, Ada"}
+    desk.telegram.say("and again", chat=GROUP, reply_to_message=before)
     texts = await desk.answered(3, GROUP)
     assert sorted(texts) == [
-        "You said: Ada (42): and again",
+        "You said: Ada (42): and again\n\nIn reply to you:\n\nHello, Ada",
         "You said: Ada (42): and here?",
         "You said: Ada (42): hello",
     ]

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from clew.core.chat import Button, Deleted, Heard, Outgoing, Pressed
+from clew.core.chat import Button, Deleted, Heard, Ignored, Outgoing, Pressed
 from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import LONGEST, escape, unescape
 from clew.gateway.text.markdown import read
@@ -108,8 +108,9 @@ def event(**more: object) -> dict[str, object]:
     ],
 )
 def test_what_nobody_said_is_passed_over(more: dict[str, object]) -> None:
-    assert codec.parse(event(**more), ME) is None
-    assert codec.parse({"type": "interactive", "payload": {"type": "view_closed"}}, ME) is None
+    assert isinstance(codec.parse(event(**more), ME), Ignored)
+    closed = {"type": "interactive", "payload": {"type": "view_closed"}}
+    assert isinstance(codec.parse(closed, ME), Ignored)
 
 
 def test_a_deletion_names_the_event_of_the_message() -> None:

@@ -299,7 +299,13 @@ class ChannelSettings:
     allow: tuple[str, ...] = key(
         IDS,
         (),
-        'User ids that may talk to the agent; `"*"` for everyone. Others get a pairing code.',
+        'User ids that may talk to the agent; `"*"` for everyone.',
+    )
+    pairing: str = key(
+        choice(["auto", "on", "off"]),
+        "auto",
+        "Whether strangers who write are shown a pairing code; `auto`: only where `allow` is "
+        "empty. Else they get no answer.",
     )
     operators: tuple[str, ...] = key(
         IDS,

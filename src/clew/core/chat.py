@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
+
+from clew.core.quotation import Quoted, person, unsupported, written
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,6 +31,8 @@ class Sender:
     id: str
     #: As they call themselves: for people and the model, never to decide who they are.
     name: str = ""
+    #: ``False`` where a chat or a channel writes under its own name, and nobody knows who did.
+    person: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,12 +57,30 @@ class Heard:
     sender: Sender
     #: The platform's id of the message.
     message: str
+    #: The sender's own words, and nothing else: commands and consent are read here alone.
     text: str
+    #: What else they sent, each named on a line: ``[location 52.5, 13.4]``.
+    lines: tuple[str, ...] = ()
+    #: What came with it that others wrote, or the sender at another time.
+    quoted: tuple[Quoted, ...] = ()
+    #: Types of content that the channel does not know.
+    unsupported: tuple[str, ...] = ()
     files: tuple[File, ...] = ()
     #: Whether it is meant for the agent: in a direct message always, else by a mention, a reply to
     #: the agent, or a command for it.
     addressed: bool = True
     sent_at: datetime
+
+    @property
+    def may_command(self) -> bool:
+        """Whether its own words may be a command: not where nobody knows whose they are."""
+        return self.sender.person and not self.files
+
+    @property
+    def body(self) -> str:
+        """What the agent reads of it."""
+        lines = (*self.lines, *map(unsupported, self.unsupported))
+        return written(self.text, lines, self.quoted)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,17 +93,16 @@ class Edited(Heard):
     @classmethod
     def of(cls, heard: Heard, *, at: object) -> Edited:
         """A message as heard after its change; ``at`` tells that from other changes."""
-        return cls(
-            event=f"{heard.event}:{at}",
-            route=heard.route,
-            sender=heard.sender,
-            message=heard.message,
-            text=heard.text,
-            files=heard.files,
-            addressed=heard.addressed,
-            sent_at=heard.sent_at,
-            original=heard.event,
-        )
+        told: dict[str, Any] = {one.name: getattr(heard, one.name) for one in fields(heard)}
+        told |= {"event": f"{heard.event}:{at}", "original": heard.event}
+        return cls(**told)
+
+    @property
+    def as_new(self) -> Heard:
+        """The message as if it had been heard in this form first."""
+        told: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Heard)}
+        told["event"] = self.original
+        return Heard(**told)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,6 +138,14 @@ class Moved:
 
 
 Event = Heard | Edited | Deleted | Pressed | Moved
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ignored:
+    """Something that a platform told and that says nothing to the agent."""
+
+    #: What it was, in a few words that are the same for all of its kind: "service: pinned_message".
+    kind: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,13 +185,19 @@ def load(body: str) -> Outgoing:
     return Outgoing(buttons=buttons, **told)
 
 
+#: A line that looks as if another person began to speak there.
+_IMITATION = re.compile(
+    r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[^\n]{1,60} \([^()\s]{1,64}\): )"
+)
+
+
 def spoken(text: str, sender: Sender, route: Route) -> str:
     """What the agent reads: where several people share a conversation, who says it stands first."""
     if route.kind == DM or route.user is not None or not text:
         return text
-    # Nothing of a name may look as if somebody else had said it.
-    name = " ".join(re.sub(r"[^\w .'-]+", " ", sender.name).split())[:40].strip() or "somebody"
-    return f"{name} ({sender.id}): {text}"
+    # Nothing of a name or a text may look as if somebody else had said it.
+    name = person(sender.name, longest=40) or "somebody"
+    return f"{name} ({sender.id}): {_IMITATION.sub('  ', text)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EVERYBODY = "*"
 #: A code approves its person within this time …
 CODE_LASTS = timedelta(hours=1)
+#: … once it is known that it was shown, and for so long while that is not known …
+UNSHOWN_LASTS = timedelta(minutes=5)
 #: … unless so many wrong ones were tried.
 MOST_TRIES = 5
 #: Codes that wait at the same time for one account: more strangers get no answer.
@@ -71,6 +73,8 @@ class Policy:
     mention: bool = True
     #: In its groups everyone may talk to it, not only those that may in a direct message.
     open_groups: bool = False
+    #: Strangers who write in a direct message are shown a code.
+    codes: bool = True
 
 
 class Verdict(enum.Enum):
@@ -107,7 +111,8 @@ def verdict(
     if kind == DM:
         if may_talk(policy, standing, user):
             return Verdict.TALK
-        return Verdict.SILENCE if standing is Standing.BLOCKED else Verdict.CODE
+        code = policy.codes and standing is not Standing.BLOCKED
+        return Verdict.CODE if code else Verdict.SILENCE
     if EVERYBODY not in policy.groups and chat not in policy.groups:
         return Verdict.SILENCE
     if policy.mention and not addressed:

@@ -10,12 +10,13 @@ from clew.core.people import Standing
 from clew.core.turn import TurnState
 from clew.engine.chores import LISTED
 from clew.engine.desk import Reply, number
-from clew.errors import UsageError
+from clew.errors import UsageError, WrongMove
+from clew.store.transactions.hearing import NOT_YOURS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.approval import Approval
+    from clew.core.approval import Question
     from clew.core.conversation import Conversation
     from clew.core.people import Person
     from clew.engine.desk import Desk
@@ -96,38 +97,66 @@ async def deny(desk: Desk, argument: str) -> Reply:
 
 
 async def _answer(desk: Desk, argument: str, *, yes: bool) -> Reply:
-    if desk.found is None or not (questions := await _questions(desk)):
-        return desk.reply("Nothing waits for your word here.")
-    for each in _chosen(questions, argument):
-        await desk.engine.answer(each.id, yes=yes, by=desk.viewer)
+    questions, others = ((), 0) if desk.found is None else await _questions(desk)
+    if not questions:
+        return desk.reply(NOT_YOURS if others else "Nothing waits for your word here.")
+    chosen = _chosen(questions, argument, word="approve" if yes else "deny")
+    for each in chosen:
+        try:
+            await desk.engine.answer(each.approval.id, yes=yes, by=_name(desk))
+        except WrongMove:
+            raise UsageError(
+                f"too late: question {each.number} was answered, or its time is over"
+            ) from None
     word = "Allowed" if yes else "Refused"
-    named = ", ".join(one.tool for one in _chosen(questions, argument))
-    left = len(questions) - len(_chosen(questions, argument))
+    named = ", ".join(each.approval.tool for each in chosen)
+    left = len(questions) - len(chosen)
     return desk.reply(f"{word}: {named}." + (f" {left} more wait." if left else ""))
 
 
-async def _questions(desk: Desk) -> Sequence[Approval]:
-    """The open questions that whoever writes here may answer."""
-    asked = await desk.engine.approvals(desk.conversation)
+def _name(desk: Desk) -> str:
+    who = desk.who
+    return desk.viewer if who is None else f"{who.account.channel}:{who.user}"
+
+
+async def _questions(desk: Desk) -> tuple[Sequence[Question], int]:
+    """The open questions that whoever writes here may answer, and how many others wait here."""
+    if desk.who is not None and desk.route is not None:
+        return await desk.engine.hearing.questions(
+            desk.conversation, who=desk.who, route=desk.route
+        )
+    asked = await desk.engine.questions(desk.conversation)
+    if desk.viewer == scopes.LOCAL:
+        return asked, 0
     here = None if desk.route is None else desk.route.key
-    may_all = desk.viewer == scopes.LOCAL
-    return [one for one in asked if may_all or (one.route in (None, here) and can_be_shown(one))]
+    return [
+        one for one in asked if one.approval.route in (None, here) and can_be_shown(one.approval)
+    ], 0
 
 
-def _chosen(questions: Sequence[Approval], argument: str) -> Sequence[Approval]:
+def _chosen(questions: Sequence[Question], argument: str, *, word: str) -> Sequence[Question]:
     if argument == "all":
         return questions
     if argument.startswith("apr_"):
         return [_named(questions, argument)]
-    place = number(argument, default=1)
-    if place > len(questions):
-        raise UsageError(f"there is no question {place}: {len(questions)} wait")
-    return [questions[place - 1]]
+    if not argument and len(questions) == 1:
+        return questions
+    listed = ", ".join(f"{one.number} ({one.approval.tool})" for one in questions)
+    if not argument:
+        raise UsageError(
+            f"{len(questions)} questions wait, {listed}: /{word} {questions[0].number} answers "
+            f"one, /{word} all answers them all"
+        )
+    place = number(argument)
+    chosen = [one for one in questions if one.number == place]
+    if not chosen:
+        raise UsageError(f"there is no question {place} that waits; these do: {listed}")
+    return chosen
 
 
-def _named(questions: Sequence[Approval], id_: str) -> Approval:
+def _named(questions: Sequence[Question], id_: str) -> Question:
     for one in questions:
-        if one.id == id_:
+        if one.approval.id == id_:
             return one
     raise UsageError(f"no question {id_} waits here: it was answered, or has expired")
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
-    from clew.core.approval import Approval
+    from clew.core.approval import Approval, Question
     from clew.core.events import Event
     from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
+    from clew.engine.hearing import Who
     from clew.engine.requests import Sent
     from clew.engine.slash import Reply
     from clew.engine.turns import Means
@@ -307,6 +308,7 @@ class Engine(Records):
         target: Route | ConversationId,
         viewer: Scope,
         operator: bool | None = None,
+        who: Who | None = None,
         on_filed: Callable[[], None] = lambda: None,
     ) -> Reply:
         """
@@ -314,7 +316,8 @@ class Engine(Records):
 
         What cannot be done is said, too. ``viewer`` is whoever wrote it: nothing outside of that
         scope can be seen or changed. An ``operator`` (by default whoever sees everything) may also
-        manage people. ``on_filed`` is told when what is said next would come after the command.
+        manage people. ``who`` wrote it on a chat platform: only what was shown them there can be
+        approved. ``on_filed`` is told when what is said next would come after the command.
 
         :raises StoreError: if the store cannot be used
         """
@@ -324,6 +327,7 @@ class Engine(Records):
             target=target,
             viewer=viewer,
             operator=viewer == scopes.LOCAL if operator is None else operator,
+            who=who,
             on_filed=on_filed,
         )
 
@@ -359,6 +363,10 @@ class Engine(Records):
     async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
         """The questions that wait for a person's word."""
         return await self._store.read(approvals.open_approvals, conversation)
+
+    async def questions(self, conversation: ConversationId) -> Sequence[Question]:
+        """The questions that wait for a person's word, with their numbers."""
+        return await self._store.read(approvals.questions, conversation)
 
     async def approval(self, approval: ApprovalId) -> Approval:
         """:raises NotFound: if there is no such question"""

@@ -21,6 +21,7 @@ __all__ = ["Change", "Fetched", "Hearing", "Press", "Who"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from clew.core.approval import Question
     from clew.core.chat import Deleted, File, Heard, Pressed
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
@@ -119,7 +120,7 @@ class Hearing:
         text = None
         told: dict[str, object] = {}
         if isinstance(event, Edited):
-            text = spoken(storable(event.text), event.sender, route)
+            text = _read(event, route)
             told = {"said": _payload(event, account)}
         original = _event(account, event.original)
         item = Input(
@@ -151,6 +152,12 @@ class Hearing:
             self._kick(done.conversation)
         return done
 
+    async def questions(
+        self, conversation: ConversationId, *, who: Who, route: Route
+    ) -> tuple[Sequence[Question], int]:
+        """The open questions that somebody can answer in a chat, and how many are not theirs."""
+        return await self._store.read(hearing.questions, conversation, who=who, route=route)
+
     async def moved_chat(self, route: Route, chat: str) -> None:
         """As ``moved``, by the chat's new id alone."""
         await self.moved(route, replace(route, chat=chat, user=None, thread=None))
@@ -169,16 +176,21 @@ class Hearing:
         kind: InboxKind = InboxKind.MESSAGE,
         hold: timedelta = timedelta(),
     ) -> Input:
-        text = storable(heard.text)[:LONGEST_MESSAGE]
+        own = storable(heard.text)[:LONGEST_MESSAGE]
         return Input(
             id=self._ids.inbox(),
             kind=kind,
-            text=text if kind is InboxKind.COMMAND else spoken(text, heard.sender, route),
+            text=own if kind is InboxKind.COMMAND else _read(heard, route),
             double_text=double_text,
             event=_event(who.account, heard.event),
             payload=json.dumps(_payload(heard, who.account), ensure_ascii=False),
             hold=hold,
         )
+
+
+def _read(heard: Heard, route: Route) -> str:
+    """What the agent reads of a message."""
+    return spoken(storable(heard.body)[:LONGEST_MESSAGE], heard.sender, route)
 
 
 def _event(account: Account, event: str) -> tuple[str, str, str]:

@@ -42,7 +42,11 @@ class People:
     async def code_for(
         self, account: Account, user: str, *, name: str, route: RouteKey
     ) -> str | None:
-        """A new code to show to a stranger; ``None`` where silence is right."""
+        """
+        Return a new code to show to a stranger; ``None`` where silence is right.
+
+        It is good for a few minutes, and for its whole time once ``code_shown`` is called.
+        """
         code = "".join(secrets.choice(_LETTERS) for _ in range(8))
         shown = await self._store.write(
             pairings.ask,
@@ -53,6 +57,14 @@ class People:
             code=pairings.code_hash(code),
         )
         return f"{code[:4]}-{code[4:]}" if shown else None
+
+    async def code_shown(self, account: Account, user: str) -> None:
+        """A person has the code that was made last: it is good for its time from now on."""
+        await self._store.write(pairings.code_shown, account, user)
+
+    async def withdraw_code(self, account: Account, user: str) -> None:
+        """A code did not reach its person: the next message gets another."""
+        await self._store.write(pairings.withdraw_code, account, user)
 
     async def approve(self, code: str, *, by: str) -> Person:
         """

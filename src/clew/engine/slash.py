@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
+    from clew.store.transactions.hearing import Who
 
 __all__ = ["COMMANDS", "Command", "Reply", "answer", "find", "is_command", "reference"]
 
@@ -191,6 +192,7 @@ async def answer(
     target: Route | ConversationId,
     viewer: Scope,
     operator: bool,
+    who: Who | None,
     on_filed: Callable[[], None],
 ) -> Reply:
     """
@@ -207,7 +209,8 @@ async def answer(
     if command.operator and not operator:
         return Reply(text=f"/{command.name} is for operators only.")
     try:
-        desk = replace(await _desk(engine, target, viewer), operator=operator, on_filed=on_filed)
+        found = await _desk(engine, target, viewer)
+        desk = replace(found, operator=operator, who=who, on_filed=on_filed)
         return await command.run(desk, (match[2] or "").strip())
     except (UsageError, Refused) as error:
         said = str(error)

@@ -175,9 +175,10 @@ class Channel(abc.ABC):
         """Show for some seconds that an answer is being made."""
         raise NotImplementedError
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         """
-        Tell whoever pressed a button what came of it; once ``closed``, take the buttons away.
+        Tell whoever pressed a button what came of it; once ``closed``, take the buttons away, and
+        show in their place what ``became`` of the question ("Refused: pay"), if that is known.
 
         Nothing depends on it: the press itself is stored.
 

@@ -117,6 +117,7 @@ def make_setup(
                 groups=frozenset(channel.groups),
                 mention=channel.mention,
                 open_groups=channel.open_groups,
+                codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
             ),
             double_text=rule_for(channel.double_text or double_text, people=True),
             apart=channel.apart,

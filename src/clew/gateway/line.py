@@ -76,20 +76,24 @@ class Line:
         await self.gate.enter(route)
         return await self._called(route, self.channel.find(route, chunk, key=key))
 
-    async def say(self, route: Route, chunk: str, *, key: str) -> None:
-        """Send what need not arrive."""
-        if self.gate.try_enter(route):
-            await self._left_out(route, self.channel.send(route, chunk, key=key))
+    async def tell(self, route: Route, chunk: str, *, key: str) -> None:
+        """
+        Send what is stored nowhere, when its turn has come.
+
+        :raises ChannelError: as the channel's ``send``
+        """
+        await self.gate.enter(route)
+        await self._called(route, self.channel.send(route, chunk, key=key))
 
     async def typing(self, route: Route) -> None:
         """Show that an answer is being made, where nothing more important is in the way."""
         if self.channel.capabilities.typing and self.gate.try_enter(route):
             await self._left_out(route, self.channel.typing(route))
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         """Say at once what came of a press, unless the platform takes no calls."""
         if not self.gate.held_for(pressed.route.chat):
-            call = self.channel.answer(pressed, text, closed=closed)
+            call = self.channel.answer(pressed, text, closed=closed, became=became)
             await self._left_out(pressed.route, call)
 
     async def fetch(self, route: Route, file: File, *, most: int) -> bytes:

@@ -28,7 +28,8 @@ from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.hearing import Change, Fetched, Who
 from clew.engine.slash import find, is_command
-from clew.errors import ChannelError, ClewError, StoreError
+from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
+from clew.gateway.seldom import Seldom
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -45,6 +46,8 @@ log = structlog.get_logger(__name__)
 _NEW_FOR = timedelta(hours=1)
 #: Seconds after which the store is asked again to take what was heard.
 _PAUSE = 0.5
+#: Seconds in which one line of the log says that somebody was turned away.
+_TURNED_AWAY = 3600.0
 #: Control commands whose answer decides what a tool may do.
 _TRUSTED = frozenset({"approve", "deny"})
 
@@ -74,6 +77,7 @@ class Router:
         self._engine, self._line, self._progress = engine, line, progress
         self._manners, self._account = manners, line.account
         self._tasks: set[asyncio.Task[None]] = set()
+        self._strangers, self._unknown = Seldom(_TURNED_AWAY), Seldom()
 
     async def begin(self) -> None:
         """Go on with what a process that died had taken in and not finished."""
@@ -160,9 +164,10 @@ class Router:
     # What is said
 
     async def _heard(self, heard: Heard) -> None:
-        if is_command(heard.text) and not heard.files:
+        if heard.may_command and is_command(heard.text):
             await self._command(heard)
             return
+        self._log_unsupported(heard)
         route = self._route(heard)
         found = await self._engine.hearing.message(
             heard, who=self._who(heard), route=route, double_text=self._manners.double_text
@@ -176,31 +181,51 @@ class Router:
             self._spawn(self._fetch(found, route, heard.files))
         self._progress.follow(route, found, message=heard.message)
 
+    def _log_unsupported(self, heard: Heard) -> None:
+        for kind in heard.unsupported:
+            if self._unknown.due(kind):
+                channel = self._account.channel
+                log.warning("content_not_supported", channel=channel, kind=kind)
+
     async def _turned_away(self, heard: Heard, verdict: Verdict) -> None:
-        log.info(
-            "turned_away",
-            channel=self._account.channel,
-            user=heard.sender.id,
-            chat=heard.route.chat,
-            verdict=verdict.value,
-        )
+        chat = None if heard.route.kind == DM else heard.route.chat
+        if self._strangers.due((heard.sender.id, chat)):
+            tell = log.info if heard.addressed else log.debug
+            tell(
+                "turned_away",
+                channel=self._account.channel,
+                user=heard.sender.id,
+                chat=heard.route.chat,
+                verdict=verdict.value,
+            )
         if verdict is not Verdict.CODE:
             return
-        code = await self._engine.people.code_for(
-            self._account, heard.sender.id, name=heard.sender.name, route=heard.route.key
+        people, user = self._engine.people, heard.sender.id
+        code = await people.code_for(
+            self._account, user, name=heard.sender.name, route=heard.route.key
         )
         if code is not None:
-            text = (
-                f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
-                f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
-            )
             # In the background: a stranger holds nobody up.
-            self._spawn(self._say(heard.route, text, key=f"code:{heard.event}"))
+            self._spawn(self._show_code(heard, code))
 
-    async def _say(self, route: Route, text: str, *, key: str) -> None:
-        """Say something that need not arrive."""
-        for chunk in self._line.channel.render(Outgoing(text=text, markup=False)):
-            await self._line.say(route, chunk, key=key)
+    async def _show_code(self, heard: Heard, code: str) -> None:
+        """Show a code; one that was not shown is soon void, and the next message gets another."""
+        text = (
+            f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
+            f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
+        )
+        people, user = self._engine.people, heard.sender.id
+        try:
+            for chunk in self._line.channel.render(Outgoing(text=text, markup=False)):
+                await self._line.tell(heard.route, chunk, key=f"code:{heard.event}")
+        except OutcomeUnknown as error:
+            # It may have been shown: it stays good, but not for long.
+            log.info("code_not_confirmed", user=user, error=str(error))
+        except ChannelError as error:
+            log.info("code_not_shown", user=user, error=str(error))
+            await people.withdraw_code(self._account, user)
+        else:
+            await people.code_shown(self._account, user)
 
     async def _command(self, heard: Heard) -> None:
         route = self._route(heard)
@@ -239,6 +264,7 @@ class Router:
                 target=route,
                 viewer=scope_of(route),
                 operator=await self._is_operator(who),
+                who=who,
                 on_filed=filed.set,
             )
         except StoreError as error:
@@ -275,7 +301,7 @@ class Router:
             await self._heard(edited)
         elif found is Change.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
             # It was not meant for the agent before it was changed.
-            await self._heard(_as_new(edited))
+            await self._heard(edited.as_new)
 
     async def _pressed(self, pressed: Pressed) -> None:
         who = Who(
@@ -285,7 +311,7 @@ class Router:
             trusted=True,
         )
         done = await self._engine.hearing.press(pressed, who=who)
-        self._spawn(self._line.answer(pressed, done.text, closed=done.closed))
+        self._spawn(self._line.answer(pressed, done.text, closed=done.closed, became=done.became))
 
     # Files
 
@@ -322,19 +348,6 @@ class Router:
         task = asyncio.create_task(_logged(work), name="router")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _as_new(edited: Edited) -> Heard:
-    return Heard(
-        event=edited.original,
-        route=edited.route,
-        sender=edited.sender,
-        message=edited.message,
-        text=edited.text,
-        files=edited.files,
-        addressed=edited.addressed,
-        sent_at=edited.sent_at,
-    )
 
 
 def _fits(media_type: str, pattern: str) -> bool:

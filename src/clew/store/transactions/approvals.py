@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
-from clew.core.approval import MOVES, Approval, ApprovalState, question
-from clew.core.delivery import DeliveryKind
+from clew.core.approval import (
+    MOVES,
+    Approval,
+    ApprovalState,
+    Question,
+    can_be_shown,
+    question,
+)
+from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import DeliveryId
 from clew.core.moves import check_move
 from clew.errors import NotFound
@@ -70,7 +77,8 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         tool,
         args,
         route,
-        t.now,
+        # No two of a turn are asked at the same moment: their order is their number.
+        max(t.now, _last_asked(t, key.turn_id) + 1),
         t.now + int(expires_in.total_seconds() * 1000),
     )
     t.wake(lease.conversation_id)
@@ -81,14 +89,25 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
     return found
 
 
+def _last_asked(t: Tx, turn: TurnId) -> int:
+    row = t.one("SELECT max(asked_at) FROM approval WHERE turn_id = $1", turn)
+    return 0 if row is None or row[0] is None else row[0]
+
+
+def _delivery_of(approval: ApprovalId) -> DeliveryId:
+    return DeliveryId(f"dlv_{approval.removeprefix('apr_')}")
+
+
 def _show(t: Tx, approval: Approval) -> None:
     """Have the question delivered, where it is asked on a channel."""
+    asked = t.one("SELECT count(*) FROM approval WHERE turn_id = $1", approval.turn_id)
+    assert asked is not None
     deliveries.tell(
         t,
         approval.conversation_id,
         approval.route,
-        question(approval),
-        id=DeliveryId(f"dlv_{approval.id.removeprefix('apr_')}"),
+        question(approval, number=asked[0]),
+        id=_delivery_of(approval.id),
         kind=DeliveryKind.APPROVAL,
         turn=approval.turn_id,
     )
@@ -160,6 +179,39 @@ def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
         conversation,
     )
     return [rows.approval(row) for row in found]
+
+
+def questions(
+    t: Tx, conversation: ConversationId, *, shown_at: RouteKey | None = None
+) -> list[Question]:
+    """
+    The unanswered questions of a conversation with their numbers, oldest first.
+
+    With ``shown_at`` those that can be answered in that chat: they were asked there, and all of
+    what would run has arrived.
+    """
+    return [
+        Question(number=_number(t, approval), approval=approval)
+        for approval in open_approvals(t, conversation)
+        if shown_at is None or _was_shown(t, approval, shown_at)
+    ]
+
+
+def _was_shown(t: Tx, approval: Approval, route: RouteKey) -> bool:
+    if approval.route != route or not can_be_shown(approval):
+        return False
+    row = t.one("SELECT state FROM delivery WHERE id = $1", _delivery_of(approval.id))
+    return row is not None and row[0] == DeliveryState.DELIVERED.value
+
+
+def _number(t: Tx, approval: Approval) -> int:
+    row = t.one(
+        "SELECT count(*) FROM approval WHERE turn_id = $1 AND asked_at <= $2",
+        approval.turn_id,
+        to_millis(approval.asked_at),
+    )
+    assert row is not None
+    return row[0]
 
 
 def deny_open(t: Tx, turn: TurnId, *, note: str) -> int:

@@ -7,12 +7,12 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.approval import ApprovalState, pressed
+from clew.core.approval import CLOSED, ApprovalState, pressed, told
 from clew.core.chat import DM, Outgoing
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId, InboxId
 from clew.core.inbox import Accepted, InboxItem, InboxKind, InboxOutcome, Input
-from clew.core.people import Verdict, may_talk, verdict
+from clew.core.people import Verdict, is_operator, may_talk, verdict
 from clew.core.route import Route
 from clew.errors import NotFound, WrongMove
 from clew.store.transactions import approvals, inbox, pairings
@@ -21,6 +21,7 @@ from clew.store.transactions.expiry import accept_in_time
 from clew.store.transactions.stops import unfinished_turn
 
 if TYPE_CHECKING:
+    from clew.core.approval import Approval, Question
     from clew.core.ids import ConversationId, OwnerId, SessionIds
     from clew.core.people import Account, Policy
     from clew.core.reset import ResetPolicy
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 EDIT = "edit"
 DELETED = "deleted"
 
+NOT_YOURS = "Only whoever asked for it, or an operator, may answer that."
 BUSY = "That was not taken: another answer is being made. Send it again when it is there."
 
 
@@ -262,30 +264,63 @@ class Press:
     conversation: ConversationId | None = None
     #: Nobody has anything to press there any more.
     closed: bool = False
+    #: What became of the question, for all who look at it later.
+    became: str = ""
 
 
 def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
     """Answer a question by its button, if whoever pressed it may."""
     if judge(t, who, route) is not Verdict.TALK:
         return Press(text="You may not answer that.")
+    if data == CLOSED:
+        return Press(text="That question was answered.")
     if (found := pressed(data)) is None:
         return Press(text="There is nothing behind that button any more.", closed=True)
     approval, yes = found
     try:
         question = approvals.get_approval(t, approval)
-        if question.route is None or not _same_chat(Route.parse(question.route), route, who.user):
-            return Press(text="That is to be answered where it was asked.")
-        state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
-        by = f"{who.account.channel}:{who.user}"
-        answered = approvals.answer(t, approval, state, answered_by=by)
-    except (NotFound, WrongMove):
-        text = "Too late: that question was answered, or its time is over."
-        return Press(text=text, closed=True)
+    except NotFound:
+        return Press(text="Too late: that question is gone.", closed=True)
+    if question.route is None or not _same_chat(Route.parse(question.route), route, who.user):
+        return Press(text="That is to be answered where it was asked.")
+    if not may_answer(t, question, who, route):
+        return Press(text=NOT_YOURS)
+    return _pressed(t, question, yes=yes, by=f"{who.account.channel}:{who.user}")
+
+
+def _pressed(t: Tx, question: Approval, *, yes: bool, by: str) -> Press:
+    state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
+    try:
+        answered = approvals.answer(t, question.id, state, answered_by=by)
+    except WrongMove:
+        after = approvals.get_approval(t, question.id)
+        over = after.state is ApprovalState.OPEN
+        became = f"Expired: {after.tool}" if over else told(after)
+        return Press(text=f"Too late. {became}", closed=True, became=became)
     return Press(
-        text=f"{'Allowed' if yes else 'Refused'}: {answered.tool}",
+        text=told(answered),
         conversation=answered.conversation_id,
         closed=True,
+        became=told(answered),
     )
+
+
+def may_answer(t: Tx, question: Approval, who: Who, route: Route) -> bool:
+    """Whether a question is theirs: the turn answers what they said, or they are an operator."""
+    standing = pairings.standing_now(t, who.account, who.user)
+    if route.kind == DM or is_operator(who.policy, standing, who.user):
+        return True
+    said = t.all("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
+    return any(pairings.sender_in(row[0], who.account) == who.user for row in said)
+
+
+def questions(
+    t: Tx, conversation: ConversationId, *, who: Who, route: Route
+) -> tuple[list[Question], int]:
+    """The open questions that somebody can answer in a chat, and how many others wait there."""
+    shown = approvals.questions(t, conversation, shown_at=route.key)
+    theirs = [one for one in shown if may_answer(t, one.approval, who, route)]
+    return theirs, len(shown) - len(theirs)
 
 
 def _same_chat(asked: Route, route: Route, user: str) -> bool:

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING
 from clew.clock import from_millis
 from clew.core.chat import DM
 from clew.core.inbox import InboxOutcome
-from clew.core.people import CODE_LASTS, MOST_CODES, MOST_TRIES, Account, Person, Standing
+from clew.core.people import (
+    CODE_LASTS,
+    MOST_CODES,
+    MOST_TRIES,
+    UNSHOWN_LASTS,
+    Account,
+    Person,
+    Standing,
+)
 from clew.core.route import Route
 from clew.core.turn import Stop
 from clew.store.transactions.approvals import deny_open
@@ -105,10 +113,33 @@ def ask(t: Tx, account: Account, user: str, *, name: str, route: RouteKey, code:
         name,
         route,
         code,
-        t.now + CODE_LASTS // timedelta(milliseconds=1),
+        t.now + UNSHOWN_LASTS // timedelta(milliseconds=1),
         t.now,
     )
     return True
+
+
+def code_shown(t: Tx, account: Account, user: str) -> None:
+    """A person was shown the code that waits: it is good for its whole time."""
+    _code_until(t, account, user, t.now + CODE_LASTS // timedelta(milliseconds=1))
+
+
+def withdraw_code(t: Tx, account: Account, user: str) -> None:
+    """A code that waits was not shown: it is good no longer, and no other is kept back."""
+    _code_until(t, account, user, t.now)
+
+
+def _code_until(t: Tx, account: Account, user: str, until: int) -> None:
+    t.run(
+        """
+        UPDATE pairing SET expires_at = $4
+        WHERE channel = $1 AND account = $2 AND user_id = $3 AND code_hash IS NOT NULL
+        """,
+        account.channel,
+        account.account,
+        user,
+        until,
+    )
 
 
 def _open_code(t: Tx, account: Account, user: str) -> bool:

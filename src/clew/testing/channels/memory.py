@@ -63,6 +63,8 @@ class MemoryPlatform:
     slow: float = 0.0
     refused: set[str] = field(default_factory=set[str])
     answers: dict[str, str] = field(default_factory=dict[str, str])
+    #: What was to be shown in the place of buttons, in order.
+    outcomes: list[str] = field(default_factory=list[str])
     news: asyncio.Event = field(default_factory=asyncio.Event)
     _ids: itertools.count[int] = field(default_factory=itertools.count)
     _keys: dict[str, str] = field(default_factory=dict[str, str])
@@ -95,7 +97,7 @@ class MemoryPlatform:
         )
         return message
 
-    def press(self, label: str, *, user: str | None = None) -> str:
+    def press(self, label: str, *, user: str | None = None, route: Route | None = None) -> str:
         """Somebody presses a button under the last message that has one; the event."""
         message = [one for one in self.messages if one.buttons][-1]
         data = next(data for name, data in message.buttons if name == label)
@@ -103,7 +105,7 @@ class MemoryPlatform:
         self.tell(
             Pressed(
                 event=event,
-                route=self.route_of(message.chat),
+                route=route or self.route_of(message.chat),
                 sender=Sender(id=user or self.person),
                 message=message.id,
                 data=data,
@@ -263,6 +265,8 @@ class MemoryChannel(Channel):
     async def typing(self, route: Route) -> None:
         self._platform.check_throttle("typing", route.chat)
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         self._platform.check_throttle("answer", pressed.route.chat)
         self._platform.answers[pressed.event] = text
+        if became:
+            self._platform.outcomes.append(became)

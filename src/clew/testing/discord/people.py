@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from clew.testing.telegram.faults import Faults
 
 BOT = "100200300"
+#: The roles of the guild: of everyone, the bot's own, and another.
+OWN_ROLE, OTHER_ROLE = "901", "902"
+ROLES: list[Json] = [
+    {"id": GUILD, "name": "@everyone", "managed": False},
+    {"id": OWN_ROLE, "name": "clew", "managed": True, "tags": {"bot_id": BOT}},
+    {"id": OTHER_ROLE, "name": "helpers", "managed": False},
+]
 
 
 def dm(user: str) -> str:
@@ -61,6 +68,7 @@ class People(FakePlatform, abc.ABC):
         with self._lock:
             self._world.open(where)
             mentioned = [self.me] if re.search(rf"<@!?{BOT}>", text) else []
+            more = {"mention_roles": re.findall(r"<@&(\d+)>", text), **more}
             message = Message(
                 self._world.next_id(), where, person(user), text, {"mentions": mentioned, **more}
             )

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.discord.people import BOT, People, person
+from clew.testing.discord.people import BOT, ROLES, People, person
 from clew.testing.discord.world import GUILD, Json, Message, Refusal, Session, checked, pings
 from clew.testing.platform import Reply
 
@@ -133,6 +133,9 @@ class FakeDiscord(People):
     def _channel(self, channel: str, given: Json) -> Json:
         self._world.writable(channel)
         return self._world.channels[channel]
+
+    def _roles(self, guild: str, given: Json) -> list[Json]:
+        return ROLES
 
     def _typing(self, channel: str, given: Json) -> None:
         self._world.writable(channel)
@@ -273,7 +276,7 @@ class FakeDiscord(People):
             "channels": [one for one in channels if one["type"] == 0],
             "threads": [one for one in channels if one["type"] == 11],
             "members": [],
-            "roles": [],
+            "roles": ROLES,
             "emojis": [],
             "stickers": [],
         }
@@ -304,6 +307,7 @@ _ROUTES = [
     ("GET", r"/(?:oauth2/)?applications/@me", "_application"),
     ("GET", r"/gateway/bot", "_gateway"),
     ("PUT", r"/applications/(\w+)/commands", "_list_commands"),
+    ("GET", r"/guilds/(\w+)/roles", "_roles"),
     ("GET", r"/channels/(\w+)", "_channel"),
     ("POST", r"/channels/(\w+)/typing", "_typing"),
     ("POST", r"/channels/(\w+)/messages", "_post"),

@@ -46,7 +46,14 @@ class Message:
 
     @property
     def buttons(self) -> list[Json]:
-        return [each for row in self.components for each in row["components"]]
+        """The buttons that can be pressed."""
+        every = (each for row in self.components for each in row["components"])
+        return [each for each in every if not each.get("disabled")]
+
+    @property
+    def labels(self) -> list[str]:
+        """What its buttons say, those included that cannot be pressed."""
+        return [each["label"] for row in self.components for each in row["components"]]
 
     def told(self) -> Json:
         return {

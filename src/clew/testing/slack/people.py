@@ -133,6 +133,11 @@ class People(FakePlatform, abc.ABC):
             self._world.files[file_id] = file, content
         return file
 
+    def put_group(self, group: str, users: list[str]) -> None:
+        """A user group, and who is in it."""
+        with self._lock:
+            self._world.groups[group] = users
+
     def meet(self, user: str) -> None:
         """Somebody opens a chat with the app."""
         with self._lock:

@@ -160,6 +160,11 @@ class FakeSlack(People):
         profile = {"display_name": "Ada"}
         return {"user": {"id": given["user"], "real_name": "Ada L.", "profile": profile}}
 
+    def _group(self, given: Json) -> Json:
+        if given["usergroup"] not in self._world.groups:
+            raise Refusal("no_such_subteam")
+        return {"users": self._world.groups[given["usergroup"]]}
+
     # Sockets
 
     def disconnect(self, reason: str = "refresh_requested") -> None:
@@ -225,6 +230,7 @@ _METHODS = {
     "conversations.replies": "_replies",
     "files.info": "_file_info",
     "users.info": "_user",
+    "usergroups.users.list": "_group",
 }
 
 

@@ -50,6 +50,16 @@ class Message:
         ]
 
     @property
+    def remarks(self) -> list[str]:
+        """What stands small under it."""
+        return [
+            each["text"]
+            for block in self.blocks
+            if block["type"] == "context"
+            for each in block["elements"]
+        ]
+
+    @property
     def shown(self) -> str:
         """What people read."""
         return shown(self.text, self.blocks)
@@ -90,6 +100,8 @@ class World:
         self.refused: dict[str, str] = {}
         self.throttled: dict[str, float] = {}
         self.files: dict[str, tuple[Json, bytes]] = {}
+        #: The people of each user group.
+        self.groups: dict[str, list[str]] = {}
         self.unacknowledged: dict[str, Envelope] = {}
         self.acknowledged: dict[str, Envelope] = {}
         #: What only one person was told: (channel, user, text).
@@ -163,6 +175,8 @@ def _is_block(block: Json) -> bool:
             len(each["text"]["text"]) <= 75 and 1 <= len(each["value"]) <= 2000
             for each in block["elements"]
         )
+    if block["type"] == "context":
+        return all(each["type"] == "plain_text" and each["text"] for each in block["elements"])
     return block["type"] == "rich_text" and all(_is_element(each) for each in block["elements"])
 
 

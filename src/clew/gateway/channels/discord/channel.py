@@ -9,12 +9,13 @@ import hashlib
 import json
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
+from clew.core.chat import Ignored
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
@@ -22,6 +23,7 @@ from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.link import Link, Session
 from clew.gateway.channels.discord.messages import LONGEST
 from clew.gateway.channels.discord.transport import Api
+from clew.gateway.seldom import Passed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -107,6 +109,9 @@ class DiscordChannel(Channel):
         self.capabilities = CAPABILITIES
         self._config, self._token = config, token
         self._me = codec.Me(id=bot, label=config.label)
+        self._passed = Passed(config.name)
+        #: The servers whose roles are known.
+        self._guilds: set[str] = set()
         self._link: Link | None = None
         #: What to take up after any break, and the newest message that is stored.
         self._session: Session | None = None
@@ -212,13 +217,14 @@ class DiscordChannel(Channel):
         for dispatch in dispatches:
             self._known.update(codec.parents(dispatch))
             await self._look_up(codec.place_of(dispatch))
+            await self._look_up_roles(dispatch)
             if (event := self._event(dispatch)) is not None:
                 events.append(event)
         return events
 
     def _event(self, dispatch: Json) -> Event | None:
         try:
-            event = codec.parse(dispatch, self._me, self._known)
+            event = self._event_of(dispatch)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Passed over: told again and again, it would keep all later ones away.
             log.exception("dispatch_not_understood", kind=dispatch.get("t"), seq=dispatch.get("s"))
@@ -228,6 +234,31 @@ class DiscordChannel(Channel):
             while len(self._tokens) > _MOST_TOKENS:
                 self._tokens.popitem(last=False)
         return event
+
+    def _event_of(self, dispatch: Json) -> Event | None:
+        found = codec.parse(dispatch, self._me, self._known)
+        if isinstance(found, Ignored):
+            self._passed.over(found)
+            return None
+        return found
+
+    def _learn_roles(self, guild: str, roles: Sequence[Json]) -> None:
+        self._guilds.add(guild)
+        self._me = replace(self._me, roles=self._me.roles | codec.role_of(roles, self._me))
+
+    async def _look_up_roles(self, dispatch: Json) -> None:
+        """A session that is taken up does not say again which role is the bot's own."""
+        if dispatch.get("t") == "GUILD_CREATE":
+            self._learn_roles(str(dispatch["d"]["id"]), dispatch["d"].get("roles") or [])
+        guild, named = codec.roles_named(dispatch)
+        if guild is None or guild in self._guilds or not named - self._me.roles:
+            return
+        try:
+            found: list[Json] = await self._look(f"/guilds/{guild}/roles")
+        except NotDelivered as error:
+            log.info("roles_not_found", guild=guild, error=str(error))
+            found = []
+        self._learn_roles(guild, found)
 
     async def _look_up(self, channels: Sequence[str]) -> None:
         """A session that is taken up does not say again which channels are threads."""
@@ -323,19 +354,21 @@ class DiscordChannel(Channel):
     async def typing(self, route: Route) -> None:
         await self._api.call("POST", f"/channels/{codec.target(route)}/typing")
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         token = self._tokens.pop(pressed.event, None)
         if token is not None:
             with suppress(NotDelivered):  # it is too old: its buttons go all the same
                 await self._respond(pressed.event.removeprefix("press:"), token, text)
         if closed:
             path = f"/channels/{codec.target(pressed.route)}/messages/{pressed.message}"
-            await self._api.call("PATCH", path, {"components": []})
+            await self._api.call("PATCH", path, {"components": codec.outcome(became)})
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         channel, message, attachment = file.id.split("/")
         found: Json = await self._api.call("GET", f"/channels/{channel}/messages/{message}")
-        for each in found.get("attachments", ()):
+        passed_on: list[Json] = found.get("message_snapshots") or []
+        messages: list[Json] = [found, *(one.get("message") or {} for one in passed_on)]
+        for each in (one for told in messages for one in told.get("attachments", ())):
             if str(each["id"]) == attachment:
                 if each.get("size", 0) > most:
                     raise NotDelivered(f"the file has {each['size']:,} bytes")

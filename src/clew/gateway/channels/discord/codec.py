@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import DM, GROUP, Deleted, Edited, Event, File, Heard, Pressed, Sender
+from clew.core.chat import DM, GROUP, Deleted, Edited, Event, Heard, Ignored, Pressed, Sender
 from clew.core.route import Route
+from clew.gateway.channels.discord.content import content_of, name_of, readable
 from clew.gateway.channels.discord.messages import (
     changed,
     new,
+    outcome,
     pressed_data,
     render,
     repeated,
 )
+from clew.gateway.payload import obj
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,12 +31,15 @@ __all__ = [
     "commands",
     "moment_of",
     "new",
+    "outcome",
     "parent_of",
     "parents",
     "parse",
     "place_of",
     "render",
     "repeated",
+    "role_of",
+    "roles_named",
     "snowflake_of",
     "target",
 ]
@@ -44,12 +50,12 @@ INTENTS = 1 << 0 | 1 << 9 | 1 << 12 | 1 << 15
 
 #: Messages that somebody wrote: plain ones and replies.
 _SAID = (0, 19)
+#: Messages by which Discord reports something: members, pins, calls, boosts, threads, stages …
+_SERVICE = frozenset({*range(1, 19), *range(20, 33), 36, 37, 38, 39, 44, 46})
 _COMMAND, _COMPONENT = 2, 3
 _THREADS = (10, 11, 12)
 #: Milliseconds since the epoch at which Discord's ids begin.
 _EPOCH = 1_420_070_400_000
-
-_REFERENCE = re.compile(r"<(?:(@!?|@&|#)(\d+)|a?(:\w+:)\d+)>")
 
 Json = dict[str, Any]
 
@@ -61,6 +67,25 @@ class Me:
     id: str
     #: How routes name it.
     label: str | None = None
+    #: Its own roles, one in each server that it is known of.
+    roles: frozenset[str] = frozenset()
+
+
+def roles_named(dispatch: Mapping[str, Any]) -> tuple[str | None, frozenset[str]]:
+    """The roles that a message mentions, and the server that they are of."""
+    told: Json = dispatch.get("d") or {}
+    if dispatch.get("t") not in ("MESSAGE_CREATE", "MESSAGE_UPDATE"):
+        return None, frozenset()
+    named = frozenset(map(str, told.get("mention_roles") or ()))
+    guild = told.get("guild_id")
+    return (str(guild) if guild and named else None), named
+
+
+def role_of(roles: Sequence[Json], me: Me) -> frozenset[str]:
+    """The role of a server that is the bot's own."""
+    return frozenset(
+        str(role["id"]) for role in roles if str(obj(role.get("tags")).get("bot_id")) == me.id
+    )
 
 
 def place_of(dispatch: Mapping[str, Any]) -> tuple[str, ...]:
@@ -96,8 +121,8 @@ def parent_of(channel: Mapping[str, Any]) -> str | None:
     return str(channel["parent_id"]) if channel.get("type") in _THREADS else None
 
 
-def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) -> Event | None:
-    """The event that a dispatch tells of; ``None`` for what is of no interest."""
+def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) -> Event | Ignored:
+    """The event that a dispatch tells of, or what it was that says nothing to the agent."""
     told: Json = dispatch.get("d") or {}
     match dispatch.get("t"):
         case "MESSAGE_CREATE":
@@ -114,8 +139,10 @@ def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) 
             return _command(told, me, known)
         case "INTERACTION_CREATE" if told.get("type") == _COMPONENT:
             return _pressed(told, me, known)
-        case _:
-            return None
+        case "INTERACTION_CREATE":
+            return Ignored(kind=f"interaction of type {told.get('type')}")
+        case kind:
+            return Ignored(kind=f"dispatch: {kind}")
 
 
 def _route(told: Json, me: Me, known: Mapping[str, str | None]) -> Route:
@@ -135,81 +162,71 @@ def target(route: Route) -> str:
     return route.thread or route.chat
 
 
-def _heard(message: Json, me: Me, known: Mapping[str, str | None]) -> Heard | None:
+def _heard(message: Json, me: Me, known: Mapping[str, str | None]) -> Heard | Ignored:
     author: Json = message.get("author") or {}
     # Other bots are not answered, so that two of them do not talk for ever.
-    if not author or author.get("bot") or message.get("webhook_id"):
-        return None
-    if message.get("type", 0) not in _SAID:
-        return None
-    text = _text(message, me)
-    files = tuple(_file(message, each) for each in message.get("attachments") or ())
-    if not (text or files):
-        return None
+    if not author:
+        return Ignored(kind="a message of nobody")
+    if author.get("bot") or message.get("webhook_id"):
+        return Ignored(kind="a message of a bot")
+    kind = message.get("type", 0)
+    if kind in _SERVICE:
+        return Ignored(kind=f"service: message of type {kind}")
+    content = content_of(message, message, me=me.id, roles=me.roles)
+    text = _own(message, me)
+    # Such as a server sends where the agent may not read what is said.
+    strange = () if kind in _SAID else (f"message of type {kind}",)
+    if content.empty and not text and not strange:
+        strange = ("a message without content",)
     return Heard(
         event=str(message["id"]),
         route=_route(message, me, known),
         sender=_sender(author, message.get("member")),
         message=str(message["id"]),
         text=text,
-        files=files,
+        lines=content.lines,
+        quoted=content.quoted,
+        unsupported=(*content.unsupported, *strange),
+        files=content.files,
         addressed=not message.get("guild_id") or _addressed(message, me),
         sent_at=moment_of(str(message["id"])),
     )
 
 
-def _edited(message: Json, me: Me, known: Mapping[str, str | None]) -> Edited | None:
+def _edited(message: Json, me: Me, known: Mapping[str, str | None]) -> Edited | Ignored:
     # Discord tells of previews of links in the same way.
     at = message.get("edited_timestamp")
-    heard = _heard(message, me, known) if at else None
-    if heard is None:
-        return None
+    if not at:
+        return Ignored(kind="preview of a link")
+    heard = _heard(message, me, known)
+    if isinstance(heard, Ignored):
+        return heard
     return Edited.of(heard, at=at)
 
 
 def _sender(user: Json, member: Json | None) -> Sender:
-    name = (member or {}).get("nick") or user.get("global_name") or user.get("username") or ""
-    return Sender(id=str(user["id"]), name=name)
+    return Sender(id=str(user["id"]), name=name_of(user, member))
 
 
 def _addressed(message: Json, me: Me) -> bool:
     answered: Json = message.get("referenced_message") or {}
     author: Json = answered.get("author") or {}
     mentioned: list[Json] = message.get("mentions") or []
-    return str(author.get("id")) == me.id or any(str(each["id"]) == me.id for each in mentioned)
-
-
-def _text(message: Json, me: Me) -> str:
-    raw: str = message.get("content") or ""
-    # The mention that only addresses the agent is none of what is said to it.
-    raw = re.sub(rf"^\s*<@!?{re.escape(me.id)}>[,:]?\s*", "", raw)
-    mentioned: list[Json] = message.get("mentions") or []
-    names = {str(each["id"]): _sender(each, each.get("member")).name for each in mentioned}
-    names[me.id] = "you"
-    return _REFERENCE.sub(lambda found: _referred(found, names), raw).strip() or _described(message)
-
-
-def _referred(found: re.Match[str], names: Mapping[str, str]) -> str:
-    sign, id_, emoji = found.groups()
-    if emoji is not None:
-        return emoji
-    return f"{sign[0]}{names.get(id_, id_)}"
-
-
-def _described(message: Json) -> str:
-    """What has no text, in words."""
-    stickers: list[Json] = message.get("sticker_items") or []
-    return " ".join(f"[sticker {each.get('name', '')}]" for each in stickers)
-
-
-def _file(message: Json, attachment: Json) -> File:
-    return File(
-        # Its address is good for a day: it is asked for when the file is fetched.
-        id=f"{message['channel_id']}/{message['id']}/{attachment['id']}",
-        name=attachment.get("filename") or "file",
-        media_type=(attachment.get("content_type") or "application/octet-stream").partition(";")[0],
-        size=attachment.get("size"),
+    roles = frozenset(map(str, message.get("mention_roles") or ()))
+    return (
+        str(author.get("id")) == me.id
+        or any(str(each["id"]) == me.id for each in mentioned)
+        or bool(roles & me.roles)
     )
+
+
+def _own(message: Json, me: Me) -> str:
+    """What the sender wrote, without the mention that only addresses the agent."""
+    raw: str = message.get("content") or ""
+    ours = "|".join([f"@!?{re.escape(me.id)}", *(f"@&{re.escape(role)}" for role in me.roles)])
+    stripped = re.sub(rf"^\s*<(?:{ours})>[,:]?\s*", "", raw)
+    found = readable(stripped, message, me=me.id, roles=me.roles)
+    return found or readable(raw, message, me=me.id, roles=me.roles)
 
 
 def _who(interaction: Json) -> Sender:
@@ -231,10 +248,10 @@ def _command(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Hear
     )
 
 
-def _pressed(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Pressed | None:
+def _pressed(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Pressed | Ignored:
     data = pressed_data(interaction["data"]["custom_id"])
     if data is None:
-        return None
+        return Ignored(kind="a button that is not the agent's")
     return Pressed(
         event=f"press:{interaction['id']}",
         route=_route(interaction, me, known),

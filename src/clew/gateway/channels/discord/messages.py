@@ -55,6 +55,14 @@ def pressed_data(custom_id: str) -> str | None:
     return custom_id.removeprefix(_BUTTON) if custom_id.startswith(_BUTTON) else None
 
 
+def outcome(became: str) -> list[Json]:
+    """What stands in the place of buttons: one that cannot be pressed says what became of them."""
+    if not became:
+        return []
+    label = {"type": 2, "style": 2, "label": became[:_LABEL], "custom_id": "closed"}
+    return [{"type": 1, "components": [{**label, "disabled": True}]}]
+
+
 def nonce(key: str) -> str:
     """The same for the same key, in the few characters that Discord remembers a message by."""
     return hashlib.sha256(key.encode()).hexdigest()[:_NONCE]

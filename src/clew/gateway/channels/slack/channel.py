@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 
 from clew.config.secret import Secret
-from clew.core.chat import DM, Heard
+from clew.core.chat import DM, Heard, Ignored
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
@@ -19,6 +19,7 @@ from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import LONGEST, without_buttons
 from clew.gateway.channels.slack.socket import Socket
 from clew.gateway.channels.slack.transport import Api
+from clew.gateway.seldom import Passed, Seldom
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -40,6 +41,8 @@ _PAGES, _PAGE = 5, 200
 _MOST_PRESSED = 200
 #: Names of people that are kept, and seconds for finding one.
 _MOST_NAMES, _NAMING = 1000, 3.0
+#: Seconds after which a user group or the beginning of a thread is asked for again.
+_ASKED_AGAIN = 3600.0
 _KNOWN = frozenset({"app_token", "command"})
 
 Json = dict[str, Any]
@@ -100,6 +103,7 @@ class SlackChannel(Channel):
         self._me = codec.Me(user="", label=config.label, command=command)
         self._pressed: OrderedDict[str, Json] = OrderedDict()
         self._names: OrderedDict[str, str] = OrderedDict()
+        self._passed, self._asked = Passed(config.name), Seldom(_ASKED_AGAIN)
 
     async def __aenter__(self) -> Self:
         self._http = client()
@@ -132,14 +136,57 @@ class SlackChannel(Channel):
             async with Socket(self._http, await self._api.socket_url()) as socket:
                 while not socket.ends:
                     envelopes = await socket.envelopes(seconds=BEAT)
-                    found = [self._parsed(envelope) for envelope in envelopes]
-                    yield [await self._named(event) for event in found if event is not None]
+                    yield await self._events(envelopes)
                     # Asked for more: these are stored.
                     await socket.acknowledge(envelopes)
 
+    async def _events(self, envelopes: Sequence[Json]) -> Sequence[Event]:
+        events: list[Event] = []
+        for envelope in envelopes:
+            await self._look_up_groups(codec.groups_in(envelope))
+            if (event := self._parsed(envelope)) is not None:
+                events.append(await self._with_parent(envelope, await self._named(event)))
+        return events
+
+    async def _look_up_groups(self, groups: frozenset[str]) -> None:
+        """Whether the app is in user groups that somebody mentions; asked once an hour."""
+        for group in sorted(groups):
+            if not self._asked.due(("group", group)):
+                continue
+            asked = {"usergroup": group}
+            found = await self._looked("usergroups.users.list", asked) or {}
+            inside = self._me.user in (found.get("users") or ())
+            left = self._me.groups - {group}
+            self._me = replace(self._me, groups=left | {group} if inside else left)
+
+    async def _with_parent(self, envelope: Json, event: Event) -> Event:
+        """Where somebody first speaks to the agent in a thread of others, what it is about."""
+        if not isinstance(event, Heard) or not event.addressed:
+            return event
+        place = codec.thread_of(envelope, self._me)
+        if place is None or not self._asked.due(("thread", *place)):
+            return event
+        channel, thread = place
+        asked = {"channel": channel, "ts": thread, "limit": "1"}
+        found = await self._looked("conversations.replies", asked) or {}
+        messages: list[Json] = found.get("messages") or []
+        first = next((one for one in messages if one.get("ts") == thread), None)
+        if first is None or codec.was_heard(first, self._me):
+            return event
+        return replace(event, quoted=(codec.parent_of(first, self._me), *event.quoted))
+
+    async def _looked(self, method: str, asked: dict[str, str]) -> Json | None:
+        """What a message can do without, if it can be had soon."""
+        try:
+            async with asyncio.timeout(_NAMING):
+                return await self.passing(lambda: self._api.look(method, asked))
+        except (TimeoutError, ChannelError) as error:
+            log.info("not_looked_up", method=method, error=str(error))
+            return None
+
     def _parsed(self, envelope: Json) -> Event | None:
         try:
-            event = codec.parse(envelope, self._me)
+            event = self._event(envelope)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Passed over: told again and again, it would keep all later ones away.
             log.exception("envelope_not_understood", envelope=envelope.get("envelope_id"))
@@ -151,6 +198,13 @@ class SlackChannel(Channel):
             while len(self._pressed) > _MOST_PRESSED:
                 self._pressed.popitem(last=False)
         return event
+
+    def _event(self, envelope: Json) -> Event | None:
+        found = codec.parse(envelope, self._me)
+        if isinstance(found, Ignored):
+            self._passed.over(found)
+            return None
+        return found
 
     async def _named(self, event: Event) -> Event:
         """Where several people write, the agent hears who: Slack tells only ids."""
@@ -164,13 +218,8 @@ class SlackChannel(Channel):
         return replace(event, sender=replace(event.sender, name=self._names[user]))
 
     async def _name_of(self, user: str) -> str:
-        try:
-            async with asyncio.timeout(_NAMING):
-                looked = await self.passing(lambda: self._api.look("users.info", {"user": user}))
-        except (TimeoutError, ChannelError) as error:
-            # It is heard without a name rather than late.
-            log.info("name_not_found", user=user, error=str(error))
-            return ""
+        # It is heard without a name rather than late.
+        looked = await self._looked("users.info", {"user": user}) or {}
         person: Json = looked.get("user") or {}
         profile: Json = person.get("profile") or {}
         return str(profile.get("display_name") or person.get("real_name") or "")
@@ -217,7 +266,7 @@ class SlackChannel(Channel):
             asked["cursor"] = more["next_cursor"]
         return None
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         where = codec.address(pressed.route)
         told = {**where, "user": pressed.sender.id, "text": codec.escape(text), "mrkdwn": False}
         message = self._pressed.pop(pressed.event, None)
@@ -225,7 +274,7 @@ class SlackChannel(Channel):
             await self._api.call("chat.postEphemeral", told)
         if closed and message is not None:
             target = {"channel": pressed.route.chat, "ts": pressed.message}
-            await self._api.call("chat.update", {**target, **without_buttons(message)})
+            await self._api.call("chat.update", {**target, **without_buttons(message, became)})
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         looked = await self._api.look("files.info", {"file": file.id})

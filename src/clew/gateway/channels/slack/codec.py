@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import DM, GROUP, Deleted, Edited, Event, File, Heard, Pressed, Sender
+from clew.core.chat import DM, GROUP, Deleted, Edited, Event, Heard, Ignored, Pressed, Sender
+from clew.core.quotation import Quoted, replied
 from clew.core.route import Route
-from clew.gateway.channels.slack.messages import (
-    escape,
-    plain_chunk,
-    render,
-    repeated,
-    unescape,
-)
+from clew.gateway.channels.slack import content
+from clew.gateway.channels.slack.content import content_of, groups_named
+from clew.gateway.channels.slack.messages import escape, plain_chunk, render, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,18 +23,65 @@ __all__ = [
     "Me",
     "address",
     "escape",
+    "groups_in",
     "parameters",
+    "parent_of",
     "parse",
     "plain_chunk",
     "render",
     "repeated",
+    "thread_of",
+    "was_heard",
 ]
 
 PLATFORM = "slack"
 
 #: Kinds of messages that are something said; joins, topics and the like are not.
-_SAID = (None, "file_share", "thread_broadcast", "me_message")
-_REFERENCE = re.compile(r"<([^<>]*)>")
+_SAID = (None, "file_share", "thread_broadcast", "me_message", "document_mention")
+#: Kinds of messages by which Slack reports something.
+_SERVICE = frozenset(
+    f"{place}_{what}"
+    for place in ("channel", "group")
+    for what in [
+        "join",
+        "leave",
+        "topic",
+        "purpose",
+        "name",
+        "archive",
+        "unarchive",
+        "convert_to_private",
+        "convert_to_public",
+        "posting_permissions",
+    ]
+) | frozenset(
+    [
+        "bot_add",
+        "bot_remove",
+        "bot_message",
+        "message_replied",
+        "pinned_item",
+        "unpinned_item",
+        "ekm_access_denied",
+        "reminder_add",
+        "reminder_delete",
+        "tombstone",
+        "assistant_app_thread",
+        "sh_room_created",
+        "sh_room_shared",
+        "huddle_thread",
+        "file_comment",
+        "file_mention",
+        "reply_broadcast",
+        "joiner_notification",
+        "joiner_notification_for_inviter",
+        "app_conversation_join",
+        "bot_enable",
+        "bot_disable",
+        "channel_canvas_updated",
+        "slackbot_response",
+    ]
+)
 
 Json = dict[str, Any]
 
@@ -54,10 +98,51 @@ class Me:
     label: str | None = None
     #: The slash command that leads to all others: ``/clew stop`` is ``/stop``.
     command: str = "/clew"
+    #: User groups that it is known to be in.
+    groups: frozenset[str] = frozenset()
 
 
-def parse(envelope: Mapping[str, Any], me: Me) -> Event | None:
-    """The event that an envelope tells of; ``None`` for what is of no interest."""
+def groups_in(envelope: Mapping[str, Any]) -> frozenset[str]:
+    """The user groups that a message mentions."""
+    payload: Json = envelope.get("payload") or {}
+    event: Json = payload.get("event") or {}
+    return groups_named(event) | groups_named(event.get("message") or {})
+
+
+def thread_of(envelope: Mapping[str, Any], me: Me) -> tuple[str, str] | None:
+    """The channel and the thread that a message answers in, where others began it."""
+    payload: Json = envelope.get("payload") or {}
+    event: Json = payload.get("event") or {}
+    thread = event.get("thread_ts")
+    begins = thread in (None, event.get("ts"))
+    if begins or "root" in event or event.get("parent_user_id") == me.user:
+        return None
+    return event["channel"], thread
+
+
+def was_heard(message: Json, me: Me) -> bool:
+    """Whether the agent has a message of a channel already: it is its own, or was meant for it."""
+    raw: str = message.get("text") or ""
+    return (
+        message.get("user") == me.user
+        or re.search(rf"<@{re.escape(me.user)}[|>]", raw) is not None
+        or bool(groups_named(message) & me.groups)
+    )
+
+
+def parent_of(message: Json, me: Me) -> Quoted:
+    """The first message of a thread, for those who answer in it."""
+    author = "you" if message.get("user") == me.user else message.get("username")
+    author = author or message.get("user")
+    inner = content_of(message, me=me.user)
+    told = [content.said(message.get("text") or "", me.user), inner.text, *inner.lines]
+    told += [f"> {line}" for one in inner.quoted for line in one.text.splitlines()]
+    told += [f"[file {file.name}]" for file in inner.files]
+    return replied(author, "\n".join(filter(None, told)))
+
+
+def parse(envelope: Mapping[str, Any], me: Me) -> Event | Ignored:
+    """The event that an envelope tells of, or what it was that says nothing to the agent."""
     payload: Json = envelope.get("payload") or {}
     match envelope.get("type"):
         case "events_api":
@@ -66,22 +151,22 @@ def parse(envelope: Mapping[str, Any], me: Me) -> Event | None:
             return _command(payload, me)
         case "interactive" if payload.get("type") == "block_actions":
             return _pressed(payload, me)
-        case _:
-            return None
+        case kind:
+            return Ignored(kind=f"envelope: {kind} {payload.get('type') or ''}".rstrip())
 
 
-def _event(event: Json, me: Me) -> Event | None:
+def _event(event: Json, me: Me) -> Event | Ignored:
     if event.get("type") not in ("message", "app_mention"):
-        return None
+        return Ignored(kind=f"event: {event.get('type')}")
     match event.get("subtype"):
         case "message_changed":
             return _changed(event, me)
         case "message_deleted":
             return _deleted(event, me)
-        case subtype if subtype in _SAID:
-            return _heard(event, event["channel"], me)
+        case subtype if subtype in _SERVICE:
+            return Ignored(kind=f"service: {subtype}")
         case _:
-            return None
+            return _heard(event, event["channel"], me)
 
 
 def _is_dm(channel: str, told: Json) -> bool:
@@ -113,16 +198,22 @@ def _route_of(message: Json, channel: str, told: Json, me: Me) -> Route:
     return _route(channel, told, me, thread=thread)
 
 
-def _heard(message: Json, channel: str, me: Me, *, told: Json | None = None) -> Heard | None:
+def _heard(message: Json, channel: str, me: Me, *, told: Json | None = None) -> Heard | Ignored:
     user = message.get("user")
     # Other bots are not answered, so that two of them do not talk for ever.
-    if user is None or user == me.user or message.get("bot_id"):
-        return None
-    files = tuple(_file(each) for each in message.get("files") or () if _is_there(each))
+    if user is None:
+        return Ignored(kind="a message of nobody")
+    if user == me.user or message.get("bot_id"):
+        return Ignored(kind="a message of a bot")
     raw = message.get("text") or ""
-    text = said(raw, me)
-    if not (text or files):
-        return None
+    inner = content_of(message, me=me.user)
+    text = said(raw, me) or inner.text or content.said(raw, me.user)
+    subtype = message.get("subtype")
+    strange = () if subtype in _SAID else (f"message {subtype}",)
+    root: Json = message.get("root") or {}
+    quoted = (*((parent_of(root, me),) if root else ()), *inner.quoted)
+    if not (text or inner.lines or quoted or inner.files or strange):
+        return Ignored(kind="a message without content")
     told = told or message
     return Heard(
         event=f"{channel}:{message['ts']}",
@@ -130,39 +221,42 @@ def _heard(message: Json, channel: str, me: Me, *, told: Json | None = None) -> 
         sender=Sender(id=user, name=message.get("username") or ""),
         message=message["ts"],
         text=text,
-        files=files,
-        addressed=_addressed(message, channel, told, raw, me),
+        lines=inner.lines,
+        quoted=quoted,
+        unsupported=strange,
+        files=inner.files,
+        addressed=_addressed(message, channel, told, me),
         sent_at=datetime.fromtimestamp(float(message["ts"]), UTC),
     )
 
 
-def _addressed(message: Json, channel: str, told: Json, raw: str, me: Me) -> bool:
+def _addressed(message: Json, channel: str, told: Json, me: Me) -> bool:
     return (
         _is_dm(channel, told)
         or told.get("type") == "app_mention"
-        or f"<@{me.user}>" in raw
-        or f"<@{me.user}|" in raw
+        or was_heard(message, me)
         # In a thread that the agent began.
         or message.get("parent_user_id") == me.user
     )
 
 
-def _changed(event: Json, me: Me) -> Edited | None:
+def _changed(event: Json, me: Me) -> Edited | Ignored:
     message: Json = event["message"]
     before: Json = event.get("previous_message") or {}
     # Slack tells of previews of links in the same way.
-    if "edited" not in message or message.get("text") == before.get("text"):
-        return None
+    same = all(message.get(key) == before.get(key) for key in ("text", "blocks"))
+    if "edited" not in message or same:
+        return Ignored(kind="preview of a link")
     heard = _heard(message, event["channel"], me, told=event)
-    if heard is None:
-        return None
+    if isinstance(heard, Ignored):
+        return heard
     return Edited.of(heard, at=message["edited"]["ts"])
 
 
-def _deleted(event: Json, me: Me) -> Deleted | None:
+def _deleted(event: Json, me: Me) -> Deleted | Ignored:
     before: Json = event.get("previous_message") or {}
     if before.get("user") in (None, me.user) or before.get("bot_id"):
-        return None
+        return Ignored(kind="a deleted message of a bot")
     channel, gone = event["channel"], event["deleted_ts"]
     return Deleted(
         event=f"{channel}:{gone}:deleted",
@@ -196,10 +290,10 @@ def _moment_of(trigger: str) -> datetime:
     return datetime.fromtimestamp(seconds % 4_000_000_000, UTC)
 
 
-def _pressed(payload: Json, me: Me) -> Pressed | None:
+def _pressed(payload: Json, me: Me) -> Pressed | Ignored:
     action = next((each for each in payload.get("actions", ()) if "value" in each), None)
     if action is None:
-        return None
+        return Ignored(kind="a control that is not the agent's")
     container: Json = payload.get("container") or {}
     message: Json = payload.get("message") or {}
     place: Json = payload.get("channel") or {}
@@ -217,37 +311,11 @@ def _pressed(payload: Json, me: Me) -> Pressed | None:
     )
 
 
-def _is_there(file: Json) -> bool:
-    return "id" in file and file.get("mode") not in ("tombstone", "hidden_by_limit")
-
-
-def _file(file: Json) -> File:
-    return File(
-        id=file["id"],
-        name=file.get("name") or file.get("title") or "file",
-        media_type=file.get("mimetype") or "application/octet-stream",
-        size=file.get("size"),
-    )
-
-
 def said(raw: str, me: Me) -> str:
     """What somebody said, as they read it, without the mention that only addresses the agent."""
     name = re.escape(me.user)
-    raw = re.sub(rf"^\s*<@{name}(\|[^<>]*)?>[,:]?\s*", "", raw)
-    return unescape(_REFERENCE.sub(lambda found: _referred(found[1], me), raw)).strip()
-
-
-def _referred(inner: str, me: Me) -> str:
-    target, _, label = inner.partition("|")
-    if target.startswith(("@", "#")):
-        if label:
-            return f"{target[0]}{label}"
-        return "@you" if target == f"@{me.user}" else target
-    if target.startswith("!"):
-        return label or f"@{target[1:].partition('^')[0]}"
-    if label and label != target and label not in target:
-        return f"{label} ({target})"
-    return target.removeprefix("mailto:") if label else target
+    ours = "|".join([f"@{name}", *(rf"!subteam\^{re.escape(group)}" for group in me.groups)])
+    return content.said(re.sub(rf"^\s*<({ours})(\|[^<>]*)?>[,:]?\s*", "", raw), me.user)
 
 
 def address(route: Route) -> Json:

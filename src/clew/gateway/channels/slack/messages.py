@@ -133,8 +133,11 @@ def plain_chunk(chunk: str) -> str:
     return json.dumps({"text": body["text"]}, ensure_ascii=False)
 
 
-def without_buttons(message: Json) -> Json:
-    """A message of ours as Slack shows it, to be put in its own place without its buttons."""
+def without_buttons(message: Json, became: str = "") -> Json:
+    """A message of ours as Slack shows it, with what became of its buttons in their place."""
     blocks: list[Json] = message.get("blocks") or []
     kept = [block for block in blocks if block.get("type") != "actions"]
+    if became:
+        says = {"type": "plain_text", "text": became[:_LONGEST_LABEL]}
+        kept.append({"type": "context", "elements": [says]})
     return {"text": message.get("text", ""), "blocks": kept}

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
+from clew.core.chat import Ignored
 from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.telegram import codec
 from clew.gateway.channels.telegram.transport import READ, Api, translated
+from clew.gateway.seldom import Passed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -67,6 +69,7 @@ class TelegramChannel(Channel):
         self._config = config
         self._api = Api.of(token, config.base_url or BASE_URL)
         self._me = codec.Me(id=int(bot), username="", label=config.label)
+        self._passed = Passed(config.name)
 
     async def __aenter__(self) -> Self:
         try:
@@ -112,11 +115,15 @@ class TelegramChannel(Channel):
 
     def _parsed(self, update: dict[str, object]) -> Event | None:
         try:
-            return codec.parse_update(update, self._me)
+            event = codec.parse_update(update, self._me)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Passed over: told again and again, it would keep all later ones away.
             log.exception("update_not_understood", update=update.get("update_id"))
             return None
+        if isinstance(event, Ignored):
+            self._passed.over(event)
+            return None
+        return event
 
     def render(self, message: Outgoing) -> Sequence[str]:
         return codec.render(message)
@@ -144,14 +151,19 @@ class TelegramChannel(Channel):
     async def typing(self, route: Route) -> None:
         await self._api.call("sendChatAction", codec.address(route) | {"action": "typing"})
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
         query = pressed.event.removeprefix("press:")
         told = {"callback_query_id": query, "text": text[:200]}
         with suppress(NotDelivered):  # it is too old: its buttons go all the same
             await self._api.call("answerCallbackQuery", told)
         if closed:
             target = {"chat_id": pressed.route.chat, "message_id": pressed.message}
-            await self._api.call("editMessageReplyMarkup", target)
+            shown = codec.outcome(became) if became else {}
+            try:
+                await self._api.call("editMessageReplyMarkup", target | shown)
+            except NotDelivered as error:
+                if "message is not modified" not in str(error).lower():
+                    raise
 
     async def fetch(self, file: File, *, most: int) -> bytes:
         found = await self._api.call("getFile", {"file_id": file.id})

@@ -14,19 +14,36 @@ from clew.core.chat import (
     GROUP,
     Edited,
     Event,
-    File,
     Heard,
+    Ignored,
     Moved,
     Pressed,
     Sender,
 )
 from clew.core.route import Route
-from clew.gateway.channels.telegram.messages import plain, render, repeated
+from clew.gateway.channels.telegram.content import (
+    begins_topic,
+    content_of,
+    entities_of,
+    forward_of,
+    name_of,
+    replies_of,
+)
+from clew.gateway.channels.telegram.messages import outcome, plain, render, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["PLATFORM", "UPDATES", "Me", "parse_update", "plain", "render", "repeated"]
+__all__ = [
+    "PLATFORM",
+    "UPDATES",
+    "Me",
+    "outcome",
+    "parse_update",
+    "plain",
+    "render",
+    "repeated",
+]
 
 PLATFORM = "telegram"
 #: The kinds of updates that are asked for.
@@ -48,15 +65,16 @@ class Me:
     label: str | None = None
 
 
-def parse_update(update: Mapping[str, Any], me: Me) -> Event | None:
-    """The event that an update tells of; ``None`` for what is of no interest."""
+def parse_update(update: Mapping[str, Any], me: Me) -> Event | Ignored:
+    """The event that an update tells of, or what it was that says nothing to the agent."""
     if message := update.get("message"):
         return _migrated(message, me) or _heard(message, me)
     if message := update.get("edited_message"):
         return _edited(message, me)
     if pressed := update.get("callback_query"):
         return _pressed(pressed, me)
-    return None
+    kinds = sorted(update.keys() - {"update_id"})
+    return Ignored(kind=f"update: {', '.join(kinds) or 'empty'}")
 
 
 def _route(chat: Json, thread: int | None, me: Me) -> Route:
@@ -86,39 +104,48 @@ def _migrated(message: Json, me: Me) -> Moved | None:
     return Moved(event=_event(message), route=_route_of(message, me), to=to)
 
 
-def _heard(message: Json, me: Me) -> Heard | None:
+def _heard(message: Json, me: Me) -> Heard | Ignored:
     sender = _sender(message, me)
-    files = _files(message)
-    text = _text(message, me)
-    if sender is None or not (text or files):
-        return None
+    if isinstance(sender, Ignored):
+        return sender
+    content = content_of(message)
+    if content.empty and content.service:
+        return Ignored(kind=f"service: {content.service[0]}")
+    passed_on = forward_of(message, content_of(message, quoted=True))
+    text = "" if passed_on else _own(content.text, message, me)
+    quoted = (*replies_of(message, me=me.id), *filter(None, [passed_on]))
+    if content.empty and not quoted:
+        return Ignored(kind="a message without content")
     return Heard(
         event=_event(message),
         route=_route_of(message, me),
         sender=sender,
         message=str(message["message_id"]),
         text=text,
-        files=files,
-        addressed=_addressed(message, me),
+        lines=() if passed_on else content.lines,
+        quoted=quoted,
+        unsupported=content.unsupported,
+        files=content.files,
+        addressed=_addressed(message, me, own=passed_on is None),
         sent_at=_moment(message["date"]),
     )
 
 
-def _edited(message: Json, me: Me) -> Edited | None:
+def _edited(message: Json, me: Me) -> Edited | Ignored:
     heard = _heard(message, me)
-    if heard is None:
-        return None
+    if isinstance(heard, Ignored):
+        return heard
     return Edited.of(heard, at=message.get("edit_date", 0))
 
 
-def _pressed(query: Json, me: Me) -> Pressed | None:
+def _pressed(query: Json, me: Me) -> Pressed | Ignored:
     message = query.get("message")
     if message is None or "data" not in query:
-        return None
+        return Ignored(kind="a button that is not the agent's")
     return Pressed(
         event=f"press:{query['id']}",
         route=_route_of(message, me),
-        sender=Sender(id=str(query["from"]["id"]), name=_name(query["from"])),
+        sender=Sender(id=str(query["from"]["id"]), name=name_of(query["from"])),
         message=str(message["message_id"]),
         data=query["data"],
     )
@@ -128,102 +155,60 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _sender(message: Json, me: Me) -> Sender | None:
-    """Who wrote it; ``None`` for other bots, so that two of them do not talk for ever."""
+def _sender(message: Json, me: Me) -> Sender | Ignored:
+    """Who wrote it; other bots are passed over, so that two of them do not talk for ever."""
     # A group's anonymous administrators all have one user id: the group's is written instead.
     if chat := message.get("sender_chat"):
-        return Sender(id=str(chat["id"]), name=chat.get("title", ""))
+        return Sender(id=str(chat["id"]), name=chat.get("title", ""), person=False)
     user = message.get("from")
-    if user is None or user.get("is_bot") or user["id"] == me.id:
-        return None
-    return Sender(id=str(user["id"]), name=_name(user))
+    if user is None:
+        return Ignored(kind="a message of nobody")
+    if user.get("is_bot") or user["id"] == me.id:
+        return Ignored(kind="a message of a bot")
+    return Sender(id=str(user["id"]), name=name_of(user))
 
 
-def _name(user: Json) -> str:
-    return " ".join(filter(None, [user.get("first_name"), user.get("last_name")]))
-
-
-def _text(message: Json, me: Me) -> str:
-    text: str = message.get("text") or message.get("caption") or ""
-    if message["chat"]["type"] == "private" and re.fullmatch(r"/start(\s.*)?", text):
+def _own(text: str, message: Json, me: Me) -> str:
+    if message["chat"]["type"] == "private" and re.fullmatch(r"/start(\s.*)?", text, re.DOTALL):
         # What the app's button sends to a bot that one has never spoken to.
         return "/help"
     name = re.escape(me.username)
     # The mention that only addresses the agent is none of what is said to it.
-    text = re.sub(rf"^@{name}\b[,:]?\s*", "", text, flags=re.IGNORECASE)
-    text = re.sub(rf"^(/\w+)@{name}\b", r"\1", text, flags=re.IGNORECASE)
-    return text or _described(message)
+    said = re.sub(rf"^@{name}\b[,:]?\s*", "", text, flags=re.IGNORECASE)
+    said = re.sub(rf"^(/\w+)@{name}\b", r"\1", said, flags=re.IGNORECASE)
+    return said or text
 
 
-def _described(message: Json) -> str:
-    """What has no text, in words."""
-    if sticker := message.get("sticker"):
-        return f"[sticker {sticker.get('emoji', '')}]".replace(" ]", "]")
-    if place := message.get("location"):
-        return f"[location {place['latitude']}, {place['longitude']}]"
-    if contact := message.get("contact"):
-        return f"[contact {_name(contact)}, {contact.get('phone_number', '')}]"
-    return ""
-
-
-def _addressed(message: Json, me: Me) -> bool:
+def _addressed(message: Json, me: Me, *, own: bool) -> bool:
     if message["chat"]["type"] == "private":
         return True
-    text = message.get("text") or message.get("caption") or ""
+    if _answers(message, me):
+        return True
+    # Nobody is addressed by words that somebody else wrote.
+    text = (message.get("text") or message.get("caption") or "") if own else ""
     if found := _COMMAND.match(text):
         return found[1].lower() == me.username.lower()
-    return text.startswith("/") or _answers(message, me) or _mentions(message, text, me)
+    return text.startswith("/") or (own and _mentions(message, text, me))
 
 
 def _answers(message: Json, me: Me) -> bool:
-    """Whether it is a reply to the bot; each message of a topic replies to the topic's first."""
+    """Whether it is a reply to the bot."""
     before: Json = message.get("reply_to_message") or {}
-    if before.get("message_id") == message.get("message_thread_id"):
-        return False
     author: Json = before.get("from") or {}
-    return author.get("id") == me.id
+    return author.get("id") == me.id and not begins_topic(message)
 
 
 def _mentions(message: Json, text: str, me: Me) -> bool:
-    units = text.encode("utf-16-le")
-    entities: list[Json] = message.get("entities") or message.get("caption_entities") or []
-    for entity in entities:
-        if entity["type"] == "text_mention" and entity["user"]["id"] == me.id:
+    units = text.encode("utf-16-le", "surrogatepass")
+    for entity in entities_of(message):
+        user: Json = entity.get("user") or {}
+        if entity["type"] == "text_mention" and user.get("id") == me.id:
             return True
         begins, ends = entity["offset"] * 2, (entity["offset"] + entity["length"]) * 2
         name = units[begins:ends].decode("utf-16-le", "replace")
         if entity["type"] == "mention" and name.lower() == f"@{me.username.lower()}":
             return True
     return False
-
-
-_MEDIA = {
-    "document": ("file", "application/octet-stream"),
-    "voice": ("voice.ogg", "audio/ogg"),
-    "audio": ("audio.mp3", "audio/mpeg"),
-    "video": ("video.mp4", "video/mp4"),
-    "video_note": ("video.mp4", "video/mp4"),
-    "animation": ("animation.mp4", "video/mp4"),
-}
-
-
-def _files(message: Json) -> tuple[File, ...]:
-    if photos := message.get("photo"):
-        return (_file(max(photos, key=lambda size: size["width"]), "photo.jpg", "image/jpeg"),)
-    # An animation comes as a document, too: the first that is there is what was sent.
-    for kind in ("animation", *_MEDIA):
-        if media := message.get(kind):
-            return (_file(media, *_MEDIA[kind]),)
-    return ()
-
-
-def _file(media: Json, name: str, media_type: str) -> File:
-    return File(
-        id=media["file_id"],
-        name=media.get("file_name") or name,
-        media_type=media.get("mime_type") or media_type,
-        size=media.get("file_size"),
-    )
 
 
 def parameters(chunk: str) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from clew.core.approval import CLOSED
 from clew.gateway.channels.telegram.markup import (
     LONGEST,
     MOST_ENTITIES,
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from clew.core.chat import Outgoing
 
 _REPEATED = "(may be a repeat)\n"
+#: Characters of a button's label.
+_LABEL = 60
 _LIMIT = Cost(LONGEST - utf16(_REPEATED), MOST_ENTITIES - 1)
 
 
@@ -45,6 +48,12 @@ def repeated(chunk: str) -> str:
             {**entity, "offset": entity["offset"] + moved} for entity in body["entities"]
         ]
     return json.dumps(body, ensure_ascii=False)
+
+
+def outcome(became: str) -> dict[str, Any]:
+    """What stands in the place of buttons: one that does nothing says what became of them."""
+    button = {"text": became[:_LABEL], "callback_data": CLOSED}
+    return {"reply_markup": {"inline_keyboard": [[button]]}}
 
 
 def plain(chunk: str) -> str:

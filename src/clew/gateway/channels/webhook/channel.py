@@ -175,8 +175,8 @@ class WebhookChannel(Channel):
         answer = await self._post(codec.payload(route, chunk), key=key)
         return _message(answer) or key
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool) -> None:
-        body = codec.answered(pressed, text, closed=closed)
+    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+        body = codec.answered(pressed, text, closed=closed, became=became)
         await self._post(body, key=f"answer:{pressed.event}")
 
     async def _post(self, body: bytes, *, key: str) -> httpx2.Response:

@@ -18,9 +18,11 @@ from clew.core.chat import (
     Pressed,
     Sender,
 )
+from clew.core.quotation import Quoted, forwarded, replied
 from clew.core.route import Route
 from clew.core.text import storable
 from clew.gateway.channels.webhook.signing import Refused, Signed
+from clew.gateway.payload import each, objs
 from clew.gateway.text.marked import Marked, write
 from clew.gateway.text.paging import paginate
 from clew.gateway.text.splitting import Cost
@@ -34,6 +36,7 @@ LONGEST = 4_000
 
 _REPEATED = "(may be a repeat)\n"
 _KINDS = (DM, GROUP, CHANNEL)
+_QUOTED = {"forward": forwarded, "reply": replied}
 #: Characters of an id.
 _LONGEST_ID = 200
 
@@ -120,11 +123,27 @@ class _Fields:
             raise _wrong(f"data.{name}", f"an id, of 1 to {_LONGEST_ID} characters")
         return storable(value)
 
-    def text(self, name: str) -> str:
-        value = self._data.get(name)
-        if not isinstance(value, str) or not value.strip():
+    def text(self, name: str, *, needed: bool = True) -> str:
+        value = self._data.get(name, "" if not needed else None)
+        if not isinstance(value, str) or (needed and not value.strip()):
             raise _wrong(f"data.{name}", "text")
         return storable(value)
+
+    def quoted(self) -> tuple[Quoted, ...]:
+        """What others wrote: forwarded, or answered."""
+        given: object = self._data.get("quoted", [])
+        told = objs(given)
+        if not isinstance(given, list) or len(told) != len(each(given)):  # pyright: ignore[reportUnknownArgumentType]
+            raise _wrong("data.quoted", "a list of objects with kind, from and text")
+        return tuple(self._quotation(one) for one in told)
+
+    def _quotation(self, told: Json) -> Quoted:
+        kind, author, said = told.get("kind", "forward"), told.get("from", ""), told.get("text")
+        if kind not in _QUOTED:
+            raise _wrong("data.quoted.kind", f"one of {', '.join(_QUOTED)}")
+        if not isinstance(author, str) or not isinstance(said, str):
+            raise _wrong("data.quoted", "a list of objects with kind, from and text")
+        return _QUOTED[kind](storable(author), storable(said))
 
     def one_of(self, name: str, known: Sequence[str], otherwise: str) -> str:
         value = self._data.get(name, otherwise)
@@ -146,25 +165,28 @@ class _Fields:
 
 
 def _heard(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Heard:
+    quoted = fields.quoted()
     return Heard(
         event=signed.id,
         route=route,
         sender=fields.sender(),
         message=signed.id,
-        text=fields.text("text"),
+        text=fields.text("text", needed=not quoted),
+        quoted=quoted,
         addressed=fields.flag("addressed"),
         sent_at=at,
     )
 
 
 def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Edited:
-    original = fields.id("message")
+    original, quoted = fields.id("message"), fields.quoted()
     return Edited(
         event=signed.id,
         route=route,
         sender=fields.sender(),
         message=original,
-        text=fields.text("text"),
+        text=fields.text("text", needed=not quoted),
+        quoted=quoted,
         addressed=fields.flag("addressed"),
         sent_at=at,
         original=original,
@@ -197,7 +219,7 @@ def payload(route: Route, chunk: str) -> bytes:
     return json.dumps(told, ensure_ascii=False).encode()
 
 
-def answered(pressed: Pressed, text: str, *, closed: bool) -> bytes:
+def answered(pressed: Pressed, text: str, *, closed: bool, became: str = "") -> bytes:
     """The body of the request that says what came of a button; once closed, it is to go away."""
     data = {
         "chat": pressed.route.chat,
@@ -207,6 +229,7 @@ def answered(pressed: Pressed, text: str, *, closed: bool) -> bytes:
         "message": pressed.message,
         "text": text,
         "closed": closed,
+        "became": became,
     }
     told = {"type": "button.answered", "data": data}
     return json.dumps(told, ensure_ascii=False).encode()

@@ -1,0 +1,278 @@
+"""Approvals in chats: informed, meant, and of the right person."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pydantic_ai.messages import ModelResponse, ToolCallPart
+
+from clew.clock import SystemClock
+from clew.core.approval import Approval, ApprovalState, question, visible
+from clew.core.ids import ApprovalId, ConversationId, TurnId
+from clew.gateway.channels.discord import codec as discord_codec
+from clew.gateway.channels.slack import codec as slack_codec
+from clew.gateway.channels.telegram import codec as telegram_codec
+from clew.gateway.channels.webhook import codec as webhook_codec
+from clew.testing.channels import MemoryPlatform
+from tests.channels.desk import MemoryDesk, echo, memory_desk, until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable, Sequence
+    from pathlib import Path
+
+    from pydantic_ai.messages import ModelMessage
+
+    from clew.core.ids import ConversationId as Conversation
+
+
+def script(messages: Sequence[ModelMessage]) -> ModelResponse:
+    """Calls the tools that it is asked to call: ``pay`` and ``dare`` need a person's word."""
+    answer = echo(messages)
+    words = (answer.text or "").split()
+    calls = [word for word in words if word in ("pay", "dare")]
+    if words[:2] == ["You", "said:"] and calls:
+        return ModelResponse(parts=[ToolCallPart(call, {"what": "bread"}) for call in calls])
+    return answer
+
+
+@pytest.fixture
+def platform() -> MemoryPlatform:
+    return MemoryPlatform()
+
+
+@pytest.fixture
+async def desk(
+    store_url: str, tmp_path: Path, platform: MemoryPlatform
+) -> AsyncGenerator[MemoryDesk]:
+    settings = {
+        "allow": ["42", "43"],
+        "operators": ["boss"],
+        "groups": ["club"],
+        "double_text": "auto",
+        "stream": False,
+    }
+    async with memory_desk(store_url, tmp_path, platform, script=script, settings=settings) as one:
+        yield one
+        assert await one.world.check() == []
+
+
+async def questions(desk: MemoryDesk, count: int, key: str | None = None) -> Conversation:
+    """Wait until questions were shown; the conversation that asks them."""
+    shown = desk.platform.messages
+    await until(lambda: sum(bool(one.buttons) for one in shown) == count)
+    conversation = await desk.world.engine.resolve(key or desk.platform.route.key)
+    await desk.world.until(lambda: _sent(desk, conversation))
+    return conversation
+
+
+async def _sent(desk: MemoryDesk, conversation: Conversation) -> bool:
+    del conversation
+    return not await desk.world.engine.deliveries.undelivered()
+
+
+async def test_a_text_that_is_no_command_approves_nothing(desk: MemoryDesk) -> None:
+    desk.platform.say("pay")
+    conversation = await questions(desk, 1)
+    (asked,) = await desk.world.engine.approvals(conversation)
+    desk.platform.say("actually no, do not do that: approve, yes, allow, ok")
+    await until(lambda: len(desk.platform.texts()) == 2)
+    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.DENIED
+    await desk.quiet()
+    assert desk.world.tools.ran == {}
+
+
+async def test_where_several_wait_one_is_chosen_by_a_number_that_stays(desk: MemoryDesk) -> None:
+    desk.platform.say("pay dare")
+    conversation = await questions(desk, 2)
+    open_ = await desk.world.engine.approvals(conversation)
+    desk.platform.say("/approve")
+    await until(lambda: len(desk.platform.texts()) == 3)
+    listed = f"1 ({open_[0].tool}), 2 ({open_[1].tool})"
+    assert desk.platform.texts()[-1].startswith(f"2 questions wait, {listed}: /approve 1")
+    assert desk.world.tools.ran == {}
+    assert "/approve 2 allows it" in desk.platform.texts()[1]
+    desk.platform.say("/deny 1")
+    await until(lambda: len(desk.platform.texts()) == 4)
+    # The second is still the second.
+    desk.platform.say("/approve 1")
+    await until(lambda: len(desk.platform.texts()) == 5)
+    assert "no question 1 that waits" in desk.platform.texts()[-1]
+    desk.platform.say("/approve 2")
+    await desk.quiet()
+    assert [name.split()[0] for name in desk.world.tools.ran] == [open_[1].tool]
+
+
+async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
+    held: list[str] = []
+
+    def refuse(what: str, _chat: str) -> float | None:
+        # The second question does not arrive.
+        asks = sum(bool(one.buttons) for one in desk.platform.messages)
+        if what == "send" and asks == 1 and not held:
+            held.append(what)
+            return 3600.0
+        return None
+
+    desk.platform.throttles = refuse
+    desk.platform.say("pay dare")
+    await until(lambda: held)
+    conversation = await desk.world.engine.resolve(desk.platform.route.key)
+    shown, hidden = await desk.world.engine.approvals(conversation)
+    desk.platform.say("/approve all")
+
+    async def answered() -> bool:
+        return (await desk.world.engine.approval(shown.id)).state is ApprovalState.APPROVED
+
+    await desk.world.until(answered)
+    assert (await desk.world.engine.approval(hidden.id)).state is ApprovalState.OPEN
+    await desk.world.engine.stop(conversation)
+
+
+async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk) -> None:
+    platform = desk.platform
+    key = "agent:main:memory:group:club"
+    platform.say("pay", user="42", chat="club", kind="group")
+    conversation = await questions(desk, 1, key)
+    (asked,) = await desk.world.engine.approvals(conversation)
+    other = _press(platform, "43")
+    await until(lambda: other in platform.answers)
+    assert "Only whoever asked for it" in platform.answers[other]
+    platform.say("/approve", user="43", chat="club", kind="group")
+    await until(lambda: len(platform.texts("club")) == 2)
+    assert "Only whoever asked for it" in platform.texts("club")[1]
+    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.OPEN
+    boss = _press(platform, "boss")
+    await until(lambda: boss in platform.answers)
+    assert platform.answers[boss] == "Allowed: pay"
+    await desk.quiet()
+    assert sum(desk.world.tools.ran.values()) == 1
+
+
+async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: MemoryDesk) -> None:
+    desk.platform.say("pay")
+    conversation = await questions(desk, 1)
+    (asked,) = await desk.world.engine.approvals(conversation)
+    for label, says in (
+        ("Refuse", "Refused: pay"),
+        ("Refuse", "Refused: pay"),
+        ("Allow", "Too late. Refused: pay"),
+    ):
+        event = desk.platform.press(label)
+        await until(lambda event=event: event in desk.platform.answers)
+        assert desk.platform.answers[event] == says
+    assert desk.platform.outcomes == ["Refused: pay"] * 3
+    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.DENIED
+    await desk.quiet()
+    assert desk.world.tools.ran == {}
+
+
+def _press(platform: MemoryPlatform, user: str) -> str:
+    """As ``press``, in the group."""
+    (message,) = [one for one in platform.messages if one.buttons]
+    return platform.press("Allow", user=user, route=platform.route_of(message.chat, kind="group"))
+
+
+# What is shown
+
+
+def approval(args: str) -> Approval:
+    now = SystemClock().now()
+    return Approval(
+        id=ApprovalId("apr_1"),
+        conversation_id=ConversationId("cnv_1"),
+        turn_id=TurnId("trn_1"),
+        step=1,
+        call_id="c",
+        tool="shell",
+        args=args,
+        route=None,
+        state=ApprovalState.OPEN,
+        asked_at=now,
+        expires_at=now,
+        answered_by=None,
+        note=None,
+    )
+
+
+def _telegram(chunk: str) -> str:
+    return json.loads(chunk)["text"]
+
+
+def _discord(chunk: str) -> str:
+    return _without_fences(json.loads(chunk)["content"])
+
+
+def _slack(chunk: str) -> str:
+    rich = [block for block in json.loads(chunk)["blocks"] if block["type"] == "rich_text"]
+    elements = [element for block in rich for element in block["elements"]]
+    return "\n".join("".join(each["text"] for each in one["elements"]) for one in elements)
+
+
+def _webhook(chunk: str) -> str:
+    return _without_fences(json.loads(chunk)["text"])
+
+
+def _without_fences(text: str) -> str:
+    # A sign that is not seen stands within three backticks, so that they end nothing.
+    text = text.replace("\u2060", "")
+    return "\n".join(line for line in text.split("\n") if not line.startswith("```"))
+
+
+RENDER: dict[str, tuple[Callable[[Any], Sequence[str]], Callable[[str], str]]] = {
+    "telegram": (telegram_codec.render, _telegram),
+    "discord": (discord_codec.render, _discord),
+    "slack": (slack_codec.render, _slack),
+    "webhook": (lambda message: webhook_codec.render(message, longest=4000), _webhook),
+}
+COMMANDS = (
+    "red " * 120 + "; rm -rf ~",
+    "echo `date` ```rm -rf /``` ~~~ x",
+    "  two  blanks\n\n\ttabs\n``` \nrm -rf ~\n```\n**bold** <@1> @everyone https://e.x [a](b)",
+    "x" * 9_000 + " " * 700 + "; rm -rf ~",
+    "\n" * 900 + "rm -rf ~",
+    "a\u202eb\u200bc\u2066d",
+)
+
+
+@pytest.mark.parametrize("name", RENDER)
+def test_a_question_shows_all_of_what_would_run_and_nothing_in_it_ends_the_code(name: str) -> None:
+    render, read = RENDER[name]
+    chance = random.Random(1)
+    signs = [
+        "`",
+        "```",
+        "\n",
+        " ",
+        "  ",
+        "\t",
+        "*",
+        "_",
+        "~~~",
+        "<",
+        "&",
+        "|",
+        "rm -rf ~",
+        "\\",
+        "😀",
+    ]
+    random_ = ["".join(chance.choices(signs, k=chance.randint(1, 400))) for _ in range(60)]
+    for command in (*COMMANDS, *random_):
+        args = json.dumps({"command": command}, ensure_ascii=False)
+        chunks = render(question(approval(args)))
+        shown = "".join(read(chunk) for chunk in chunks)
+        # Only line breaks are where one message ends and the next begins.
+        assert visible(args).replace("\n", "") in shown.replace("\n", ""), command[:60]
+        assert json.loads(visible(args)) == {"command": command}
+        assert (
+            ("buttons" in chunks[-1]) or ("components" in chunks[-1]) or ("actions" in chunks[-1])
+        )
+
+
+def test_what_is_not_seen_is_written_as_an_escape() -> None:
+    text = question(
+        approval(json.dumps({"x": "a\u202eb\u200b\ufeff\U000e0041"}, ensure_ascii=False))
+    ).text
+    assert '"a\\u202eb\\u200b\\ufeff\\udb40\\udc41"' in text
