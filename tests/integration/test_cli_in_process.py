@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    text = "[channels.slack]\napp_token = 'x'\nretry = { most = 3 }\n[api]\nport = 1\n"
+    text = "[channels.slack]\napp_token = 'x'\n[plugins.garden.retry]\nmost = 3\n[api]\nport = 1\n"
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "garden.py").touch()
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     (tmp_path / "config.toml").chmod(0o600)
     return tmp_path
@@ -44,7 +46,7 @@ def test_data_is_printed_as_json(
     [
         ([], "Commands:"),
         (["--version"], "clew "),
-        (["config", "show"], "channels.slack.retry.most"),
+        (["config", "show"], "plugins.garden.retry.most"),
         (["config", "check"], "the settings are right"),
         (["config", "path"], "config.toml"),
         (["completion", "zsh"], "compdef"),

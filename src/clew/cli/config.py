@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
+from clew.cli.settings_check import find_problems
 from clew.config import find_home, load
-from clew.config.check import problems
 from clew.config.describe import held
 from clew.config.model_access import only_offline
 from clew.config.schema import json_schema
@@ -85,7 +85,7 @@ def check(ctx: click.Context, program: Globals, as_json: bool) -> None:
     except SettingsError as error:
         found, warnings = list(error.problems), ()
     else:
-        found, warnings = [*problems(settings), *_of_models(settings)], settings.warnings
+        found, warnings = [*find_problems(settings), *_of_models(settings)], settings.warnings
     if as_json:
         print_json({"ok": not found, "problems": found, "warnings": warnings})
         ctx.exit(2 if found else 0)

@@ -27,8 +27,8 @@ from clew.api.starting import StartingApp
 from clew.api.whereabouts import announced, find
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
+from clew.cli.settings_check import find_problems
 from clew.config import ensure_home
-from clew.config.check import problems
 from clew.errors import GatewayRunning, PortTaken, SettingsError
 from clew.store import health
 from clew.store.opening import file_of, open_store
@@ -94,7 +94,7 @@ async def until_told_to_stop(work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def _live(settings: Settings) -> None:
-    if found := problems(settings):
+    if found := find_problems(settings):
         raise SettingsError(*found)
     ensure_home(settings)
     async with AsyncExitStack() as stack:

@@ -56,7 +56,8 @@ relative to `CLEW_HOME`. `config.toml` is made readable to its owner only.
 
 CHANNELS_NOTE = """\
 Each channel has a table of its own, `[channels.telegram]`. Beside the keys below it may hold keys that only this
-channel knows; text under a name that ends in `token`, `secret`, `password`, `passphrase` or `key` is a secret there,
+channel knows, and no other: `clew config check`, `clew doctor` and `clew serve` refuse unknown keys and unknown channels, and
+name the nearest one. Text under a name that ends in `token`, `secret`, `password`, `passphrase` or `key` is a secret there,
 too.
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Self, cast
 
 import structlog
@@ -16,6 +15,7 @@ from clew.engine.doors import Doors
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
 from clew.gateway.channel import Channel, ChannelConfig, Factory, Marks, MemoryMarks
+from clew.gateway.options import channel_kinds
 from clew.gateway.router import Manners
 from clew.gateway.supervision import Setup, Supervised
 from clew.gateway.timer import SystemTimer, Timer
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from clew.engine.engine import Engine
 
 log = structlog.get_logger(__name__)
-
-GROUP = "clew.channels"
 
 
 class Gateway:
@@ -129,11 +127,6 @@ def make_setup(
         kind=kind,
         limits=DeliveryLimits(failures=channel.alarm_failures, after=channel.alarm_after),
     )
-
-
-def channel_kinds() -> Mapping[str, EntryPoint]:
-    """The channels that are installed, by name."""
-    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def find_factory(kind: str, name: str) -> Factory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import importlib.util
 import inspect
 import json
@@ -10,11 +11,13 @@ import queue
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from concurrent.futures import Future
 from contextvars import Context, copy_context
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib.metadata import entry_points
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,13 +28,15 @@ from clew.errors import SettingsError
 from clew.hooks import specs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from importlib.metadata import EntryPoint
     from types import ModuleType
 
 log = structlog.get_logger(__name__)
 
 GROUP = "clew.plugins"
+#: In a plugin, the names of the settings that it has; without it all are handed on.
+DECLARED = "OPTIONS"
 #: Seconds that one call of a hook may take; less each time for a plugin that went beyond it.
 TIMEOUT = 5.0
 _LEAST = 1 / 16
@@ -93,6 +98,10 @@ class Plugins:
     def implements(self, hook: str) -> bool:
         """Whether any plugin would be called."""
         return bool(self._impls(hook))
+
+    def takes_options(self, name: str) -> bool:
+        """Return whether a plugin has settings of its own."""
+        return any(impl.plugin_name == name for impl in self._impls("configure"))
 
     def configure(self, name: str, options: object) -> None:
         """Give a plugin its own settings. Whatever it raises comes through."""
@@ -340,11 +349,11 @@ def load_plugins(
 
     :raises SettingsError: if one cannot be found or loaded; names it
     """
-    found = {point.name: point for point in entry_points(group=GROUP)}
     for name in enabled:
         try:
-            plugin = found[name].load() if name in found else _from_file(folder, name)
+            plugin = _load(folder, name)
             plugins.add(plugin, name)
+            _refuse_unknown(plugins, plugin, name, options.get(name, {}))
             plugins.configure(name, options.get(name, {}))
         except SettingsError:
             raise
@@ -354,17 +363,85 @@ def load_plugins(
             ) from error
 
 
-def _from_file(folder: Path, name: str) -> ModuleType:
+def find_plugin_problems(
+    folder: Path, enabled: Sequence[str], options: Mapping[str, object]
+) -> list[str]:
+    """Return a sentence for each table of a plugin that does not exist, and each key of one."""
+    return [
+        problem
+        for name, table in options.items()
+        for problem in _problems_of(folder, name, table, is_enabled=name in enabled)
+    ]
+
+
+def _problems_of(folder: Path, name: str, table: object, *, is_enabled: bool) -> tuple[str, ...]:
+    try:
+        if not is_enabled:
+            _find(folder, name)
+            return ()
+        plugins, plugin = Plugins(), _load(folder, name)
+        plugins.add(plugin, name)
+        _refuse_unknown(plugins, plugin, name, table)
+    except SettingsError as error:
+        return tuple(
+            text.replace("plugins.enabled:", f"plugins.{name}:") for text in error.problems
+        )
+    except Exception:  # noqa: BLE001  (its own code; told where it is loaded)
+        return ()
+    return ()
+
+
+def _refuse_unknown(plugins: Plugins, plugin: object, name: str, table: object) -> None:
+    """:raises SettingsError: if a plugin is given a setting that it does not have"""
+    given = list(cast("Mapping[str, object]", table)) if isinstance(table, Mapping) else []
+    if given and not plugins.takes_options(name):
+        raise SettingsError(
+            f"plugins.{name}.{given[0]}: the plugin {name!r} has no settings: it has no hook "
+            "configure"
+        )
+    declared: object = getattr(plugin, DECLARED, None)
+    if declared is None:
+        return
+    known = sorted(cast("Iterable[str]", declared))
+    if problems := [_unknown(name, key, known) for key in given if key not in known]:
+        raise SettingsError(*problems)
+
+
+def _unknown(name: str, key: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    meant = f"did you mean plugins.{name}.{close[0]}?" if close else f"it has {', '.join(known)}"
+    return f"there is no setting plugins.{name}.{key}; {meant}"
+
+
+def _load(folder: Path, name: str) -> object:
+    """:raises SettingsError: if there is no such plugin"""
+    found = _find(folder, name)
+    return _from_file(found, name) if isinstance(found, Path) else found.load()
+
+
+def _find(folder: Path, name: str) -> EntryPoint | Path:
+    """:raises SettingsError: if there is no such plugin"""
+    for point in entry_points(group=GROUP):
+        if point.name == name:
+            return point
     for path in (folder / f"{name}.py", folder / name / "__init__.py"):
         if path.is_file():
-            spec = importlib.util.spec_from_file_location(f"clew_plugins.{name}", path)
-            assert spec is not None
-            assert spec.loader is not None
-            module = importlib.util.module_from_spec(spec)
-            sys.modules[spec.name] = module
-            spec.loader.exec_module(module)
-            return module
+            return path
+    known = [point.name for point in entry_points(group=GROUP)]
+    known += [path.stem for path in folder.glob("*.py")]
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    meant = f"; did you mean {close[0]}?" if close else ""
     raise SettingsError(
         f"plugins.enabled: there is no plugin {name!r}: neither an installed package offers it "
-        f"nor is there a file {name}.py in {folder}"
+        f"nor is there a file {name}.py in {folder}{meant}"
     )
+
+
+def _from_file(path: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"clew_plugins.{name}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -247,6 +247,7 @@ class Client:
             return call.read(await answer)
         finally:
             del self._answers[call]
+            _disregard(answer)
 
     def _note(self, method: Method[Any, Any], params: Params, result: BaseModel) -> None:
         """Remember what is open, to be opened again."""
@@ -328,6 +329,12 @@ class Followed:
         if self._error is not None:
             raise self._error
         raise StopAsyncIteration
+
+
+def _disregard(answer: asyncio.Future[object]) -> None:
+    """Let go of an answer: it may have failed while its caller was cancelled, or failed to send."""
+    if not answer.cancel() and not answer.cancelled():
+        answer.exception()  # asked for, so that it does not complain
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:

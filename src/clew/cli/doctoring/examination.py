@@ -11,8 +11,8 @@ from clew.cli.doctoring.channels import channels
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.cli.doctoring.storing import store
 from clew.cli.logs import Redaction, logs_left_out
+from clew.cli.settings_check import find_problems
 from clew.config import find_home, load
-from clew.config.check import problems
 from clew.config.model_access import only_offline
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
@@ -70,7 +70,7 @@ async def examine(
 
 
 def _settings(settings: Settings) -> Iterator[Finding]:
-    wrong = problems(settings)
+    wrong = find_problems(settings)
     for problem in wrong:
         yield fail("settings", problem)
     for warning in settings.warnings:

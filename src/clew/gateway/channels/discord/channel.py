@@ -48,6 +48,9 @@ _MOST_TOKENS = 500
 _EPHEMERAL = 1 << 6
 _SPOKEN = 4
 
+#: The keys of its table that only this channel knows.
+OPTIONS: frozenset[str] = frozenset()
+
 CAPABILITIES = Capabilities(
     longest=LONGEST,
     unit="UTF-16 code units",

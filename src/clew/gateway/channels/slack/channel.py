@@ -43,7 +43,8 @@ _MOST_PRESSED = 200
 _MOST_NAMES, _NAMING = 1000, 3.0
 #: Seconds after which a user group or the beginning of a thread is asked for again.
 _ASKED_AGAIN = 3600.0
-_KNOWN = frozenset({"app_token", "command"})
+#: The keys of its table that only this channel knows.
+OPTIONS = frozenset({"app_token", "command"})
 
 Json = dict[str, Any]
 
@@ -68,9 +69,9 @@ def open_channel(config: ChannelConfig) -> Channel:
     :raises SettingsError: if a token is missing or of another kind
     """
     table = f"channels.{config.name}"
-    if unknown := sorted(config.options.keys() - _KNOWN):
+    if unknown := sorted(config.options.keys() - OPTIONS):
         raise SettingsError(
-            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(_KNOWN))}"
+            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(OPTIONS))}"
         )
     token = "" if config.token is None else config.token.reveal()
     if not token.startswith("xoxb-"):

@@ -27,6 +27,9 @@ BASE_URL = "https://api.telegram.org/bot"
 #: Seconds for which Telegram holds a poll back while nothing happens.
 POLL = 25
 
+#: The keys of its table that only this channel knows.
+OPTIONS: frozenset[str] = frozenset()
+
 CAPABILITIES = Capabilities(
     longest=4096,
     unit="UTF-16 code units",

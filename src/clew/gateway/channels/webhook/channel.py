@@ -43,7 +43,8 @@ _SHORTEST = 100
 _WAIT = 5.0
 
 ACCEPTED = Answer(status=202)
-_KNOWN = frozenset({"secret", "old_secret", "longest"})
+#: The keys of its table that only this channel knows.
+OPTIONS = frozenset({"secret", "old_secret", "longest"})
 
 
 def open_channel(config: ChannelConfig) -> Channel:
@@ -55,9 +56,9 @@ def open_channel(config: ChannelConfig) -> Channel:
     table = f"channels.{config.name}"
     if config.base_url is None:
         raise SettingsError(f"{table}.base_url is missing: answers are posted to it")
-    if unknown := sorted(config.options.keys() - _KNOWN):
+    if unknown := sorted(config.options.keys() - OPTIONS):
         raise SettingsError(
-            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(_KNOWN))}"
+            f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(OPTIONS))}"
         )
     keys = [_key(config, name) for name in ("secret", "old_secret") if name in config.options]
     if "secret" not in config.options:

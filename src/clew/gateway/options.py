@@ -1,0 +1,88 @@
+"""The keys of channels' tables: which there are, and which are a mistake."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Final, cast
+
+from clew.config.slots import COMMON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from importlib.metadata import EntryPoint
+
+    from clew.config.settings import ChannelSettings, Settings
+
+GROUP: Final = "clew.channels"
+#: In a channel's module, the names of the keys that only it knows.
+DECLARED: Final = "OPTIONS"
+
+
+def channel_kinds() -> Mapping[str, EntryPoint]:
+    """Return the channels that are installed, by name."""
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def find_channel_problems(settings: Settings) -> list[str]:
+    """Return a sentence for each channel and each key of a channel that does not exist."""
+    known = channel_kinds()
+    return [
+        problem
+        for name, channel in settings.channels.items()
+        for problem in _of_channel(settings, name, channel, known)
+    ]
+
+
+def _of_channel(
+    settings: Settings, name: str, channel: ChannelSettings, known: Mapping[str, EntryPoint]
+) -> Iterator[str]:
+    kind = channel.kind or name
+    if kind not in known:
+        setting = f"channels.{name}.kind" if channel.kind else f"channels.{name}"
+        yield (
+            f"{_place(settings, name)}: {setting}: there is no channel {kind!r}"
+            f"{_meant(kind, known)}; installed are {', '.join(sorted(known)) or 'none'}"
+        )
+        return
+    own = _declared(known[kind]) if channel.options else None
+    if own is None:
+        return
+    for key in channel.options:
+        if key not in own:
+            place = _place(settings, name, key)
+            yield f"{place}: there is no setting channels.{name}.{key}{_near(name, key, own)}"
+
+
+def _declared(point: EntryPoint) -> frozenset[str] | None:
+    """Return the keys that a channel's module declares; ``None`` if it cannot be asked."""
+    try:
+        factory: object = point.load()
+    except ImportError:
+        return None  # told where it is used
+    module = sys.modules.get(getattr(factory, "__module__", ""))
+    own: object = getattr(module, DECLARED, None)
+    return None if own is None else frozenset(cast("Iterable[str]", own))
+
+
+def _near(name: str, key: str, own: frozenset[str]) -> str:
+    known = sorted({*own, *COMMON})
+    if close := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
+        return f"; did you mean channels.{name}.{close[0]}?"
+    return f"; [channels.{name}] has {', '.join(known)}"
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+def _place(settings: Settings, name: str, key: str = "") -> str:
+    """Return where something below a channel's table was written."""
+    table = f"channels.{name}"
+    wanted = f"{table}.{key}" if key else table
+    for setting, origin in settings.origins.items():
+        if setting == wanted or setting.startswith(f"{wanted}."):
+            return origin.place
+    return str(settings.config_file)
