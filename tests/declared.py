@@ -18,7 +18,7 @@ _undeclared: list[str] = []
 
 def observe() -> None:
     """Note, in this process, each error that its method does not declare."""
-    inner = dispatch._failed
+    inner = dispatch._failed  # pyright: ignore[reportPrivateUsage]
 
     def outer(request: Request, error: Error) -> Failure | None:
         method = BY_NAME.get(request.method)
@@ -26,7 +26,7 @@ def observe() -> None:
             _undeclared.append(f"{request.method} answered {Code(error.code).name}")
         return inner(request, error)
 
-    dispatch._failed = outer
+    dispatch._failed = outer  # pyright: ignore[reportPrivateUsage]
 
 
 def check() -> None:
