@@ -12,7 +12,7 @@ from clew.api import endings
 from clew.api.answers import Answer
 from clew.api.completion import Completion, Place
 from clew.api.problems import Declined, problem_of
-from clew.errors import StoreUnavailable
+from clew.errors import StoreFull, StoreUnavailable
 
 if TYPE_CHECKING:
     from clew.api.chat_order import ChatOrder
@@ -27,6 +27,11 @@ log = structlog.get_logger(__name__)
 _AWAY = (
     "the message is stored and will be answered; the store is away for now: the conversation will "
     "hold the answer"
+)
+
+_FULL = (
+    "the message is stored, and there is no space left for its answer: make room on the disk of "
+    "the store; then it is answered, and the conversation will hold the answer"
 )
 
 
@@ -88,4 +93,6 @@ class Asking:
         if isinstance(error, StoreUnavailable):
             # That nothing was stored is said of what was tried last, not of the message.
             problem = replace(problem, message=_AWAY)
+        elif isinstance(error, StoreFull):
+            problem = replace(problem, message=_FULL)
         return Declined(replace(problem, again=self.key is not None, stored=True))

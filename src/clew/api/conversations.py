@@ -20,7 +20,7 @@ from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.text import storable
 from clew.engine.commands import compacted
-from clew.errors import NotFound
+from clew.errors import NotFound, StoreFull
 from clew.wire import shapes
 
 if TYPE_CHECKING:
@@ -166,8 +166,11 @@ class Conversations:
         :raises Declined: if it could not be carried out, or is left for the next start
         """
         async with Ear(self.engine.follow_input(filed), request.receive, self.leaving) as ear:
-            while not isinstance(heard := await ear.hear(), (InputEnded, Heard)):
-                pass
+            try:
+                while not isinstance(heard := await ear.hear(), (InputEnded, Heard)):
+                    pass
+            except StoreFull as error:
+                raise Declined(endings.FILED_NO_ROOM) from error
         if isinstance(heard, Heard):
             raise Declined(endings.FILED)
         if heard.outcome is not InboxOutcome.EXECUTED:

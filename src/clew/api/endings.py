@@ -30,6 +30,13 @@ FILED = Problem(
     code="stopping",
     type=SERVER,
 )
+FILED_NO_ROOM = Problem(
+    status=507,
+    message="what was asked is stored, and there is no space left to do it: make room on the disk "
+    "of the store; then it is done",
+    code="store_full",
+    type=SERVER,
+)
 #: Pieces got lost on the way to a client that reads too slowly.
 INCOMPLETE = Problem(
     status=502,

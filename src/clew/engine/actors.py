@@ -8,6 +8,7 @@ only asks for the next thing until there is none.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -15,6 +16,7 @@ import structlog
 from clew.core.turn import Begins
 from clew.engine.commands import COMPRESS
 from clew.engine.hub import CHANGED
+from clew.engine.log_throttle import LogThrottle
 from clew.engine.slots import Slots
 from clew.engine.turn_log import compose
 from clew.engine.turns import TurnWork
@@ -62,13 +64,6 @@ class _Actor:
         self.asks = False
         #: How often in a row what it did could not be stored.
         self.failures = 0
-        self._told = ""
-
-    def tell(self, conversation: ConversationId, error: StoreError) -> None:
-        """Log that the store fails; once for the same failure again and again."""
-        if str(error) != self._told:
-            self._told = str(error)
-            log.warning("store_failed", conversation=conversation, error=self._told)
 
 
 class Actors:
@@ -85,6 +80,7 @@ class Actors:
         self._tasks: dict[ConversationId, asyncio.Task[None]] = {}
         self._timers: dict[ConversationId, asyncio.TimerHandle] = {}
         self._slots = Slots(means.turns_at_once)
+        self._throttle = LogThrottle()
         self._draining = False
 
     def kick(self, conversation: ConversationId) -> None:
@@ -194,7 +190,10 @@ class Actors:
         with self._slots.slot(actor.poked) as slot:
             pause = await self._do_next(conversation, actor, slot)
         if pause:
-            await asyncio.sleep(pause)
+            # What comes in meanwhile is tried at once: somebody waits for an answer.
+            actor.poked.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(actor.poked.wait(), pause)
 
     async def _do_next(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> float:
         """:return: seconds to wait before anything else is done"""
@@ -203,7 +202,7 @@ class Actors:
         except (LeaseHeld, NotFound):
             return 0
         except StoreError as error:
-            actor.tell(conversation, error)
+            self._hold_up(conversation, error)
             actor.more = True
             return _PAUSE
         if begun is None or (self._draining and _asks(begun)):
@@ -213,13 +212,21 @@ class Actors:
             await self._do(begun, actor, slot)
         except (StoreFull, StoreDamaged, StoreUnavailable) as error:
             # The model would be asked again, and paid, for what cannot be stored.
-            actor.tell(conversation, error)
+            self._hold_up(conversation, error)
             actor.failures += 1
             return min(_PAUSE * 2**actor.failures, _LONGEST_PAUSE)
         finally:
             actor.asks = False
         actor.failures = 0
+        self._means.hub.go_on(conversation)
         return 0
+
+    def _hold_up(self, conversation: ConversationId, error: StoreError) -> None:
+        # One line for all conversations: a full disk holds every one of them up.
+        self._throttle.warn(log, "store_failed", error, conversation=conversation)
+        if not isinstance(error, StoreUnavailable):
+            # A store that is away is waited for.
+            self._means.hub.hold_up(conversation, error)
 
     async def _begin(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> Begun | None:
         if not await self._may_begin(conversation, actor, slot):

@@ -47,7 +47,9 @@ async def follow_input(
     resumed, the end comes once. Who waits only for that (not ``live``) makes no model stream.
 
     :raises StoreUnavailable: when the store was away for ``PATIENCE`` seconds
+    :raises StoreError: when the work on the input cannot be stored; it is tried again all the same
     """
+    known, _ = hub.held_up(conversation)
     with hub.follow(conversation, live=live) as follower:
         if snapshot := hub.snapshot(conversation):
             follower.put(snapshot)
@@ -56,6 +58,10 @@ async def follow_input(
             if ended := await patiently(lambda: store.read(input_end, inbox_id), longest=PATIENCE):
                 yield ended
                 return
+            times, error = hub.held_up(conversation)
+            if error is not None and times > known:
+                raise error
+            known = times
             if turn is None:
                 turn = await patiently(lambda: _turn_of(store, inbox_id), longest=PATIENCE)
             async for event in _until_changed(follower, turn):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.core.events import Event
     from clew.core.ids import ConversationId
     from clew.core.turn import Outcome
+    from clew.errors import StoreError
 
 
 class Changed:
@@ -84,6 +85,7 @@ class Hub:
     def __init__(self) -> None:
         self._followers: defaultdict[ConversationId, list[Follower]] = defaultdict(list)
         self._shown: dict[ConversationId, list[Delta]] = {}
+        self._held_up: dict[ConversationId, tuple[int, StoreError]] = {}
         #: Turns that ended in this process.
         self.closed: Counter[Outcome] = Counter()
 
@@ -132,6 +134,20 @@ class Hub:
                 pass
         for follower in self._followers.get(conversation, ()):
             follower.put(event)
+
+    def hold_up(self, conversation: ConversationId, error: StoreError) -> None:
+        """Note that work could not be stored, again: it is tried anew, and whoever waits learns."""
+        times, _ = self._held_up.get(conversation, (0, error))
+        self._held_up[conversation] = (times + 1, error)
+        self.publish(conversation, CHANGED)
+
+    def go_on(self, conversation: ConversationId) -> None:
+        """Note that work can be stored."""
+        self._held_up.pop(conversation, None)
+
+    def held_up(self, conversation: ConversationId) -> tuple[int, StoreError | None]:
+        """Return how often in a row work could not be stored, and why."""
+        return self._held_up.get(conversation, (0, None))
 
     def publish_to_all(self, event: Changed) -> None:
         for followers in self._followers.values():

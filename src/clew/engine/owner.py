@@ -16,6 +16,7 @@ from clew.core.ids import ConversationId
 from clew.engine.actors import Actors
 from clew.engine.commands import execute
 from clew.engine.hub import CHANGED
+from clew.engine.log_throttle import LogThrottle
 from clew.engine.maintenance import maintain
 from clew.errors import StoreError
 from clew.store import upkeep
@@ -161,16 +162,14 @@ async def _kept(loop: Callable[[], Awaitable[None]]) -> None:
     """
     Run a loop for as long as this owner lives: one that fails is begun again.
 
-    A store that fails in the same way again and again is told of once.
+    A store that fails in the same way again and again is logged once a minute.
     """
-    told = ""
+    throttle = LogThrottle()
     while True:
         try:
             await loop()
         except StoreError as error:
-            if str(error) != told:
-                told = str(error)
-                log.warning("store_failed", task=loop.__name__, error=told)
+            throttle.warn(log, "store_failed", error, task=loop.__name__)
         except Exception:
             log.exception("task_failed", task=loop.__name__)
         await asyncio.sleep(BEAT)

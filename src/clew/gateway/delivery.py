@@ -22,6 +22,7 @@ from clew.core.chat import load
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route
+from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     ChannelError,
     ClewError,
@@ -79,6 +80,7 @@ class Sender:
         moved: Callable[[Route, str], Awaitable[None]],
         monitor: DeliveryMonitor,
     ) -> None:
+        self._throttle = LogThrottle()
         self._deliveries, self._line, self._previews = deliveries, line, previews
         self._channel, self._moved, self._monitor = line.channel, moved, monitor
 
@@ -191,7 +193,7 @@ class Sender:
                 state = await self._deliveries.end(delivery.id, chunk.position, message)
             except StoreError as error:
                 # Else it would be sent once more.
-                log.warning("store_failed", delivery=delivery.id, error=str(error))
+                self._throttle.warn(log, "store_failed", error, delivery=delivery.id)
                 await asyncio.sleep(_STORE_PAUSE)
             else:
                 if state is DeliveryState.FAILED:
@@ -291,6 +293,7 @@ class Lanes:
         *,
         label: str | None,
     ) -> None:
+        self._throttle = LogThrottle()
         self._deliveries, self._line, self._sender, self._timer = deliveries, line, sender, timer
         self._label = label
         self._lanes: dict[str, _Lane] = {}
@@ -314,7 +317,7 @@ class Lanes:
                 for route in await self._deliveries.undelivered():
                     self.kick(route)
             except StoreError as error:
-                log.warning("store_failed", task="deliveries", error=str(error))
+                self._throttle.warn(log, "store_failed", error, task="deliveries")
 
     def kick(self, key: RouteKey) -> None:
         """There may be something to deliver on a route."""

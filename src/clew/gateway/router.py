@@ -27,6 +27,7 @@ from clew.core.people import Policy, Verdict, is_operator
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.hearing import Change, Fetched, Who
+from clew.engine.log_throttle import LogThrottle
 from clew.engine.slash import find, is_command
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
 from clew.gateway.seldom import Seldom
@@ -78,6 +79,7 @@ class Router:
         self._manners, self._account = manners, line.account
         self._tasks: set[asyncio.Task[None]] = set()
         self._strangers, self._unknown = Seldom(_TURNED_AWAY), Seldom()
+        self._throttle = LogThrottle()
 
     async def begin(self) -> None:
         """Go on with what a process that died had taken in and not finished."""
@@ -123,7 +125,7 @@ class Router:
                 await self._take(event)
             except StoreError as error:
                 # Not acknowledged, so it is not lost; nothing later of this chat passes it.
-                log.warning("not_stored", channel=self._account.channel, error=str(error))
+                self._throttle.warn(log, "not_stored", error, channel=self._account.channel)
                 await asyncio.sleep(_PAUSE)
             except Exception:
                 # A fault of ours: told again and again, it would keep all later ones away.
@@ -280,7 +282,7 @@ class Router:
             try:
                 await self._engine.hearing.end_command(command.inbox_id, text)
             except StoreError as error:
-                log.warning("store_failed", command=command.inbox_id, error=str(error))
+                self._throttle.warn(log, "store_failed", error, command=command.inbox_id)
                 await asyncio.sleep(_PAUSE)
             else:
                 return

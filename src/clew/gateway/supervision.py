@@ -13,6 +13,7 @@ import structlog
 
 from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
 from clew.core.people import Account
+from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     AccountRefused,
     ChannelError,
@@ -387,11 +388,12 @@ def _first_pause(error: Exception) -> float:
 
 async def _kept(work: Callable[[], Coroutine[object, object, None]]) -> None:
     """Run something for as long as its channel lives: where it fails it is begun again."""
+    throttle = LogThrottle()
     while True:
         try:
             await work()
         except StoreError as error:
-            log.warning("store_failed", task="deliveries", error=str(error))
+            throttle.warn(log, "store_failed", error, task="deliveries")
         except Exception:
             log.exception("task_failed", task="deliveries")
         await asyncio.sleep(FIRST_PAUSE)

@@ -26,8 +26,8 @@ def read_json(raw: bytes) -> object:
 
 
 def write_json(value: object) -> str:
-    """A value on one line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    """Return a value as JSON on one line; lone surrogates, which UTF-8 has not, are U+FFFD."""
+    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _no_number(name: str) -> NoReturn:
