@@ -30,7 +30,7 @@ TOKEN = 'token = "123456:abc"\n'
 ENABLED = "[plugins]\nenabled = ['garden', 'bare']\n"
 TABLES = (
     ("[channels.telegram]\n" + TOKEN + "alow = ['42']", "channels.telegram.alow", "allow"),
-    ("[channels.telegram]\n" + TOKEN + "zzz = 1", "channels.telegram.zzz", "[channels.telegram] has "),
+    ("[channels.telegram]\n" + TOKEN + "zzz = 1", "channels.telegram.zzz", "telegram] has "),
     ("[channels.telegram]\n" + TOKEN + "retry = { most = 3 }", "channels.telegram.retry", "has"),
     ("[channels.discord]\ntoken = 'a.b.c'\ncomand = '/x'", "channels.discord.comand", "has"),
     (
