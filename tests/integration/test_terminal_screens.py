@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.config.settings import ToolsSettings
-from clew.testing import FakeProvider, Text
-from clew.testing.provider import echo, sequence
+from clew.testing import Endless, FakeProvider, Text
+from clew.testing.provider import echo, per_user_text
 from tests.integration.api_server import running, settings_for
 from tests.tui.terminal_session import at_server
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
@@ -54,20 +55,27 @@ async def person(
 async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afterwards(
     tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
 ) -> None:
-    growing = Text("The end grows word by word, 日本 too, within one line.", chunks=10, delay=0.2)
-    provider.script = sequence([Text(LONG), growing], default=echo)
+    provider.script = per_user_text(
+        {"tell me": Text(LONG), "go on": Endless(interval=0.2)}, default=echo
+    )
     async with person(tmp_path, provider, size) as (session, _):
         session.say("tell me")
         await session.see("Paragraph 39 of a long answer, 日本")
         await session.same()
-        session.say("and then?")
-        looks = 0
-        while "within one line." not in session.text:
+        session.say("go on")
+        length = 0
+        for _ in range(4):
+            await wait_until(lambda so_far=length: len(_live(session)) > so_far, "more of it")
+            length = len(_live(session))
             await session.same()
-            looks += session.app.desk.view.live.text != ""
+        session.press("escape")
+        await wait_until(lambda: not session.app.desk.view.is_running, "the end of the turn")
         await session.same()
-        assert looks > 2
         for n in range(3):
             session.say(f"and {n}")
             await session.see(f"echo: and {n}")
             await session.same()
+
+
+def _live(session: TerminalSession) -> str:
+    return session.app.desk.view.live.text

@@ -146,10 +146,12 @@ async def test_a_tool_waits_for_a_word_runs_and_its_output_opens(
     provider.script = sequence([calls, Text("done")], default=echo)
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("please")
-        await seen.see("May this run?", 'pay({"amount":3})', '✓ look(where="crete")', "○ pay")
-        await seen.pilot.press("y")
+        await seen.see("approval: pay", 'pay({"amount":3})', '✓ look(where="crete")', "○ pay")
+        await seen.pilot.press("f7")
+        await seen.see("Allow this tool call?", "1. pay", "amount:", "Choose by letter")
+        await seen.decide("y")
         await seen.see("✓ pay(amount=3)", 'look(where="crete") ▸ 3 lines', "done")
-        assert "May this run?" not in seen.text
+        assert "approval: pay" not in seen.text
         await seen.pilot.press("tab")
         assert isinstance(seen.app.focused, Transcript)
         await seen.pilot.press("a")
@@ -184,6 +186,8 @@ async def test_conversations_are_searched_begun_opened_and_deleted(
         await seen.type("topic 2")
         await seen.gone("old-1")
         await seen.pilot.press("ctrl+d")
+        await seen.see("Delete this conversation")
+        await seen.decide("y")
         await seen.see("deleted")
         # The other lists.
         await seen.pilot.press("f3")
@@ -218,6 +222,8 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
         async with at(server, tmp_path) as other:
             await other.see("echo: three")
             await seen.pilot.press("tab", "up", "r")
+            await seen.see("Go back to this message?")
+            await seen.decide("y")
             await seen.see("went back", "taken back ▸ three", "taken back ▸ echo: three")
             # So does who only looks on, and who comes later.
             await other.see("taken back ▸ three", "taken back ▸ echo: three")

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from clew.tui.app import Terminal
+from clew.tui.state.guard import PAUSE
 from tests.integration.rpc_clients import over_pipe
 
 if TYPE_CHECKING:
@@ -19,11 +20,22 @@ if TYPE_CHECKING:
     from tests.integration.api_server import Server
 
 
+class ManualClock:
+    """A clock that goes on when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Seen:
     """A person before the screen."""
 
-    def __init__(self, app: Terminal, pilot: Pilot[None]) -> None:
+    def __init__(self, app: Terminal, pilot: Pilot[None], clock: ManualClock | None = None) -> None:
         self.app, self.pilot = app, pilot
+        self.clock = clock or ManualClock()
 
     @property
     def text(self) -> str:
@@ -54,6 +66,11 @@ class Seen:
         names = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "-": "minus"}
         await self.pilot.press(*(names.get(each, each) for each in text))
 
+    async def decide(self, letter: str) -> None:
+        """Answer an open question, as who has read it does."""
+        self.clock.now += PAUSE
+        await self.pilot.press(letter, "enter")
+
     async def say(self, text: str) -> None:
         await self.type(text)
         await self.pilot.press("enter")
@@ -64,9 +81,10 @@ async def before(
     connect: Connect, folder: Path, *, name: str = "talk", size: tuple[int, int] = (80, 24)
 ) -> AsyncGenerator[Seen]:
     """Somebody before the screen, once the conversation is open."""
-    app = Terminal(connect, name=name, folder=folder)
+    clock = ManualClock()
+    app = Terminal(connect, name=name, folder=folder, clock=clock)
     async with app.run_test(size=size) as pilot:
-        seen = Seen(app, pilot)
+        seen = Seen(app, pilot, clock)
         await seen.see("Say something")
         yield seen
 

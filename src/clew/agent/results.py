@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from pydantic_core import PydanticSerializationError
 
 from clew.agent.ports import ToolResult
-from clew.core.journal import CallStatus
+from clew.core.journal import RESULT_PREFIX, CallStatus
 from clew.core.text import middle_out, storable
 
 if TYPE_CHECKING:
@@ -32,14 +32,6 @@ VALUE = "pydantic-ai/tool-value"
 RETURN = "pydantic-ai/tool-return"
 #: Stands in for the result of a call that waits for a person; never stored, never sent.
 WAITING = "waiting for approval"
-
-_PREFIX = {
-    CallStatus.ERROR: "error: ",
-    CallStatus.RETRY: "error: ",
-    CallStatus.DENIED: "not approved: ",
-    CallStatus.CANCELLED: "cancelled: ",
-    CallStatus.UNKNOWN: "interrupted, outcome unknown: ",
-}
 
 _RETURN: TypeAdapter[ToolReturn[Any]] = TypeAdapter(ToolReturn)
 
@@ -116,7 +108,7 @@ def given(result: ToolResult | None) -> Any:
     value = _decode(result)
     if result.status is CallStatus.RETRY:
         raise ModelRetry(value)
-    return value if result.status is CallStatus.OK else f"{_PREFIX[result.status]}{value}"
+    return value if result.status is CallStatus.OK else f"{RESULT_PREFIX[result.status]}{value}"
 
 
 def _decode(result: ToolResult) -> Any:
@@ -141,7 +133,7 @@ def _part(call: ToolCallPart[Any], result: ToolResult) -> ToolReturnPart:
     value = _decode(result)
     if isinstance(value, ToolReturn):
         value = cast("ToolReturn[Any]", value).return_value
-    content = value if result.status is CallStatus.OK else f"{_PREFIX[result.status]}{value}"
+    content = value if result.status is CallStatus.OK else f"{RESULT_PREFIX[result.status]}{value}"
     return ToolReturnPart(tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
@@ -18,6 +18,22 @@ class CallStatus(enum.Enum):
     DENIED = "denied"
     CANCELLED = "cancelled"
     UNKNOWN = "unknown"  #: interrupted; whether it had its effect nobody knows
+
+
+#: How a result begins that is a sentence about the call, and no value of the tool.
+RESULT_PREFIX: Final = {
+    CallStatus.ERROR: "error: ",
+    CallStatus.RETRY: "error: ",
+    CallStatus.DENIED: "not approved: ",
+    CallStatus.CANCELLED: "cancelled: ",
+    CallStatus.UNKNOWN: "interrupted, outcome unknown: ",
+}
+
+
+def status_of(result: str) -> CallStatus:
+    """Return how a call ended, by the result that the model was given."""
+    found = (status for status, begins in RESULT_PREFIX.items() if result.startswith(begins))
+    return next(found, CallStatus.OK)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import time
 import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +18,7 @@ from clew.tui.screens.chat import Chat
 from clew.tui.state.typed import dumped, loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from textual.screen import Screen
@@ -40,12 +41,19 @@ class Terminal(App[None]):
     CSS = "* { scrollbar-size-vertical: 1; }"
     ENABLE_COMMAND_PALETTE = True
 
-    def __init__(self, connect: Connect, *, name: str = "main", folder: Path) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        *,
+        name: str = "main",
+        folder: Path,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         super().__init__()
         self._history, self._theme_file = folder / "typed.jsonl", folder / "theme"
         self._fault_file = folder / "logs" / "terminal.log"
-        self.desk = Desk(connect, name, changed=self._changed)
-        self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep)
+        self.desk = Desk(connect, name, changed=self._changed, refused=self._refused)
+        self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep, clock)
         self._begun = False
 
     def on_mount(self) -> None:
@@ -83,6 +91,10 @@ class Terminal(App[None]):
 
     def _changed(self) -> None:
         self._chat.changed()
+
+    def _refused(self, text: str, reason: str) -> None:
+        if self._chat.is_attached:
+            self._chat.refused(text, reason)
 
     def _themed(self, name: str) -> None:
         if name != _read(self._theme_file).strip():

@@ -11,25 +11,35 @@ import asyncio
 import base64
 import mimetypes
 from contextlib import AsyncExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from clew.core.showing import LARGEST
 from clew.tui.client import Client, Resumed
+from clew.tui.outbox import Outbox
 from clew.tui.state import reduce
 from clew.tui.state.typed import files_in
 from clew.tui.state.view import Link, View
 from clew.tui.transports import Refused
 from clew.wire import methods
 from clew.wire.errors import CallFailed, Code
-from clew.wire.params import Attachment, EntriesParams, Named, NoParams, OpenParams, RunParams
+from clew.wire.params import (
+    Attachment,
+    EntriesParams,
+    Named,
+    NoParams,
+    OpenParams,
+    RespondParams,
+    RunParams,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from pydantic import BaseModel
 
-    from clew.tui.state.view import Block
+    from clew.tui.state.view import Block, Sending
     from clew.tui.transports import Connect
     from clew.wire.methods import Method
     from clew.wire.notices import AnyNotice
@@ -49,13 +59,26 @@ _LEAVING: Final = 2.0
 class Desk:
     """One person's place before one conversation at a time."""
 
-    def __init__(self, connect: Connect, name: str, *, changed: Callable[[], None]) -> None:
-        """``changed`` is called after each change of ``view``, from the event loop."""
+    def __init__(
+        self,
+        connect: Connect,
+        name: str,
+        *,
+        changed: Callable[[], None],
+        refused: Callable[[str, str], None] = lambda _text, _reason: None,
+    ) -> None:
+        """
+        Begin without a connection.
+
+        ``changed`` is called after each change of ``view``, from the event loop; ``refused`` with a
+        text that was sent and not taken, and why.
+        """
         self._client = Client(connect, on_change=self._linked)
         self._changed = changed
         #: The name that ``/new`` and ``/resume`` move.
         self.name = name
         self.view = View()
+        self.outbox = Outbox(changed=self._sending, refused=refused)
         self._following: asyncio.Task[None] | None = None
         self._measuring: asyncio.Task[None] | None = None
         #: Set while nothing runs.
@@ -71,6 +94,9 @@ class Desk:
             self.view = view
             self._changed()
 
+    def _sending(self, items: tuple[Sending, ...]) -> None:
+        self._become(reduce.sending(self.view, items))
+
     def _linked(self, is_up: bool | None) -> None:
         if is_up:
             self._become(reduce.found(self.view))
@@ -85,7 +111,7 @@ class Desk:
             async with self._client, AsyncExitStack() as stack:
                 stack.push_async_callback(self._leave)
                 await self._begin()
-                await asyncio.Event().wait()
+                await self.outbox.run()
         finally:
             self._ended.set()
 
@@ -212,18 +238,34 @@ class Desk:
             status = await self.call(methods.STATUS, Named(conversation=conversation.id))
             self._become(reduce.measured(self.view, status.conversation, status.usage))
 
-    async def say(self, text: str, *, double_text: DoubleTextName | None = None) -> None:
+    def say(self, text: str, *, double_text: DoubleTextName | None = None) -> None:
         """
-        Hand a message in, with the files that it names; when this returns it is stored, once.
+        Take a message over, for the conversation that is shown now.
+
+        It is kept and handed in with the same key until it is stored, once, or refused. Behind a
+        command that leads elsewhere it belongs to where that leads.
+        """
+        name = None if self.outbox.leads_on else self._here
+        self.outbox.add(text, partial(self._submit, name, text, double_text))
+
+    @property
+    def _here(self) -> str:
+        there = self.view.conversation
+        return there.id if there else self.name
+
+    async def _submit(
+        self, name: str | None, text: str, double_text: DoubleTextName | None
+    ) -> None:
+        """
+        Hand a message in, with the files that it names; when this returns it is stored.
 
         :raises CallFailed: if it was refused
         :raises OSError: if a file cannot be read
         """
         files = await asyncio.to_thread(_attachments, text)
-        there = self.view.conversation
         with _told():
             await self._client.submit(
-                there.id if there else self.name, text, double_text=double_text, attachments=files
+                name or self._here, text, double_text=double_text, attachments=files
             )
 
     async def command(self, text: str) -> CommandReply:
@@ -240,6 +282,19 @@ class Desk:
             await self.go_to_named(reply.conversation)
         self._measure()
         return reply
+
+    async def answer(self, approval: str, *, approve: bool) -> None:
+        """
+        Answer a question; it is not asked again, unless the answer does not get there.
+
+        :raises CallFailed: if it did not
+        """
+        self._become(reduce.answered(self.view, approval, given=True))
+        try:
+            await self.call(methods.RESPOND, RespondParams(approval=approval, approve=approve))
+        except CallFailed:
+            self._become(reduce.answered(self.view, approval, given=False))
+            raise
 
     async def interrupt(self) -> None:
         """Stop the running turn; what it has said is kept."""

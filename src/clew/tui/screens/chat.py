@@ -70,10 +70,16 @@ class Chat(Screen[None]):
         Binding("ctrl+end", "page(1000)", "End", priority=True, show=False),
     ]
 
-    def __init__(self, desk: Desk, typed: History, keep: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        desk: Desk,
+        typed: History,
+        keep: Callable[[str], None],
+        clock: Callable[[], float],
+    ) -> None:
         super().__init__()
         self._desk, self._typed, self._keep = desk, typed, keep
-        self._deeds = Deeds(self, desk)
+        self._deeds = Deeds(self, desk, clock)
         self._shown: View | None = None
         self._due = False
         self._pace = PACE
@@ -89,8 +95,9 @@ class Chat(Screen[None]):
             yield Static(id="reply")
             yield Question()
             yield Waiting()
-            yield Proposals()
-            yield Prompt(self._typed)
+            proposals = Proposals()
+            yield proposals
+            yield Prompt(self._typed, proposals)
             yield StatusBar()
 
     def on_mount(self) -> None:
@@ -155,21 +162,13 @@ class Chat(Screen[None]):
         self.query_one(TitleBar).show(view)
         self.query_one(StatusBar).show(view)
         self.query_one(Waiting).show(view)
-        self._ask(view)
+        self.query_one(Question).show(view)
+        self._deeds.ask(view.approvals)
 
     def _tell_in_full(self, trouble: str) -> None:
         """Have room for why nothing is reached, where the last line has too little."""
         if len(trouble) > self.size.width - _KEYS:
             self.reply(trouble)
-
-    def _ask(self, view: View) -> None:
-        question, prompt = self.query_one(Question), self.query_one(Prompt)
-        was_open = question.has_class("open")
-        question.show(view)
-        if view.approvals and not was_open and not prompt.text and prompt.has_focus:
-            question.focus()
-        elif not view.approvals and question.has_focus:
-            prompt.focus()
 
     def redraw(self) -> None:
         """The colours are others."""
@@ -188,6 +187,10 @@ class Chat(Screen[None]):
             prompt.put(text)
         prompt.focus()
 
+    def focus_prompt(self) -> None:
+        """Have what is typed go into the prompt."""
+        self.query_one(Prompt).focus()
+
     def point_to(self, block: Block) -> None:
         """Show a block of the view, and point at it."""
         self._show_view()
@@ -198,21 +201,15 @@ class Chat(Screen[None]):
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         self.reply("")
         self._desk.trouble("")
-        self.run_worker(self._send(event.text, steer=event.steer), group="send")
+        self._keep(event.text)
+        if not self._deeds.command(event.text):
+            self._desk.say(event.text, double_text="steer" if event.steer else None)
 
-    async def _send(self, text: str, *, steer: bool) -> None:
-        prompt = self.query_one(Prompt)
-        try:
-            done = await self._deeds.command(text)
-            if not done:
-                await self._desk.say(text, double_text="steer" if steer else None)
-        except (CallFailed, OSError) as error:
-            self.reply(str(error))
-            return
-        self._keep(text)
-        prompt.clear_said(text)
-        self.query_one(Proposals).offer(None)
-        prompt.proposing = False
+    def refused(self, text: str, reason: str) -> None:
+        """Give back what was not taken, and say why."""
+        self.reply(reason)
+        if text:
+            self.query_one(Prompt).give_back(text)
 
     def on_prompt_typed(self, _event: Prompt.Typed) -> None:
         prompt = self.query_one(Prompt)
@@ -220,8 +217,8 @@ class Chat(Screen[None]):
         begun = prompt.text.startswith("/") and " " not in prompt.text
         if begun or (last and last[0].startswith("@") and not prompt.text[-1:].isspace()):
             self.run_worker(partial(self._propose, prompt.text), group="propose", exclusive=True)
-        elif prompt.proposing:
-            self._close_proposals()
+        else:
+            self.query_one(Proposals).offer(None)
 
     async def _propose(self, text: str) -> None:
         try:
@@ -232,28 +229,8 @@ class Chat(Screen[None]):
             typed = text[found.start : found.end].strip()
             exact = [one.text.strip() for one in found.items] == [typed]
             self.query_one(Proposals).offer(None if exact else found, of=text)
-            self.query_one(Prompt).proposing = bool(found.items) and not exact
 
-    def _close_proposals(self) -> None:
-        self.query_one(Proposals).offer(None)
-        self.query_one(Prompt).proposing = False
-
-    def on_prompt_chosen(self, event: Prompt.Chosen) -> None:
-        proposals, prompt = self.query_one(Proposals), self.query_one(Prompt)
-        if event.key in ("up", "down"):
-            proposals.move(1 if event.key == "down" else -1)
-            return
-        taken = proposals.taken(prompt.text) if event.key != "escape" else None
-        self._close_proposals()
-        if taken is not None:
-            prompt.put(taken)
-            if event.key == "enter" and taken.startswith("/") and not taken.endswith(" "):
-                prompt.action_send("")
-        elif event.key == "enter":
-            # Typed faster than anything could be proposed: it is meant as it stands there.
-            prompt.action_send("")
-
-    # What the transcript and the question say
+    # What the transcript says
 
     def on_transcript_wants_older(self) -> None:
         self.run_worker(self._older(), group="older", exclusive=True)
@@ -265,11 +242,7 @@ class Chat(Screen[None]):
             self._desk.trouble(str(error))
 
     def on_transcript_done(self, event: Transcript.Done) -> None:
-        self.query_one(Prompt).focus()
-        self._deeds.start(self._deeds.pointed(event.deed, event.block))
-
-    def on_question_answered(self, event: Question.Answered) -> None:
-        self._deeds.start(self._deeds.answer(event.word))
+        self._deeds.pointed(event.deed, event.block)
 
     # Keys
 
@@ -278,7 +251,7 @@ class Chat(Screen[None]):
         if not prompt.has_focus:
             prompt.focus()
         elif self._desk.view.is_running:
-            self._deeds.start(self._desk.interrupt())
+            self._deeds.start("stop", self._desk.interrupt)
         else:
             self.reply("")
 
@@ -288,7 +261,7 @@ class Chat(Screen[None]):
         if prompt.selected_text:
             prompt.action_copy()
         elif self._desk.view.is_running:
-            self._deeds.start(self._desk.interrupt())
+            self._deeds.start("stop", self._desk.interrupt)
         else:
             self.reply("nothing runs that could be stopped; Ctrl-Q leaves")
 
@@ -300,29 +273,29 @@ class Chat(Screen[None]):
             transcript.scroll_relative(y=step * (transcript.size.height - 2), animate=False)
 
     def action_question(self) -> None:
-        if self._desk.view.approvals:
-            self.query_one(Question).focus()
+        self._deeds.show(self._deeds.approvals)
 
     def action_keys(self) -> None:
-        self._deeds.start(self._deeds.keys())
+        self._deeds.show(self._deeds.keys)
 
     def action_sessions(self) -> None:
-        self._deeds.start(self._deeds.sessions())
+        self._deeds.show(self._deeds.sessions)
 
     def action_lineage(self) -> None:
-        self._deeds.start(self._deeds.lineage())
+        self._deeds.show(self._deeds.lineage)
 
     def action_compaction(self) -> None:
-        self._deeds.start(self._deeds.compaction())
+        self._deeds.show(self._deeds.compaction)
 
     def action_models(self) -> None:
-        self._deeds.start(self._deeds.models())
+        self._deeds.show(self._deeds.models)
 
     def action_queue(self) -> None:
-        self._deeds.start(self._deeds.queue())
+        self._deeds.show(self._deeds.queue)
 
 
 def _around(view: View) -> tuple[object, ...]:
     """What the lines around the conversation show."""
     live = (bool(view.live.text), bool(view.live.thinking))
-    return view.link, view.trouble, view.conversation, view.state, view.usage, view.gone, live
+    now = (view.link, view.trouble, view.gone, view.sending)
+    return now, view.answered, view.conversation, view.state, view.usage, live

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
+from clew.tui.screens.dialog import Dialog
 from clew.tui.state.words import one_line, short
 from clew.tui.widgets.in_order import Line
 from clew.wire import methods
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.wire.results import Compaction
 
 
-class CompactionScreen(ModalScreen[str | None]):
+class CompactionScreen(Dialog[str]):
     """Shows which messages go and which stay; gives back what is to be said of it."""
 
     DEFAULT_CSS = """
@@ -42,6 +42,8 @@ class CompactionScreen(ModalScreen[str | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
+        # Before the line has it: keys take effect in the order of their pressing.
+        Binding("enter", "summarise", "Summarise", priority=True),
         Binding("ctrl+u", "undo", "Take the last one back", priority=True),
         Binding("pageup", "scroll(-1)", "Up", priority=True),
         Binding("pagedown", "scroll(1)", "Down", priority=True),
@@ -50,6 +52,8 @@ class CompactionScreen(ModalScreen[str | None]):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self._desk = desk
+        #: Something was asked for, and is not done yet: no key asks for more.
+        self._busy = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
@@ -87,13 +91,18 @@ class CompactionScreen(ModalScreen[str | None]):
     def _say(self, text: str) -> None:
         self.query_one("#head", Static).update(text)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        focus = event.value.strip() or None
-        self._say("summarising …")
-        self.run_worker(self._do(focus=focus), group="do", exclusive=True)
+    def action_summarise(self) -> None:
+        focus = self.query_one("#focus", Input).value.strip()
+        self._begin("summarising …", focus=focus or None)
 
     def action_undo(self) -> None:
-        self.run_worker(self._do(undo=True), group="do", exclusive=True)
+        self._begin("taking the last summary back …", undo=True)
+
+    def _begin(self, told: str, **given: object) -> None:
+        if not self._busy:
+            self._busy = True
+            self._say(told)
+            self.run_worker(self._do(**given), group="do")
 
     async def _do(self, **given: object) -> None:
         try:
@@ -101,15 +110,17 @@ class CompactionScreen(ModalScreen[str | None]):
         except CallFailed as error:
             self._say(str(error))
             return
+        finally:
+            self._busy = False
         sizes = f"{short(done.tokens_before)} tokens became {short(done.tokens_after)}"
         what = "the summary was taken back" if given.get("undo") else "summarised"
-        self.dismiss(f"{what}: {sizes}" if done.moved else done.note)
+        self.close(f"{what}: {sizes}" if done.moved else done.note)
 
     def action_scroll(self, step: int) -> None:
         self.query_one(VerticalScroll).scroll_relative(y=8 * step, animate=False)
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.close(None)
 
 
 def _lines(what: str, lines: Sequence[LineShape]) -> list[Text]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
 
+from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.compaction import CompactionScreen
+from clew.tui.screens.decision import Confirmation
 from clew.tui.screens.keys import Keys
 from clew.tui.screens.lineage import lineage
 from clew.tui.screens.picker import Choice, Narrowing
@@ -23,12 +26,11 @@ from clew.wire.params import (
     ModelSetParams,
     Named,
     NewParams,
-    RespondParams,
     RewindParams,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Awaitable, Callable, Sequence
 
     from textual.app import App
     from textual.screen import Screen
@@ -37,25 +39,56 @@ if TYPE_CHECKING:
     from clew.tui.screens.chat import Chat
     from clew.tui.state.view import Block
     from clew.tui.widgets.transcript import Deed
+    from clew.wire.records import ApprovalShape
+
+#: Commands that wait for nothing that was sent before them.
+_AT_ONCE: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})
 
 
 class Deeds:
     """Carries out, one thing at a time; what cannot be done is said."""
 
-    def __init__(self, chat: Chat, desk: Desk) -> None:
-        self._chat, self._desk = chat, desk
+    def __init__(self, chat: Chat, desk: Desk, clock: Callable[[], float]) -> None:
+        self._chat, self._desk, self._clock = chat, desk, clock
+        #: What is being carried out: its key does nothing more until that is done.
+        self._under_way: set[str] = set()
+        #: A key for a screen was pressed, and the screen is not there yet.
+        self._opening = False
 
-    def start(self, deed: Coroutine[Any, Any, None]) -> None:
-        """Do something beside everything else."""
-        self._chat.run_worker(self._told(deed), group="deed")
+    def start(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
+        """Do something beside everything else; nothing if it is being done already."""
+        if name not in self._under_way:
+            self._under_way.add(name)
+            self._chat.run_worker(self._told(name, deed), group="deed")
 
-    async def _told(self, deed: Coroutine[Any, Any, None]) -> None:
+    def show(self, screen: Callable[[], Awaitable[None]]) -> None:
+        """Open a screen, of which there is one at a time, and do what was chosen there."""
+        if not self._opening and self._app.screen is self._chat:
+            self._opening = True
+            self._chat.run_worker(self._opened(screen), group="deed")
+
+    async def _opened(self, screen: Callable[[], Awaitable[None]]) -> None:
         try:
-            await deed
+            await self._told("", screen)
+        finally:
+            self._opening = False
+
+    async def _told(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await deed()
         except CallFailed as error:
             self._chat.reply(str(error))
+        finally:
+            self._under_way.discard(name)
+
+    async def _confirmed(self, question: str, does: str) -> bool:
+        return bool(await self._show(Confirmation(self._clock, question=question, does=does)))
 
     async def _show(self, screen: Screen[Any]) -> Any:
+        """Open a screen; ``None`` if another one is open."""
+        self._opening = False
+        if self._app.screen is not self._chat:
+            return None
         return await self._app.push_screen_wait(screen)
 
     @property
@@ -67,8 +100,8 @@ class Deeds:
         conversation = self._desk.view.conversation
         return conversation.id if conversation else self._desk.name
 
-    async def command(self, text: str) -> bool:
-        """Carry out what begins with a slash; ``False`` for what is a message."""
+    def command(self, text: str) -> bool:
+        """Take over what begins with a slash; ``False`` for what is a message."""
         if not text.startswith("/") or text[1:2] in ("/", " ", ""):
             return False
         name, _, argument = text[1:].strip().partition(" ")
@@ -84,20 +117,42 @@ class Deeds:
             "compact": self.compaction,
             "help": self.keys,
         }
-        if name in screens and not argument:
-            self.start(screens[name]())
-            return True
-        reply = await self._desk.command(text)
-        self._chat.reply(reply.text)
+        if name == "approve":
+            # Nothing is allowed that was not shown.
+            self.show(self.approvals)
+        elif name in screens and not argument:
+            self.show(screens[name])
+        elif name in _AT_ONCE:
+            self.start(text, partial(self._run, text))
+        else:
+            self._desk.outbox.add(text, partial(self._run, text), leads_on=True)
         return True
 
-    async def pointed(self, deed: Deed, block: Block) -> None:
-        """Do something with a message that was pointed at."""
+    async def _run(self, text: str) -> None:
+        reply = await self._desk.command(text)
+        self._chat.reply(reply.text)
+
+    def pointed(self, deed: Deed, block: Block) -> None:
+        """Do something with a message that was pointed at, one thing at a time."""
+        self.start("pointed", partial(self._point, deed, block))
+
+    async def _point(self, deed: Deed, block: Block) -> None:
+        # Not before it is done: a key that is held down would be typed.
+        try:
+            await self._pointed(deed, block)
+        finally:
+            self._chat.focus_prompt()
+
+    async def _pointed(self, deed: Deed, block: Block) -> None:
         if deed == "copy":
             text = block.text or (block.tool.result if block.tool else "")
             self._app.copy_to_clipboard(text)
             self._chat.reply("copied")
         elif deed == "rewind":
+            if not await self._confirmed(
+                "Go back to this message? What came after it leaves the conversation.", "go back"
+            ):
+                return
             to = block.seq - 1 if block.kind.value == "user" else block.seq
             await self._desk.call(methods.REWIND, RewindParams(conversation=self._id, to=to))
             self._chat.reply("went back; what came after it stays in the log, out of the context")
@@ -109,12 +164,19 @@ class Deeds:
             await self._desk.go_to_named(made.id)
             self._chat.reply("this is the branch; F2 leads back to the original")
 
-    async def answer(self, word: Literal["yes", "no", "all"]) -> None:
-        """A person's word on the tool calls that wait."""
-        waiting = self._desk.view.approvals
-        for approval in waiting if word == "all" else waiting[:1]:
-            given = RespondParams(approval=approval.id, approve=word != "no")
-            await self._desk.call(methods.RESPOND, given)
+    def ask(self, calls: Sequence[ApprovalShape]) -> None:
+        """Other calls wait for approval: show them where they are being looked at."""
+        if isinstance(screen := self._app.screen, ApprovalScreen):
+            screen.show(calls)
+
+    async def approvals(self) -> None:
+        """The tool calls that wait for approval: to be allowed or denied."""
+        if not (waiting := self._desk.view.approvals):
+            self._chat.reply("No tool call is waiting for approval.")
+            return
+        answer = await self._show(ApprovalScreen(self._clock, waiting))
+        for approval in answer.approvals if answer else ():
+            await self._desk.answer(approval, approve=answer.approve)
 
     # Screens
 
@@ -129,6 +191,9 @@ class Deeds:
             opened = await self._desk.call(methods.NEW, NewParams(name=self._desk.name))
             await self._desk.go_to(opened)
         elif picked.deed == "delete":
+            question = f"Delete this conversation for good? {picked.text}"
+            if not await self._confirmed(question, "delete it"):
+                return
             await self._desk.call(methods.DELETE, Named(conversation=picked.key))
             self._chat.reply("deleted")
         elif picked.key:

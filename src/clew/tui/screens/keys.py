@@ -8,8 +8,9 @@ from rich.table import Table
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from clew.tui.screens.dialog import Dialog
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -31,14 +32,14 @@ KEYS: Final = (
     ("F4", "summary: what would go and stay; Ctrl-U takes it back"),
     ("F5", "the model of this conversation"),
     ("F6", "what waits: change it or take it back"),
-    ("F7", "a question of a tool: Y allows, N refuses, A allows all"),
+    ("F7", "tool calls that wait for approval: look at them, allow or deny"),
     ("Ctrl-P", "everything by name, themes too"),
     ("Ctrl-C", "stop the answer; what is marked it copies"),
     ("Ctrl-Q", "leave; a running turn goes on where a server runs"),
 )
 
 
-class Keys(ModalScreen[None]):
+class Keys(Dialog[None]):
     """Any of Escape, Enter and F1 leaves."""
 
     DEFAULT_CSS = """
@@ -56,4 +57,4 @@ class Keys(ModalScreen[None]):
             yield Static(table)
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.close(None)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.text import Text
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from clew.tui.screens.dialog import Dialog
 from clew.tui.widgets.in_order import Line
 
 if TYPE_CHECKING:
@@ -38,9 +38,11 @@ class Picked:
 
     key: str
     deed: str = "open"
+    #: As it was shown.
+    text: str = ""
 
 
-class Picker(ModalScreen[Picked | None]):
+class Picker(Dialog[Picked]):
     """Up and down choose, Enter takes, Escape leaves; what is typed narrows the list."""
 
     DEFAULT_CSS = """
@@ -54,6 +56,8 @@ class Picker(ModalScreen[Picked | None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
+        # Before the line to search in has it: keys take effect in the order of their pressing.
+        Binding("enter", "pick('open')", "Take", priority=True),
         Binding("up", "move(-1)", "Up", priority=True),
         Binding("down", "move(1)", "Down", priority=True),
         Binding("pageup", "move(-10)", "Up", priority=True, show=False),
@@ -103,14 +107,16 @@ class Picker(ModalScreen[Picked | None]):
             options.highlighted = min(max(at, 0), options.option_count - 1)
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.close(None)
 
     def action_pick(self, deed: str) -> None:
-        if (chosen := self.chosen) is not None:
-            self.dismiss(Picked(key=chosen.key, deed=deed))
+        if self.is_listed and (chosen := self.chosen) is not None:
+            self.close(Picked(key=chosen.key, deed=deed, text=chosen.text))
 
-    def on_input_submitted(self) -> None:
-        self.action_pick("open")
+    @property
+    def is_listed(self) -> bool:
+        """Whether what is listed was found with what stands in the line."""
+        return True
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         event.stop()
@@ -124,9 +130,23 @@ class Narrowing(Picker):
         super().__init__(choices)
         self._all = list(choices)
         self.heading = heading
+        self._narrowed_by = ""
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        wanted = event.value.lower().split()
+    def on_input_changed(self) -> None:
+        self._narrow()
+
+    @property
+    def is_listed(self) -> bool:
+        self._narrow()
+        return True
+
+    def _narrow(self) -> None:
+        """List what fits the line; what is listed already stays as it is."""
+        query = self.query_one("#query", Input).value
+        if query == self._narrowed_by:
+            return
+        self._narrowed_by = query
+        wanted = query.lower().split()
         self.offer(
             [
                 choice

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding
+from textual.widgets import Input
 
 from clew.tui.screens.picker import Choice, Picked, Picker
 from clew.tui.state.words import one_line
@@ -15,7 +16,6 @@ from clew.wire.params import ListParams, SearchParams
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
-    from textual.widgets import Input
 
     from clew.tui.desk import Desk
     from clew.wire.records import ConversationShape
@@ -37,6 +37,8 @@ class Sessions(Picker):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self._desk = desk
+        #: What was looked for when the list was made.
+        self._found_with: str | None = None
 
     def on_mount(self) -> None:
         self._look("")
@@ -58,6 +60,11 @@ class Sessions(Picker):
         except CallFailed as error:
             choices = [Choice(key="", text=str(error))]
         self.offer(choices)
+        self._found_with = query
+
+    @property
+    def is_listed(self) -> bool:
+        return self._found_with == self.query_one("#query", Input).value.strip()
 
     def _choice(self, one: ConversationShape) -> Choice:
         there = self._desk.view.conversation
@@ -83,4 +90,4 @@ class Sessions(Picker):
         ]
 
     def action_new(self) -> None:
-        self.dismiss(Picked(key="", deed="new"))
+        self.close(Picked(key="", deed="new"))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
+from clew.tui.screens.dialog import Dialog
 from clew.tui.widgets.in_order import Lines
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 
-class Writing(ModalScreen[str | None]):
+class Writing(Dialog[str]):
     """Ctrl-S keeps the text, Escape leaves it as it was."""
 
     DEFAULT_CSS = """
@@ -45,7 +45,7 @@ class Writing(ModalScreen[str | None]):
         self.query_one(Lines).move_cursor(self.query_one(Lines).document.end)
 
     def action_keep(self) -> None:
-        self.dismiss(self.query_one(Lines).text)
+        self.close(self.query_one(Lines).text)
 
     def action_leave(self) -> None:
-        self.dismiss(None)
+        self.close(None)

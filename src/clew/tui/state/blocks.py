@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from clew.core.journal import CallStatus, status_of
 from clew.tui.state.view import Block, Kind, Progress, Result, Tool, Totals
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def results_of(entry: Entry) -> list[Result]:
         Result(
             call=str(part.get("tool_call_id", "")),
             text=_text(part.get("content")),
-            failed=part.get("part_kind") == "retry-prompt" or part.get("outcome") == "failed",
+            progress=_progress(part),
         )
         for part in _parts(entry.message)
         if part.get("part_kind") in ("tool-return", "retry-prompt", "retry-feedback")
@@ -98,6 +99,13 @@ def _seconds(begun: str, ended: str) -> float | None:
     except ValueError:
         return None
     return max(0.0, took.total_seconds())
+
+
+def _progress(part: Mapping[str, Any]) -> Progress:
+    """How a call ended: its result is a sentence that says so where the tool has none."""
+    failed = part.get("part_kind") == "retry-prompt" or part.get("outcome") == "failed"
+    status = status_of(_text(part.get("content")))
+    return progress_of(CallStatus.ERROR.value if failed else status.value)
 
 
 def _of_response(entry: Entry) -> Iterator[Block]:
@@ -174,4 +182,5 @@ def progress_of(status: str | None) -> Progress:
     """How far a call is, by an event's status."""
     if status is None:
         return Progress.RUNNING
-    return Progress.DONE if status == "ok" else Progress.FAILED
+    known = {CallStatus.OK.value: Progress.DONE, CallStatus.DENIED.value: Progress.DENIED}
+    return known.get(status, Progress.FAILED)

@@ -24,6 +24,7 @@ from clew.wire.notices import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from clew.tui.state.view import Sending
     from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
     from clew.wire.results import AgentShape
 
@@ -39,6 +40,8 @@ def opened(view: View, conversation: ConversationShape, state: StateShape) -> Vi
     kept = view if same else View(first=seq + 1, seq=seq, agent=view.agent)
     return replace(
         kept,
+        answered=view.answered,
+        sending=view.sending,
         link=Link.UP,
         trouble="",
         conversation=conversation,
@@ -74,6 +77,17 @@ def troubled(view: View, why: str) -> View:
 def described(view: View, agent: AgentShape) -> View:
     """Who answers is known."""
     return replace(view, agent=agent)
+
+
+def sending(view: View, items: tuple[Sending, ...]) -> View:
+    """Other texts are on their way to the server."""
+    return replace(view, sending=items)
+
+
+def answered(view: View, approval: str, *, given: bool) -> View:
+    """A question was answered here; or the answer did not get there, and it is open again."""
+    kept = view.answered | {approval} if given else view.answered - {approval}
+    return replace(view, answered=kept)
 
 
 def measured(view: View, conversation: ConversationShape, usage: UsageShape) -> View:
@@ -124,9 +138,8 @@ def _with_results(
     """The blocks with what their calls gave back, and what belongs to none of them."""
     strays: list[Result] = []
     for result in results:
-        done = Progress.FAILED if result.failed else Progress.DONE
         changed = _with_tool(
-            blocks, result.call, lambda t, r=result, d=done: replace(t, result=r.text, progress=d)
+            blocks, result.call, lambda t, r=result: replace(t, result=r.text, progress=r.progress)
         )
         if changed is blocks:
             strays.append(result)
@@ -175,7 +188,7 @@ def _tool(view: View, notice: ToolNotice) -> View:
     )
 
 
-_ORDER = [Progress.ASKED, Progress.RUNNING, Progress.DONE, Progress.FAILED]
+_ORDER = [Progress.ASKED, Progress.RUNNING, Progress.DONE, Progress.FAILED, Progress.DENIED]
 
 
 def _begun(view: View, notice: TurnBegunNotice) -> View:

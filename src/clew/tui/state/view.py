@@ -28,6 +28,7 @@ class Progress(enum.Enum):
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
+    DENIED = "denied"  #: a person, or their rule, did not allow it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +50,7 @@ class Result:
 
     call: str
     text: str
-    failed: bool
+    progress: Progress
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +97,15 @@ class Live:
     thinking: str = ""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sending:
+    """A text that was sent, and that the server has not confirmed yet."""
+
+    #: The same for as long as it is on its way, and of nothing else.
+    number: int
+    text: str
+
+
 class Link(enum.Enum):
     """How it stands with the server."""
 
@@ -118,6 +128,10 @@ class View:
     #: Who answers; ``None`` until it is known.
     agent: AgentShape | None = None
     blocks: tuple[Block, ...] = ()
+    #: Questions whose answers are on their way, or have come there.
+    answered: frozenset[str] = frozenset()
+    #: Texts on their way to the server, oldest first.
+    sending: tuple[Sending, ...] = ()
     live: Live = field(default_factory=Live)
     #: Results whose calls are not loaded.
     strays: tuple[Result, ...] = ()
@@ -141,7 +155,9 @@ class View:
 
     @property
     def approvals(self) -> tuple[ApprovalShape, ...]:
-        return tuple(self.state.approvals) if self.state else ()
+        """The questions that nobody here has answered yet."""
+        waiting = self.state.approvals if self.state else []
+        return tuple(one for one in waiting if one.id not in self.answered)
 
     @property
     def title(self) -> str:

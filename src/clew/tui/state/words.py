@@ -78,9 +78,15 @@ def queued(view: View) -> list[str]:
     return [f"{_KINDS[item.kind]}{one_line(item.text)}" for item in items]
 
 
+def on_their_way(view: View) -> list[str]:
+    """What was sent and is not confirmed, one line each."""
+    why = "sending …" if view.link is Link.UP else "sent once the server is back"
+    return [f"{one_line(item.text)}  {why}" for item in view.sending]
+
+
 def asked(approval: ApprovalShape) -> str:
-    """A question: whether a tool may run."""
-    return f"{clean(approval.tool)}({one_line(approval.args, 300)})"
+    """The beginning of a question: which tool, and with what."""
+    return f"{clean(approval.tool)}({one_line(approval.args, 100)})"
 
 
 def call_args(args: str) -> str:

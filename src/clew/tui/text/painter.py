@@ -43,6 +43,7 @@ _SIGNS: Final = {
     Progress.RUNNING: "◐",
     Progress.DONE: "✓",
     Progress.FAILED: "✗",
+    Progress.DENIED: "⊘",
 }
 
 
@@ -177,7 +178,8 @@ class Painter:
 
     def _call(self, tool: Tool, *, folded: bool) -> Text:
         """One line: how far it is, its name, its arguments, and how much it gave back."""
-        colour = {Progress.DONE: self.palette.good, Progress.FAILED: self.palette.bad}
+        bad = dict.fromkeys((Progress.FAILED, Progress.DENIED), self.palette.bad)
+        colour = {Progress.DONE: self.palette.good, **bad}
         style = colour.get(tool.progress, self.palette.accent)
         head = Text.assemble(
             (f"{_SIGNS[tool.progress]} ", style),

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
-from textual.binding import Binding
-from textual.message import Message
 from textual.widgets import Static
 
 from clew.tui.state.view import Link
-from clew.tui.state.words import asked, doing, gauge, queued
+from clew.tui.state.words import asked, doing, gauge, on_their_way, queued
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from clew.tui.state.view import View
 
 #: Columns from which the last line has room for more keys.
@@ -81,38 +77,35 @@ class Waiting(Static):
     """
 
     def show(self, view: View) -> None:
-        lines = queued(view)
-        self.set_class(bool(lines), "some")
-        more = len(lines) - _WAITING
-        shown = [f"⧗ {n}. {line}" for n, line in enumerate(lines[:_WAITING], start=1)]
-        if more > 0:
-            shown.append(f"  and {more} more")
-        text = Text("\n".join(shown), no_wrap=True, overflow="ellipsis")
+        lines, sending = queued(view), on_their_way(view)
+        self.set_class(bool(lines or sending), "some")
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append("\n".join(_some([f"⧗ {n}. {line}" for n, line in enumerate(lines, start=1)])))
         if lines:
             text.append("   F6 edits", style="italic")
+        if lines and sending:
+            text.append("\n")
+        text.append("\n".join(_some([f"↑ {line}" for line in sending])))
         self.update(text)
 
 
-class Question(Static, can_focus=True):
-    """A tool call that waits for a person's word."""
+def _some(lines: list[str]) -> list[str]:
+    """The first lines, and how many there are behind them."""
+    more = len(lines) - _WAITING
+    return [*lines[:_WAITING], f"  and {more} more"] if more > 0 else lines
+
+
+class Question(Static):
+    """
+    Says that a tool call waits for approval.
+
+    It takes no keys: whoever is typing goes on typing. F7 leads to all of it, and the answer.
+    """
 
     DEFAULT_CSS = """
-    Question { height: auto; max-height: 6; padding: 0 1; display: none; background: $warning 20%; }
+    Question { height: auto; max-height: 3; padding: 0 1; display: none; background: $warning 20%; }
     Question.open { display: block; }
-    Question:focus { background: $warning 40%; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "answer('yes')", "Allow"),
-        Binding("n", "answer('no')", "Refuse"),
-        Binding("a", "answer('all')", "Allow all"),
-    ]
-
-    class Answered(Message):
-        """A person's word."""
-
-        def __init__(self, word: Literal["yes", "no", "all"]) -> None:
-            super().__init__()
-            self.word: Literal["yes", "no", "all"] = word
 
     def show(self, view: View) -> None:
         waiting = list(view.approvals)
@@ -120,14 +113,13 @@ class Question(Static, can_focus=True):
         if not waiting:
             self.update("")
             return
-        more = f"  (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
         self.update(
             Text.assemble(
-                ("May this run?  ", "bold"),
+                ("Waiting for your approval: ", "bold"),
                 f"{asked(waiting[0])}{more}",
-                ("\ny yes · n no · a all", ""),
+                "\nF7 shows all of it and answers",
+                no_wrap=True,
+                overflow="ellipsis",
             )
         )
-
-    def action_answer(self, word: Literal["yes", "no", "all"]) -> None:
-        self.post_message(self.Answered(word))

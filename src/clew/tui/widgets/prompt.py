@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from clew.tui.state.typed import History
+    from clew.tui.widgets.proposals import Proposals
+
+#: Keys that belong to the list of proposals while it is open.
+_MENU_KEYS: Final = frozenset({"up", "down", "tab", "escape", "enter"})
 
 PLACEHOLDER: Final = "Say something; / for commands, @ for files, ? for keys"
 SHORT_PLACEHOLDER: Final = "Say something; ? for keys"
@@ -44,13 +48,7 @@ class Prompt(Lines):
     class Typed(Message):
         """The text, or the place in it, has changed."""
 
-    @dataclass
-    class Chosen(Message):
-        """A key that belongs to the list of proposals while that is open."""
-
-        key: str
-
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, proposals: Proposals) -> None:
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -60,13 +58,15 @@ class Prompt(Lines):
             placeholder=PLACEHOLDER,
         )
         self.typed = history
-        #: Whether proposals are shown, whose keys go before those of the history.
-        self.proposing = False
+        #: While they are open, their keys go before those of the history.
+        self._proposals = proposals
+        #: Texts that were refused, at the beginning of what stands here.
+        self._returned = ""
 
     async def _on_key(self, event: events.Key) -> None:
-        if self.proposing and event.key in ("up", "down", "tab", "escape", "enter"):
+        if self._proposals.is_open and event.key in _MENU_KEYS:
             event.prevent_default().stop()
-            self.post_message(self.Chosen(event.key))
+            self._choose(event.key)
             return
         if event.key == "enter":
             event.prevent_default().stop()
@@ -77,6 +77,20 @@ class Prompt(Lines):
             self._look(event.key)
             return
         await super()._on_key(event)
+
+    def _choose(self, key: str) -> None:
+        """Carry out a key of the list at once: the next key may be pressed already."""
+        proposals = self._proposals
+        if key in ("up", "down"):
+            proposals.move(1 if key == "down" else -1)
+            return
+        taken = proposals.taken(self.text) if key != "escape" else None
+        proposals.offer(None)
+        if taken is not None:
+            self.put(taken)
+        # Typed faster than anything could be proposed: it is meant as it stands there.
+        if key == "enter" and (taken is None or (taken[:1] == "/" and taken[-1:] != " ")):
+            self.action_send("")
 
     def _at_edge(self, key: str) -> bool:
         row, _ = self.cursor_location
@@ -106,13 +120,30 @@ class Prompt(Lines):
         if text.endswith("\\"):  # for terminals that tell no other key from Enter
             self.put(text[:-1] + "\n")
         elif text.strip():
+            # Gone from here with the key: the next key can neither send it again nor add to it.
+            self.typed = self.typed.said(text)
+            self.text, self._returned = "", ""
+            self._proposals.offer(None)
             self.post_message(self.Sent(text, steer=how == "steer"))
 
-    def clear_said(self, text: str) -> None:
-        """The text was handed in: it goes into the history."""
-        self.typed = self.typed.said(text)
-        if self.text == text:
-            self.text = ""
+    def give_back(self, text: str) -> None:
+        """Have a text here again that was not taken, before what was typed since."""
+        if not self.text:
+            self.put(text)
+            self._returned = text
+        elif self._returned and self.text.startswith(self._returned):
+            at = len(self._returned)
+            self._returned += f"\n{text}"
+            apart = "" if self.text[at : at + 1] in ("", "\n") else "\n"
+            self._insert_at(at, f"\n{text}{apart}")
+        else:
+            self._returned = text
+            self._insert_at(0, f"{text}\n")
+
+    def _insert_at(self, index: int, text: str) -> None:
+        """Insert a text elsewhere; the cursor stays where it is in what was typed."""
+        before = self.text[:index].split("\n")
+        self.insert(text, (len(before) - 1, len(before[-1])), maintain_selection_offset=True)
 
     def on_text_area_changed(self) -> None:
         self.post_message(self.Typed())

@@ -1,0 +1,21 @@
+"""A screen above the conversation, which closes once."""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from textual.screen import ModalScreen
+
+R = TypeVar("R")
+
+
+class Dialog(ModalScreen[R | None], Generic[R]):
+    """Gives one result back, however often the key is pressed that closes it."""
+
+    _is_done = False
+
+    def close(self, result: R | None) -> None:
+        """Close with a result, unless it is closed already."""
+        if not self._is_done:
+            self._is_done = True
+            self.dismiss(result)

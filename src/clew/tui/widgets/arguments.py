@@ -1,0 +1,130 @@
+"""Tool calls with their whole arguments, scrolled through; it knows which were seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from clew.tui.text.clean import clean
+from clew.tui.text.exact import Run, fields, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from textual import events
+
+    from clew.wire.records import ApprovalShape
+
+_BOLD: Final = Style(bold=True)
+_WRITTEN_OUT: Final = Style(reverse=True)
+#: Columns before a value.
+_INDENT: Final = "  "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Place:
+    """The rows of one call."""
+
+    first: int
+    last: int
+
+
+class CallArguments(ScrollView, can_focus=False):
+    """Shows calls one below the other, to the letter."""
+
+    DEFAULT_CSS = """
+    CallArguments { height: 1fr; overflow-x: hidden; overflow-y: auto; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__(id="arguments")
+        self._calls: tuple[ApprovalShape, ...] = ()
+        self._rows: list[list[Segment]] = []
+        self._places: dict[str, _Place] = {}
+        self._current = ""
+        #: Calls whose first and last rows stood on the screen.
+        self._seen: set[tuple[str, bool]] = set()
+
+    def show(self, calls: Sequence[ApprovalShape], *, current: str) -> None:
+        """Show calls; those that were seen stay so."""
+        self._calls, self._current = tuple(calls), current
+        self._lay_out()
+
+    def was_seen(self, call: str) -> bool:
+        """Whether a call stood on the screen from its beginning to its end."""
+        return {(call, False), (call, True)} <= self._seen
+
+    def go_to(self, call: str) -> None:
+        """Scroll to where a call begins."""
+        if (place := self._places.get(call)) is not None:
+            self.scroll_to(y=place.first, animate=False)
+
+    def on_resize(self, _event: events.Resize) -> None:
+        self._lay_out()
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        self.call_after_refresh(self._lay_out)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._look()
+
+    def _lay_out(self) -> None:
+        width = self.scrollable_content_region.width
+        if width <= len(_INDENT) + 1:
+            return
+        self._rows, self._places = [], {}
+        for number, call in enumerate(self._calls, 1):
+            first = len(self._rows)
+            self._rows += _rows_of(call, number, width, is_current=call.id == self._current)
+            self._places[call.id] = _Place(first=first, last=len(self._rows) - 1)
+            self._rows.append([])
+        self.virtual_size = Size(width, len(self._rows))
+        self.refresh()
+        self.call_after_refresh(self._look)
+
+    def _look(self) -> None:
+        """Note what stands on the screen now."""
+        top = round(self.scroll_y)
+        shown = range(top, top + self.size.height)
+        for call, place in self._places.items():
+            ends = ((False, place.first), (True, place.last))
+            self._seen |= {(call, is_end) for is_end, row in ends if row in shown}
+
+    def render_line(self, y: int) -> Strip:
+        at = round(self.scroll_y) + y
+        segments = self._rows[at] if at < len(self._rows) else []
+        return (
+            Strip(segments)
+            .apply_style(self.rich_style)
+            .crop_extend(0, self.size.width, self.rich_style)
+        )
+
+
+def _rows_of(
+    call: ApprovalShape, number: int, width: int, *, is_current: bool
+) -> list[list[Segment]]:
+    sign = "▸" if is_current else " "
+    found = [[Segment(f"{sign} {number}. {clean(call.tool)}"[:width], _BOLD)]]
+    for name, value in fields(call.args):
+        if name:
+            found += _indented(f"{name}:", width, indent=_INDENT)
+        found += _indented(value, width, indent=_INDENT * 2 if name else _INDENT)
+    return found
+
+
+def _indented(text: str, width: int, *, indent: str) -> list[list[Segment]]:
+    return [
+        [Segment(indent), *(_segment(run) for run in row)]
+        for row in rows(text, width - len(indent))
+    ]
+
+
+def _segment(run: Run) -> Segment:
+    return Segment(run.text, _WRITTEN_OUT if run.written_out else None)
