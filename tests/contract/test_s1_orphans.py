@@ -1,217 +1,274 @@
-"""S1.11 to S1.18: what maintenance closes, and what it leaves alone."""
+"""
+S1.11 to S1.18: what the maintenance of the running product closes, and what it leaves alone.
+
+A product is started on a store in which everything is old. Beside what a test looks at there is an
+orphan, which tells when maintenance has come by.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
+from structlog.testing import capture_logs
 
+from clew.core.delivery import DeliveryState
 from clew.core.double_text import DoubleText
-from clew.core.ids import ClientId, ConversationId, InboxId, OwnerId, SessionId, TurnId
+from clew.core.ids import ClientId, ConversationId, InboxId, OwnerId, SessionId
 from clew.core.inbox import Input
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
-from clew.core.session import COMPRESSION, ORPHANED_COMPRESSION, USER_EXIT, Head
-from clew.engine.turn_log import compose
-from clew.store.transactions import (
-    clients,
-    conversations,
-    entries,
-    inbox,
-    leases,
-    maintenance,
-    sessions,
-    turns,
-)
-from tests.contract.lifecycle.filling import fill
+from clew.core.session import COMPRESSION, ORPHANED_COMPRESSION, USER_EXIT
+from clew.store.transactions import clients, conversations, inbox, sessions
+from clew.testing import Hang, echo
 from tests.contract.lifecycle.house import Proposals
+from tests.contract.lifecycle.later import Later
+from tests.contract.lifecycle.product import (
+    NEW,
+    OLD,
+    SOON,
+    Plan,
+    continue_talk,
+    open_talk,
+    plan,
+    running,
+    stored,
+)
+from tests.failing.compacting import Plays
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from clew.core.session import Session
-    from clew.store.contract import Tx
-    from tests.contract.desk import Desk
+    from structlog.typing import EventDict
 
-TALK = local_route("talk")
-TALKS = ConversationId("cnv_talk")
-FIRST, SECOND = SessionId("20260101_000000_aaaaaa"), SessionId("20260101_000001_bbbbbb")
-ME = OwnerId("own_me")
-OLD = timedelta(seconds=800_000)
+    from clew.store.contract import Store, Tx
+    from tests.contract.lifecycle.product import Product
 
-
-class Left(NamedTuple):
-    closed: int
-    head: Session
+TALK, ORPHAN = ConversationId("cnv_talk"), ConversationId("cnv_orphan")
+LONG_AGO = timedelta(seconds=800_000)
+CLOSED = ("20260101_000000_cccccc", COMPRESSION), ("20260101_000000_dddddd", ORPHANED_COMPRESSION)
 
 
-def _talk(t: Tx) -> None:
-    """A conversation that nothing leads to, with two messages in its first session."""
-    conversations.open_conversation(t, TALKS, scope=LOCAL, session_ids=Proposals(FIRST))
-    fill(t, TALKS, 2, size=10)
+def _orphan(t: Tx) -> None:
+    (first, _), (second, _) = CLOSED
+    open_talk(t, ORPHAN, scope=LOCAL, session=first)
+    continue_talk(t, ORPHAN, session=second, reason=COMPRESSION)
 
 
-def _continue(t: Tx, *, reason: str = COMPRESSION, messages: int = 2) -> None:
-    """Go on in a second session, after the first has ended for ``reason``."""
-    lease = leases.acquire(t, TALKS, owner=ME).lease
-    sessions.rotate(
-        t,
-        lease,
-        operation="op_continue",
-        expected=Head(session=FIRST, last_seq=2),
-        base=(),
-        reason=reason,
-        session_ids=Proposals(SECOND),
-    )
-    leases.release(t, lease)
-    if messages:
-        fill(t, TALKS, messages, size=10)
+def _talk(t: Tx, *, reason: str | None = COMPRESSION, messages: int = 2) -> None:
+    open_talk(t, TALK, scope=LOCAL, session=OLD)
+    if reason is not None:
+        continue_talk(t, TALK, session=NEW, reason=reason, messages=messages)
 
 
-def _after(desk: Desk, age: timedelta) -> Left:
-    """What is left of the conversation when maintenance comes by after so long."""
-    desk.world.now += age // timedelta(milliseconds=1)
-    before = desk.do(entries.entries_after, TALKS, after=0, limit=100)
-    count = desk.do(maintenance.finalize_orphaned_compression_sessions)
-    assert desk.do(entries.entries_after, TALKS, after=0, limit=100) == before
-    return Left(count, desk.do(sessions.get_head, TALKS))
+def _plan(url: str, folder: Path) -> Plan:
+    return plan(url, folder, clock=Later())
 
 
-def test_s1_11_old_unfinished_continuation_is_closed(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    left = _after(desk, OLD)
-    assert left.closed == 1
-    assert left.head.id == SECOND
-    assert left.head.end_reason == ORPHANED_COMPRESSION == "orphaned_compression"
-    # Once.
-    assert desk.do(maintenance.finalize_orphaned_compression_sessions) == 0
+async def _left(
+    given: Plan,
+    prepare: Callable[[Tx], None],
+    *,
+    age: timedelta = LONG_AGO,
+    orphan_age: timedelta | None = None,
+) -> tuple[int, list[tuple[str, str | None]]]:
+    """
+    How many orphans maintenance has closed that long after, and the sessions of the talk then.
+
+    The orphan that tells of it is one of them.
+    """
+    clock = given.clock
+    assert isinstance(clock, Later)
+    clock.ahead = timedelta(0) if orphan_age is None else age - orphan_age
+    async with stored(given) as store:
+        await store.write(_orphan)
+    clock.ahead = timedelta(0)
+    async with stored(given) as store:
+        await store.write(prepare)
+    clock.ahead = age
+    with capture_logs() as logs:
+        async with running(given) as product:
+            await product.becomes(list(CLOSED), ORPHAN)
+            await _nothing_is_lost(product)
+            closed = await wait_until(lambda: _closed(logs), "maintenance", seconds=SOON)
+            return sum(closed), await product.lineage(TALK)
+
+
+def _closed(logs: list[EventDict]) -> list[int]:
+    """How many orphans were closed, each time that maintenance came by."""
+    return [log["orphans"] for log in logs if log["event"] == "maintained" and log["orphans"]]
+
+
+async def _nothing_is_lost(product: Product) -> None:
+    """Every message stays, and is found."""
+    said = [entry.text for entry in await product.log(ORPHAN)]
+    assert [text[:2] for text in said] == ["1:", "2:"] * 2
+
+
+async def test_s1_11_old_unfinished_continuation_is_closed(store_url: str, tmp_path: Path) -> None:
+    given = _plan(store_url, tmp_path)
+    async with stored(given) as store:
+        await store.write(_talk)
+    assert isinstance(given.clock, Later)
+    given.clock.ahead = LONG_AGO
+    with capture_logs() as logs:
+        async with running(given) as product:
+            await product.becomes([(OLD, COMPRESSION), (NEW, "orphaned_compression")], TALK)
+            assert len(await product.log(TALK)) == 4
+            assert await wait_until(lambda: _closed(logs), seconds=SOON) == [1]
+            assert (await product.engine.maintain(dry_run=True)).orphans == 0
 
 
 def _route(t: Tx) -> None:
-    conversations.claim_route(t, TALK.key, TALKS)
+    _talk(t)
+    conversations.claim_route(t, local_route("talk").key, TALK)
 
 
 def _input(t: Tx) -> None:
+    _talk(t)
     inbox.accept(
         t,
         Input(id=InboxId("inb_waits"), text="wait", double_text=DoubleText.QUEUE),
-        target=TALKS,
-        new_conversation=TALKS,
+        target=TALK,
+        new_conversation=TALK,
         session_ids=Proposals(),
     )
 
 
-def _turn(t: Tx) -> None:
-    _input(t)
-    begun = turns.begin(
-        t, TALKS, owner=ME, turn=TurnId("trn_1"), compose=compose, session_ids=Proposals()
-    )
-    assert begun is not None
-    leases.release(t, begun.lease)
-
-
-def _client(t: Tx) -> None:
-    clients.attach(t, ClientId("cli_1"), TALKS, owner=ME, front="tui")
-
-
 def _delivery(t: Tx) -> None:
+    _talk(t)
     t.run(
         """
         INSERT INTO delivery (id, conversation_id, route, kind, body, state, due_at, created_at,
                               updated_at)
-        VALUES ('dlv_1', $1, 'agent:main:telegram:dm:1', 'notice', 'hi', 'pending', 0, 0, 0)
+        VALUES ('dlv_1', $1, 'agent:main:telegram:dm:1', 'notice', 'hi', $2, 0, 0, 0)
         """,
-        TALKS,
+        TALK,
+        DeliveryState.PENDING.value,
     )
 
 
-@pytest.mark.parametrize("used_by", [_route, _input, _turn, _client, _delivery])
-def test_s1_11_whatever_would_come_back_to_a_continuation_keeps_it(
-    used_by: Callable[[Tx], None], desk: Desk
+@pytest.mark.parametrize("used_by", [_route, _input, _delivery])
+async def test_s1_11_whatever_would_come_back_to_a_continuation_keeps_it(
+    used_by: Callable[[Tx], None], store_url: str, tmp_path: Path
 ) -> None:
-    desk.world.alive.add(ME)
-    desk.do(_talk)
-    desk.do(_continue)
-    desk.do(used_by)
-    left = _after(desk, OLD)
-    assert (left.closed, left.head.open) == (0, True)
+    given = replace(_plan(store_url, tmp_path), model=Plays(turn=lambda _: Hang()))
+    assert await _left(given, used_by) == (1, [(OLD, COMPRESSION), (NEW, None)])
 
 
-def test_s1_11_a_client_of_a_dead_process_keeps_nothing(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    desk.do(_client)
-    assert _after(desk, OLD).closed == 1
+async def test_s1_11_who_looks_at_a_continuation_keeps_it_and_who_is_gone_does_not(
+    store_url: str, tmp_path: Path
+) -> None:
+    given = _plan(store_url, tmp_path)
+    assert isinstance(given.clock, Later)
+
+    def _gone(t: Tx) -> None:
+        _talk(t)
+        clients.attach(t, ClientId("cli_1"), TALK, owner=OwnerId("own_gone"), front="tui")
+
+    async with stored(given) as store:
+        await store.write(_orphan)
+        await store.write(_gone)
+    # Somebody in another process looks at the orphan.
+    async with running(given) as other, other.client() as client:
+        await other.open(client, ORPHAN)
+        given.clock.ahead = LONG_AGO
+        async with running(given) as product:
+            await product.becomes([(OLD, COMPRESSION), (NEW, ORPHANED_COMPRESSION)], TALK)
+            assert [reason for _, reason in await product.lineage(ORPHAN)] == [COMPRESSION, None]
 
 
-def test_s1_12_a_session_without_predecessor_is_left_alone(desk: Desk) -> None:
-    desk.do(_talk)
-    left = _after(desk, OLD)
-    assert (left.closed, left.head.open) == (0, True)
+async def test_s1_12_a_session_without_predecessor_is_left_alone(
+    store_url: str, tmp_path: Path
+) -> None:
+    def prepare(t: Tx) -> None:
+        _talk(t, reason=None)
+
+    assert await _left(_plan(store_url, tmp_path), prepare) == (1, [(OLD, None)])
 
 
-def test_s1_13_a_continuation_younger_than_seven_days_is_left_alone(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    left = _after(desk, timedelta(days=7) - timedelta(minutes=1))
-    assert (left.closed, left.head.open) == (0, True)
-    assert _after(desk, timedelta(minutes=2)).closed == 1
+async def test_s1_13_a_continuation_younger_than_seven_days_is_left_alone(
+    store_url: str, tmp_path: Path
+) -> None:
+    given = _plan(store_url, tmp_path)
+    age = timedelta(days=7) - timedelta(minutes=5)
+    kept = await _left(given, _talk, age=age, orphan_age=age + timedelta(minutes=10))
+    assert kept == (1, [(OLD, COMPRESSION), (NEW, None)])
 
 
-def _end(t: Tx) -> None:
-    sessions.end_session(t, SECOND, USER_EXIT)
+async def test_s1_14_a_continuation_that_has_ended_is_left_alone(
+    store_url: str, tmp_path: Path
+) -> None:
+    def prepare(t: Tx) -> None:
+        _talk(t)
+        sessions.end_session(t, SessionId(NEW), USER_EXIT)
+
+    left = await _left(_plan(store_url, tmp_path), prepare)
+    assert left == (1, [(OLD, COMPRESSION), (NEW, "user_exit")])
 
 
-def test_s1_14_a_continuation_that_has_ended_is_left_alone(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    desk.do(_end)
-    left = _after(desk, OLD)
-    assert (left.closed, left.head.end_reason) == (0, "user_exit")
-    assert desk.do(maintenance.orphaned_compression_sessions) == []
+async def test_s1_15_a_continuation_of_a_session_that_ended_otherwise_is_left_alone(
+    store_url: str, tmp_path: Path
+) -> None:
+    def prepare(t: Tx) -> None:
+        _talk(t, reason=USER_EXIT)
+
+    left = await _left(_plan(store_url, tmp_path), prepare)
+    assert left == (1, [(OLD, "user_exit"), (NEW, None)])
 
 
-def test_s1_15_a_continuation_of_a_session_that_ended_otherwise_is_left_alone(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue, reason=USER_EXIT)
-    left = _after(desk, OLD)
-    assert (left.closed, left.head.open) == (0, True)
+async def test_s1_16_a_continuation_without_messages_is_left_alone(
+    store_url: str, tmp_path: Path
+) -> None:
+    def prepare(t: Tx) -> None:
+        _talk(t, messages=0)
+
+    left = await _left(_plan(store_url, tmp_path), prepare)
+    assert left == (1, [(OLD, COMPRESSION), (NEW, None)])
 
 
-def test_s1_16_a_continuation_without_messages_is_left_alone(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue, messages=0)
-    left = _after(desk, OLD)
-    assert (left.closed, left.head.open) == (0, True)
-
-
-def test_s1_16_empty_ghosts_have_their_own_pruning(desk: Desk) -> None:
+async def test_s1_16_empty_ghosts_have_their_own_pruning(store_url: str, tmp_path: Path) -> None:
     ghost = ConversationId("cnv_ghost")
-    desk.do(_talk)
-    desk.do(
-        conversations.open_conversation, ghost, scope=LOCAL, session_ids=Proposals("sess-ghost")
-    )
-    desk.world.now += OLD // timedelta(milliseconds=1)
-    assert desk.do(maintenance.empty_ghost_sessions) == [ghost]
-    assert desk.do(maintenance.prune_empty_ghost_sessions) == 1
-    assert desk.do(maintenance.prune_empty_ghost_sessions) == 0
-    assert desk.do(sessions.get_head, TALKS).open
+    given = _plan(store_url, tmp_path)
+    async with stored(given) as store:
+        await store.write(_talk, reason=None)
+        await store.write(
+            conversations.open_conversation, ghost, scope=LOCAL, session_ids=Proposals("sess-g")
+        )
+    assert isinstance(given.clock, Later)
+    given.clock.ahead = LONG_AGO
+    async with running(given) as product:
+        await wait_until(lambda: _pruned(product.store, ghost), "the ghost to go", seconds=SOON)
+        assert await product.lineage(TALK) == [(OLD, None)]
 
 
-def test_s1_17_a_title_does_not_protect_an_orphan(desk: Desk) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    desk.do(conversations.rename, TALKS, "Chat (2)")
-    assert _after(desk, OLD).closed == 1
+async def _pruned(store: Store, ghost: ConversationId) -> bool:
+    def there(t: Tx) -> bool:
+        row = t.one("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", ghost)
+        return row is not None
+
+    return not await store.read(there)
 
 
-def test_s1_18_a_head_in_daily_use_is_left_alone_however_long_ago_it_was_compacted(
-    desk: Desk,
+async def test_s1_17_a_title_does_not_protect_an_orphan(store_url: str, tmp_path: Path) -> None:
+    def prepare(t: Tx) -> None:
+        _talk(t)
+        conversations.rename(t, TALK, "Chat (2)")
+
+    left = await _left(_plan(store_url, tmp_path), prepare)
+    assert left == (2, [(OLD, COMPRESSION), (NEW, ORPHANED_COMPRESSION)])
+
+
+async def test_s1_18_a_head_in_daily_use_is_left_alone_however_long_ago_it_was_compacted(
+    store_url: str, tmp_path: Path
 ) -> None:
-    desk.do(_talk)
-    desk.do(_continue)
-    desk.do(_route)
-    left = _after(desk, timedelta(days=8))
-    assert (left.closed, left.head.open) == (0, True)
+    given = replace(_plan(store_url, tmp_path), model=Plays(turn=echo))
+    left = await _left(given, _route, age=timedelta(days=8))
+    assert left == (1, [(OLD, COMPRESSION), (NEW, None)])
+    async with running(given) as product, product.client() as client:
+        await product.say(client, "as every day")
+        assert [reason for _, reason in await product.lineage()] == [COMPRESSION, None]

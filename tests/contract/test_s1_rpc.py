@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+import pytest
+
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
 from clew.config import Settings
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 OLD, NEW = "20260101_000000_aaaaaa", "20260101_000001_bbbbbb"
+#: What says nothing against a title.
+PASSING = [StoreUnavailable("for now"), RuntimeError("some other fault"), OSError("no space")]
 TALK = local_route("talk")
 
 
@@ -117,8 +121,17 @@ async def test_s1_3_after_a_compaction_inside_a_submitted_prompt_the_old_session
     ):
         conversation = await opened(one)
         await house.store.write(fill, conversation, 30)
-        first = await one.call(methods.SUBMIT, SubmitParams(session_id=OLD, text="compact now"))
-        assert first.session == OLD
+        last = (await one.call(methods.STATUS, Named(conversation=OLD))).conversation.entries
+        async with one.follow(conversation, after=last) as events:
+            first = await one.call(methods.SUBMIT, SubmitParams(session_id=OLD, text="compact"))
+            assert first.session == OLD
+            told = await until_closed(events)
+        # The turn began in the old session; what it says from the compaction on names the new one.
+        named = [(notice.type, notice.session) for notice in told]
+        moved = next(place for place, (_, session) in enumerate(named) if session == NEW)
+        assert {session for _, session in named[:moved]} == {OLD}
+        assert {session for _, session in named[moved:]} == {NEW}
+        assert {"entry", "turn_closed"} <= {kind for kind, _ in named[moved:]}
         await house.quiet(conversation)
         assert (house.summariser.calls, await house.lineage(TALK.key)) == (
             1,
@@ -170,10 +183,11 @@ async def test_s1_4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropp
         assert await house.store.read(titles.pending_title, conversation) is None
 
 
-async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_where_the_store_fails(
-    store_url: str, tmp_path: Path
+@pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
+async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed(
+    error: Exception, store_url: str, tmp_path: Path
 ) -> None:
-    failing = FailingStore.at("titles.give_pending_title", StoreUnavailable("for now"))
+    failing = FailingStore.at("titles.give_pending_title", error)
     async with (
         open_house(store_url, tmp_path, around=failing.around) as house,
         client(house, tmp_path) as one,
@@ -181,7 +195,10 @@ async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_where_th
         found = await one.call(methods.OPEN, OpenParams(conversation="talk", title="Trip"))
         conversation = ConversationId(found.conversation.id)
         await one.submit("talk", "hello")
-        assert await _title(house, conversation) is None
+        await house.quiet(conversation)
+        view = await house.engine.show(conversation)
+        assert view.conversation.title is None
+        assert await house.store.read(titles.pending_title, conversation) == "Trip"
         failing.mend()
         await one.submit("talk", "hello again")
         assert await _title(house, conversation) == "Trip"

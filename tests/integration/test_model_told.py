@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core.entry import Role
 from tests.contract.lifecycle.product import plan, running
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ async def test_a_model_that_a_person_chose_learns_of_it_once_and_people_do_not_s
         assert [one.role for one in last.messages] == ["user", "assistant"] * 3 + ["user"]
         assert last.messages[4] == told
         assert last.last_user_text == "and now?"
-        said = [entry.text for entry in await product.log() if entry.role == entry.role.USER]
+        said = [entry.text for entry in await product.log() if entry.role is Role.USER]
         assert said == ["hello", "as before", "who are you?", "and now?"]
 
 

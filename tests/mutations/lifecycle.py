@@ -63,7 +63,7 @@ LIFECYCLE = (
         file=f"{_TRANSACTIONS}/clients.py",
         old="alive = [row[0] for row in found if t.alive(row[0])]",
         new="alive = [row[0] for row in found]",
-        test=f"{_ORPHANS}11_a_client_of_a_dead_process_keeps_nothing[sqlite]",
+        test=f"{_ORPHANS}11_who_looks_at_a_continuation_keeps_it_and_who_is_gone_does_not[sqlite]",
     ),
     Mutation(
         name="old-session-id",
@@ -85,7 +85,7 @@ LIFECYCLE = (
         name="title-kept",
         mechanism="only what can never be given is forgotten",
         file=f"{_ENGINE}/titles.py",
-        old="        except UsageError as error:\n",
+        old="        except (UsageError, ValueError) as error:\n",
         new="        except Exception as error:\n",
         test=f"{_TITLES}5_a_title_that_failed_for_a_passing_reason_is_given_after_a_later_turn"
         "[sqlite]",

@@ -11,7 +11,7 @@ import structlog
 from clew.agent.titler import ask_for_title, title_from, title_in
 from clew.core.conversation import TitledBy
 from clew.engine.checks import checked_title
-from clew.errors import NotFound, StoreError, TitleTaken, UsageError
+from clew.errors import NotFound, TitleTaken, UsageError
 from clew.store.transactions import conversations, titles
 from clew.store.transactions.usage import Request, Used, record_usage
 
@@ -70,8 +70,10 @@ class Titles:
     async def _give(self, conversation: ConversationId, title: str) -> None:
         try:
             await self._store.write(titles.give_title, conversation, checked_title(title))
-        except StoreError as error:
-            log.warning("title_kept", conversation=conversation, error=str(error))
+        except (UsageError, NotFound):
+            raise
+        except Exception as error:  # noqa: BLE001  (whatever it is says nothing against the title)
+            log.warning("title_kept", conversation=conversation, error=repr(error))
             await self._store.write(titles.keep_title, conversation, title)
 
     def after_turn(self, conversation: ConversationId) -> None:
@@ -86,8 +88,8 @@ class Titles:
                 await self._title(conversation)
             except NotFound:
                 pass  # it was deleted meanwhile
-            except StoreError as error:
-                log.warning("title_not_given", conversation=conversation, error=str(error))
+            except Exception as error:  # noqa: BLE001  (as above: a later turn tries again)
+                log.warning("title_not_given", conversation=conversation, error=repr(error))
             finally:
                 self._line.task_done()
 
@@ -106,7 +108,7 @@ class Titles:
         """
         Give a title that waits; ``False`` if it cannot be given, and is forgotten.
 
-        :raises StoreError: if it is kept, to be given after a later turn
+        Whatever else it raises, it is kept, to be given after a later turn.
         """
         try:
             await self._store.write(
@@ -114,7 +116,7 @@ class Titles:
             )
         except NotFound:
             raise
-        except UsageError as error:
+        except (UsageError, ValueError) as error:
             log.info("title_dropped", conversation=conversation, error=str(error))
             await self._store.write(titles.drop_this_title, conversation, title)
             return False
