@@ -188,8 +188,20 @@ async def test_conversations_are_searched_begun_opened_and_deleted(
         await seen.pilot.press("ctrl+d")
         await seen.see("Delete this conversation")
         await seen.decide("y")
-        await seen.see("deleted")
-        # The other lists.
+        await seen.see("deleted: about topic 2", "brings it back")
+        await seen.pilot.press("f2")
+        await seen.see("Conversations")
+        await seen.gone("old-2")
+        await seen.pilot.press("ctrl+r")
+        await seen.see("brought back: about topic 2", "echo: about topic 2")
+
+
+async def test_lists_of_sessions_models_and_keys_are_shown(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    async with person(tmp_path, provider) as (seen, _):
+        await seen.say("afresh")
+        await seen.see("echo: afresh")
         await seen.pilot.press("f3")
         await seen.see("Sessions of this conversation", "it began")
         await seen.pilot.press("escape", "f5")

@@ -27,6 +27,7 @@ from clew.wire.params import (
     Named,
     NewParams,
     RewindParams,
+    UndeleteParams,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from clew.tui.desk import Desk
     from clew.tui.screens.chat import Chat
+    from clew.tui.screens.picker import Picked
     from clew.tui.state.view import Block
     from clew.tui.widgets.transcript import Deed
     from clew.wire.records import ApprovalShape
@@ -52,6 +54,8 @@ class Deeds:
         self._chat, self._desk, self._clock = chat, desk, clock
         #: What is being carried out: its key does nothing more until that is done.
         self._under_way: set[str] = set()
+        #: The conversation that was deleted here last.
+        self._deleted: Picked | None = None
         #: A key for a screen was pressed, and the screen is not there yet.
         self._opening = False
 
@@ -191,13 +195,29 @@ class Deeds:
             opened = await self._desk.call(methods.NEW, NewParams(name=self._desk.name))
             await self._desk.go_to(opened)
         elif picked.deed == "delete":
-            question = f"Delete this conversation for good? {picked.text}"
-            if not await self._confirmed(question, "delete it"):
-                return
-            await self._desk.call(methods.DELETE, Named(conversation=picked.key))
-            self._chat.reply("deleted")
+            await self._delete(picked)
+        elif picked.deed == "undelete":
+            await self._undelete()
         elif picked.key:
             await self._desk.go_to_named(picked.key)
+
+    async def _delete(self, picked: Picked) -> None:
+        question = f"Delete this conversation? {picked.text}"
+        if not await self._confirmed(question, "delete it"):
+            return
+        gone = await self._desk.call(methods.DELETE, Named(conversation=picked.key))
+        self._deleted = picked
+        until = "" if gone.undo_until is None else "; F2, then ^R, brings it back for a while"
+        self._chat.reply(f"deleted: {picked.text}{until}")
+
+    async def _undelete(self) -> None:
+        if (gone := self._deleted) is None:
+            self._chat.reply("Nothing was deleted here.")
+            return
+        self._deleted = None
+        back = await self._desk.call(methods.UNDELETE, UndeleteParams(conversation=gone.key))
+        await self._desk.go_to_named(back.id)
+        self._chat.reply(f"brought back: {gone.text}")
 
     async def lineage(self) -> None:
         await self._desk.measured()

@@ -30,8 +30,9 @@ class Sessions(Picker):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+n", "new", "New", priority=True),
         Binding("ctrl+d", "pick('delete')", "Delete", priority=True),
+        Binding("ctrl+r", "undelete", "Undelete", priority=True),
     ]
-    keys = "Enter opens · ^N new · ^D deletes · Esc leaves"
+    keys = "Enter opens · ^N new · ^D deletes · ^R undeletes · Esc leaves"
     heading = "Conversations"
 
     def __init__(self, desk: Desk) -> None:
@@ -91,3 +92,6 @@ class Sessions(Picker):
 
     def action_new(self) -> None:
         self.close(Picked(key="", deed="new"))
+
+    def action_undelete(self) -> None:
+        self.close(Picked(key="", deed="undelete"))
