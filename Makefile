@@ -19,6 +19,8 @@ UV_VERSION := 0.13.9
 # Most tests wait for processes and for time: three at once keep two cores busy.
 WORKERS ?= 3
 PYTEST_ARGS ?=
+# `make mutations MUTATIONS=--contracts`: only those of the contracts, with the seconds.
+MUTATIONS ?=
 
 # `make soak NAME`: the words after "soak" are arguments, not targets.
 ifeq (soak,$(firstword $(MAKECMDGOALS)))
@@ -74,7 +76,7 @@ soak: $(DEV) ## make soak NAME: a long run under load and faults
 	@exec $(BIN)/python -m tests.soak $(SOAK_ARGS)
 
 mutations: $(DEV) ## remove each safeguard in turn; a test must notice
-	@exec $(BIN)/python -m tests.mutations
+	@exec $(BIN)/python -m tests.mutations $(MUTATIONS)
 
 contracts: $(DEV) ## only the contracts of the session lifecycle
 	@exec $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --no-cov -p tests.contracts_table \

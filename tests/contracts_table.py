@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.mutations.catalogue import ALL
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -242,7 +244,8 @@ HEAD = """\
 
 What Clew promises about conversations, their sessions and those who use them. Each promise has tests of its own,
 which carry its number in their names and run against SQLite and PostgreSQL where a store is involved.
-`make contracts` runs them and prints the table.
+`make contracts` runs them and prints the table. *Fails without* names what was taken out of the product, bit by bit, to see its own
+test fail; `make mutations MUTATIONS=--contracts` does it again and prints after how many seconds each was noticed.
 """
 
 
@@ -254,12 +257,24 @@ def page() -> str:
 def _section(name: str, title: str) -> str:
     known = proofs()
     rows = [_row(one, known.get(one.id, [])) for one in CONTRACTS if one.id.startswith(f"{name}.")]
-    head = "| id | contract | what one notices | proved by |\n|---|---|---|---|\n"
+    head = (
+        "| id | contract | what one notices | proved by | fails without |\n|---|---|---|---|---|\n"
+    )
     return f"\n## {name} {title}\n\n{head}{''.join(rows)}"
 
 
 def _row(contract: Contract, tests: Sequence[tuple[Path, str]]) -> str:
-    return f"| {contract.id} | {contract.what} | {contract.seen} | {'<br>'.join(_links(tests))} |\n"
+    proved, without = "<br>".join(_links(tests)), "<br>".join(safeguards(contract.id))
+    return f"| {contract.id} | {contract.what} | {contract.seen} | {proved} | {without} |\n"
+
+
+def safeguards(contract: str) -> list[str]:
+    """What a contract rests on, each with a mutation that its own test notices."""
+    return [
+        mutation.mechanism
+        for mutation in ALL
+        if contract_of(mutation.test.rpartition("::")[2]) == contract
+    ]
 
 
 def _links(tests: Sequence[tuple[Path, str]]) -> Iterator[str]:

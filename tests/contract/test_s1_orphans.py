@@ -95,6 +95,8 @@ async def _left(
             await product.becomes(list(CLOSED), ORPHAN)
             await _nothing_is_lost(product)
             closed = await wait_until(lambda: _closed(logs), "maintenance", seconds=SOON)
+            # What is closed, or left alone, is not found again.
+            assert (await product.engine.maintain(dry_run=True)).orphans == 0
             return sum(closed), await product.lineage(TALK)
 
 

@@ -1,6 +1,10 @@
 """
 ``python -m tests.mutations [NAME...]``: take each safeguard out in turn; its test must notice.
 
+``--contracts`` takes those of the contracts of the session lifecycle: for each contract at least
+two, noticed by its own test within 20 seconds, as a failure. With ids (``--contracts S1.8 S4``)
+only those.
+
 Works on a copy. Ends with 1 if a test did not notice, or failed before anything was taken out.
 """
 
@@ -11,6 +15,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +29,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 _PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:randomly", "-p", "no:cacheprovider")
 #: What pytest ends with.
-_PASSED, _FAILED = 0, 1
+_PASSED, _FAILED, _HUNG = 0, 1, -1
+#: Seconds within which a contract's test must fail, and after which a run is ended.
+_SOON, _HANGS = 20.0, 120.0
+#: Mutations that each contract's own test must notice.
+_LEAST = 2
 
 
 class NoSafeguard(Exception):
@@ -39,15 +49,19 @@ def copy_into(folder: Path) -> None:
 
 def run(folder: Path, *tests: str) -> int:
     """Pytest's verdict on the copy."""
-    done = subprocess.run(
-        [sys.executable, *_PYTEST, *tests],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, *_PYTEST, *tests],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(folder / "src")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=_HANGS * len(tests),
+        )
+    except subprocess.TimeoutExpired:
+        return _HUNG
     if done.returncode not in (_PASSED, _FAILED):
         print(done.stdout)
     return done.returncode
@@ -66,13 +80,32 @@ def take_out(folder: Path, mutation: Mutation) -> str:
     return text
 
 
-def verdict(folder: Path, mutation: Mutation) -> str:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What a test made of a mutation."""
+
+    mutation: Mutation
+    result: str
+    seconds: float
+
+    @property
+    def noticed(self) -> bool:
+        return self.result == "noticed"
+
+
+def verdict(folder: Path, mutation: Mutation, *, soon: float | None = None) -> Verdict:
+    """Take the safeguard out, and have its test run."""
     before = take_out(folder, mutation)
+    begun = time.monotonic()
     try:
         code = run(folder, mutation.test)
     finally:
         (folder / mutation.file).write_text(before, encoding="utf-8")
-    return {_FAILED: "noticed", _PASSED: "SURVIVED"}.get(code, f"pytest ended with {code}")
+    seconds = time.monotonic() - begun
+    result = {_FAILED: "noticed", _PASSED: "SURVIVED"}.get(code, f"pytest ended with {code}")
+    if code == _FAILED and soon is not None and seconds > soon:
+        result = "TOO LATE"
+    return Verdict(mutation=mutation, result=result, seconds=seconds)
 
 
 def chosen(names: Sequence[str]) -> list[Mutation]:
@@ -92,25 +125,65 @@ def by_contract(noticed: Iterable[Mutation]) -> dict[str, list[str]]:
 
 
 def report_contracts(noticed: Sequence[Mutation]) -> bool:
-    """Print which mutations made each contract fail; whether there is one for each."""
+    """Print which mutations made each contract fail; whether there are enough for each."""
     found = by_contract(noticed)
     print("\n| contract | what is promised | fails without |\n|---|---|---|")
     for contract in CONTRACTS:
         print(f"| {contract.id} | {contract.what} | {', '.join(found[contract.id]) or 'NONE'} |")
-    return all(found.values())
+    return all(len(names) >= _LEAST for names in found.values())
+
+
+def of_contracts(wanted: Sequence[str]) -> list[Mutation]:
+    """The mutations of some contracts, or of all, in the order of the contracts."""
+    named = {mutation.name: mutation for mutation in ALL}
+    return [
+        named[name]
+        for contract, names in by_contract(ALL).items()
+        if not wanted or contract in wanted or contract.partition(".")[0] in wanted
+        for name in names
+    ]
+
+
+def main_contracts(wanted: Sequence[str]) -> int:
+    """Print, for each contract, what its own test notices and after how many seconds."""
+    mutations = of_contracts(wanted)
+    verdicts: list[Verdict] = []
+    print("| contract | test | mutation | seconds | noticed |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory(prefix="clew-mutations-") as name:
+        folder = Path(name)
+        copy_into(folder)
+        for mutation in mutations:
+            done = verdict(folder, mutation, soon=_SOON)
+            verdicts.append(done)
+            print(_contract_row(done), flush=True)
+    counted = by_contract(done.mutation for done in verdicts if done.noticed)
+    few = [one for one in counted if by_contract(mutations)[one] and len(counted[one]) < _LEAST]
+    noticed = sum(done.noticed for done in verdicts)
+    print(f"\n{noticed} of {len(verdicts)} noticed; with fewer than {_LEAST}: {few or 'none'}")
+    return 0 if noticed == len(verdicts) and not few else 1
+
+
+def _contract_row(done: Verdict) -> str:
+    test = done.mutation.test.rpartition("::")[2]
+    contract = contract_of(test)
+    sentence = test.removeprefix("test_").split("_", 2)[2].replace("_", " ")
+    told = f"{done.mutation.name}: without “{done.mutation.mechanism}”"
+    return f"| {contract} | {sentence} | {told} | {done.seconds:.1f} | {done.result} |"
 
 
 def report(folder: Path, mutations: Sequence[Mutation]) -> Iterator[bool]:
     """Print the table, a line as soon as it is known; whether each was noticed."""
     print("| mutation | what is taken out | test | result |\n|---|---|---|---|")
     for mutation in mutations:
-        result = verdict(folder, mutation)
+        done = verdict(folder, mutation)
         test = mutation.test.rpartition("::test_")[2]
-        print(f"| {mutation.name} | {mutation.mechanism} | {test} | {result} |", flush=True)
-        yield result == "noticed"
+        print(f"| {mutation.name} | {mutation.mechanism} | {test} | {done.result} |", flush=True)
+        yield done.noticed
 
 
 def main(names: Sequence[str]) -> int:
+    if "--contracts" in names:
+        return main_contracts([name for name in names if name != "--contracts"])
     mutations = chosen(names)
     with tempfile.TemporaryDirectory(prefix="clew-mutations-") as name:
         folder = Path(name)

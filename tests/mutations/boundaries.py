@@ -8,7 +8,7 @@ _TRANSACTIONS = "src/clew/store/transactions"
 _ENGINE = "src/clew/engine"
 _S0 = "tests/contract/test_s0_current_session.py::test_s0_"
 _CLOSING = "tests/contract/test_s1_closing.py::test_s1_"
-_ANSWERS = "tests/unit/test_answers.py::test_s1_"
+_ANSWERS = "tests/contract/test_s1_answers.py::test_s1_"
 _ORPHANS = "tests/contract/test_s1_orphans.py::test_s1_"
 _S2 = "tests/contract/test_s2_warm_state.py::test_s2_"
 _S3 = "tests/contract/test_s3_two_compactions.py::test_s3_"
@@ -50,15 +50,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/answers.py",
         old="but could not finish: {error} {way_out}",
         new="but could not finish. {way_out}",
-        test=f"{_ANSWERS}6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong",
-    ),
-    Mutation(
-        name="silent-after-stop",
-        mechanism="a turn that a person stopped is silent",
-        file=f"{_ENGINE}/answers.py",
-        old="    if outcome is Outcome.CANCELLED:\n",
-        new="    if False:\n",
-        test=f"{_ANSWERS}7_a_turn_that_the_user_interrupted_after_it_had_worked_stays_silent",
+        test=f"{_ANSWERS}6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong[sqlite]",
     ),
     Mutation(
         name="overflow-advice",
@@ -66,7 +58,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/answers.py",
         old="    if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):\n",
         new="    if code == FailureKind.OVERFLOW.value:\n",
-        test=f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compress",
+        test=f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compact[sqlite]",
     ),
     Mutation(
         name="way-out",
@@ -74,7 +66,7 @@ BOUNDARIES = (
         file="src/clew/agent/advice.py",
         old="if it keeps failing, /reset starts a new conversation.",
         new="it may work.",
-        test=f"{_ANSWERS}9_any_other_failure_shows_its_text_and_reset",
+        test=f"{_ANSWERS}9_any_other_failure_shows_its_text_and_reset[sqlite]",
     ),
     Mutation(
         name="real-text",
@@ -82,7 +74,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/answers.py",
         old="    if not is_blank(text):\n",
         new="    if False:\n",
-        test=f"{_ANSWERS}10_real_text_passes_unchanged",
+        test=f"{_ANSWERS}10_real_text_passes_unchanged[sqlite-Hello!]",
     ),
     Mutation(
         name="orphan-predecessor",

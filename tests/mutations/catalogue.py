@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
+from tests.mutations.contracts import CONTRACTS
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
@@ -289,6 +290,7 @@ ALL = (
     ),
     *LIFECYCLE,
     *BOUNDARIES,
+    *CONTRACTS,
     *FAILURES,
     *OUTAGES,
     *RPC,

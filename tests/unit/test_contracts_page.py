@@ -21,9 +21,10 @@ def test_every_contract_is_listed_once_and_has_a_test() -> None:
     assert sorted(proofs()) == sorted(ids)
 
 
-def test_for_every_contract_a_safeguard_is_known_without_which_it_fails() -> None:
+def test_for_every_contract_two_safeguards_are_known_without_which_it_fails() -> None:
     """``make mutations`` takes each out and shows that the test notices."""
-    assert [name for name, mutations in by_contract(ALL).items() if not mutations] == []
+    known = by_contract(ALL)
+    assert {name: found for name, found in known.items() if len(found) < 2} == {}
 
 
 def test_each_safeguard_stands_in_its_file_once() -> None:
