@@ -299,3 +299,33 @@ async def test_an_index_made_anew_has_everything_once(store: Store) -> None:
     await catch_up(store)
     assert await log.find("word") == [*range(12, 0, -1)]
     assert await count(store) == 12
+
+
+@pytest.mark.parametrize("query", ["iPhone", "15手机", "iphone15", "手机", "15"])
+async def test_a_change_of_script_is_a_border_of_words(
+    store: Store, indexed: bool, query: str
+) -> None:
+    log = await Log.open(store)
+    await log.say("the new iPhone15手机 is here", "an iPod")
+    if indexed:
+        await catch_up(store)
+    assert await log.find(query) == [1]
+
+
+async def test_an_index_that_an_older_version_made_is_made_anew(
+    store_url: str, tmp_path: Path
+) -> None:
+    def forget(t: Tx) -> None:
+        t.run("DELETE FROM migration WHERE number = 4")
+
+    async with await open_store(store_url, home=tmp_path) as store:
+        log = await Log.open(store)
+        await log.say("the new iPhone15手机 is here")
+        await catch_up(store)
+        await store.write(forget)
+    async with await open_store(store_url, home=tmp_path) as store:
+        log.store = store
+        with pytest.raises(SearchNotReady):
+            await log.find("iPhone")
+        await catch_up(store)
+        assert await log.find("iPhone") == [1]

@@ -2,9 +2,10 @@
 What search compares: text as units, the tokens that an index holds, and queries.
 
 Text is folded (NFKC, case, quotes, no invisible characters) and cut into *units*: a word of one
-script, one character of a script that is written without spaces (each with its marks), one symbol,
-or a run of white space. A query is found where its units stand one after the other, so ``c++``,
-``foo.bar`` and ``"two words"`` mean what they say, and ``youer`` is found in ``修改youer服务端``.
+script, a number, one character of a script that is written without spaces (each with its marks),
+one symbol, or a run of white space. A query is found where its units stand one after the other, so
+``c++``, ``foo.bar`` and ``"two words"`` mean what they say, ``youer`` is found in
+``修改youer服务端``, and ``iPhone`` as well as ``15手机`` in ``iPhone15手机``.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from clew.core.text import storable
@@ -46,12 +48,11 @@ _BORDER = "\x1f"
 #: Punctuation that says nothing about what is looked for where it stands around a word.
 _EDGES = frozenset(" .,;:!?\"'()[]{}<>…。、「」『』《》¿¡")
 
-_ASCII_UNITS = re.compile(r"[a-z0-9]+|[\x00-\x20\x7f]+|[!-~]")
+_ASCII_UNITS = re.compile(r"[a-z]+|[0-9]+|[\x00-\x20\x7f]+|[!-~]")
 # On the classes of characters, not on the characters; \u0100 and up are scripts.
-_UNITS = re.compile(
-    r"n[nm]*(?:([\u0100-\uffff])(?:\1|[nm])*)?|([\u0100-\uffff])(?:\2|[nm])*|[ds]m*|m+| +"
-)
+_UNITS = re.compile(r"n[nm]*|([\u0100-\uffff])(?:\1|m)*|[ds]m*|m+| +")
 _PAIRS = re.compile(r"(?=(dm*dm*|sm*sm*))")
+_ASCII_WORDS = re.compile(r"(?=((?<![a-z])[a-z]+[0-9]+|(?<![0-9])[0-9]+[a-z]+))")
 _ASCII_SYMBOLS = re.compile(r"[!-/:-@\[-`{-~]{2,}")
 _PARTS = re.compile(r'(?<!\S)"(?P<phrase>[^"]+)"(?!\S)|(?P<term>\S+)')
 
@@ -105,14 +106,21 @@ def units(folded: str) -> list[str]:
 
 
 def tokens(text: str) -> set[str]:
-    """What the index holds for a text: its units, and each two dense units or symbols together."""
+    """
+    What the index holds for a text: its units, and each two together that are both dense, symbols,
+    or words and numbers.
+    """
     folded = fold(text)
-    each = {unit[:LONGEST] for unit in units(folded)}
+    cut = units(folded)
+    each = {unit[:LONGEST] for unit in cut}
     each.discard(" ")
     if folded.isascii():
+        # As below, without a look at each of the units.
+        each.update(pair[:LONGEST] for pair in _ASCII_WORDS.findall(folded))
         for run in _ASCII_SYMBOLS.findall(folded):
             each.update(map(str.__add__, run, run[1:]))
     else:
+        each.update(_joined(*pair) for pair in pairwise(cut) if _are_words(*pair))
         spans = (pair.span(1) for pair in _PAIRS.finditer(folded.translate(_classes)))
         each.update(folded[start:end] for start, end in spans)
     return each
@@ -120,6 +128,19 @@ def tokens(text: str) -> set[str]:
 
 def _class(unit: str) -> str:
     return _classes[ord(unit[0])]
+
+
+def _is_word(unit: str) -> bool:
+    return _class(unit) not in (_SPACE, _MARK, _SYMBOL, _DENSE)
+
+
+def _are_words(unit: str, following: str) -> bool:
+    """Whether both are words or numbers: as two of one script they would be one unit."""
+    return _is_word(unit) and _is_word(following)
+
+
+def _joined(unit: str, following: str) -> str:
+    return (unit + following)[:LONGEST]
 
 
 def _flat(some: Iterable[str]) -> str:
@@ -161,9 +182,11 @@ def _needed(needle: tuple[str, ...]) -> Iterator[str]:
     paired = False
     for at, (unit, kind) in enumerate(zip(needle, kinds, strict=True)):
         before = paired
-        paired = kind in (_DENSE, _SYMBOL) and kinds[at + 1 : at + 2] == [kind]
+        following = needle[at + 1] if at + 1 < len(needle) else " "
+        dense = kind in (_DENSE, _SYMBOL) and _class(following) == kind
+        paired = dense or _are_words(unit, following)
         if paired:
-            yield unit + needle[at + 1]
+            yield unit + following if dense else _joined(unit, following)
         elif not before and kind != _SPACE:
             yield unit[:LONGEST]
 
