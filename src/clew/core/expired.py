@@ -6,7 +6,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from clew.core.session import DAILY, IDLE
+from clew.core.session import DAILY, IDLE, RESET
+
+#: Told in a chat whose conversation another front deleted, or brought back.
+DELETED = "This conversation was deleted elsewhere. Your next message starts a new one."
+RESTORED = "The conversation that was deleted here is back: your next message goes on with it."
 
 _WHEN = {IDLE: " after a pause", DAILY: " with the daily reset"}
 _KEY = "left"
@@ -37,6 +41,19 @@ class Left:
     @property
     def _when(self) -> str:
         return _WHEN.get(self.reason, "")
+
+
+def closed_elsewhere(conversation: str, reason: str) -> str | None:
+    """Return what a chat is told at once whose conversation another front has ended."""
+    if reason in _WHEN:
+        # Told with the next message: nobody is woken by it.
+        return None
+    if reason == RESET:
+        return (
+            "This conversation was ended elsewhere. Your next message starts a new one; "
+            f"/resume {conversation} goes on with this one."
+        )
+    return "This conversation was closed elsewhere. Your next message goes on with it."
 
 
 def with_left(payload: str, left: Left) -> str:

@@ -215,6 +215,10 @@ class TurnLog:
             )
         )
 
+    async def store_aside(self, text: str) -> None:
+        """Append, outside the context, what only those who read the log are told."""
+        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
+
     def said(self, kind: DeliveryKind, text: str, *, markup: bool = True) -> Said:
         """What is told to those whose inputs the turn answers, where they are on a channel."""
         return Said(id=self._ids.delivery(), kind=kind, text=text, markup=markup)

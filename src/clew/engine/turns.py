@@ -188,7 +188,8 @@ class TurnWork:
         if self._turn.first_seq == 1:
             payload = await self._store.read(inbox.payload_of, self._turn.id)
             if (left := left_for(payload)) is not None:
-                await self._log.store_notice(left.to_person)
+                # A chat was told when the message was accepted.
+                await self._log.store_aside(left.to_person)
 
     async def _stop_asked(self) -> Stop:
         while True:

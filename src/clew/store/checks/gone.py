@@ -190,7 +190,7 @@ CHECKS: tuple[Check, ...] = (
           OR EXISTS (SELECT 1 FROM turn t WHERE t.conversation_id = c.id AND t.state <> 'done')
           OR EXISTS (SELECT 1 FROM approval a WHERE a.conversation_id = c.id AND a.state = 'open')
           OR EXISTS (SELECT 1 FROM delivery d WHERE d.conversation_id = c.id
-                     AND d.state NOT IN ('delivered', 'failed'))) {c.id}
+                     AND d.kind <> 'notice' AND d.state NOT IN ('delivered', 'failed'))) {c.id}
         """,
         repair="end what is open as cancelled, denied or failed",
         mend=_end_open,

@@ -5,8 +5,13 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, LiteralString
 
+from clew.core.expired import DELETED
+from clew.core.ids import TurnId
 from clew.errors import ConstraintViolated
 from clew.store import search
+from clew.store.transactions.conversations import routes_of
+from clew.store.transactions.deliveries import end_previews
+from clew.store.transactions.elsewhere import tell_chats
 from clew.store.transactions.entries import last_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
 from clew.store.transactions.undelete import keep_for_undo
@@ -25,12 +30,16 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
     DELETE FROM delivery_chunk WHERE (delivery_id, position) IN (
         SELECT k.delivery_id, k.position
         FROM delivery_chunk k JOIN delivery d ON d.id = k.delivery_id
-        WHERE d.conversation_id = $1 LIMIT $2
+        WHERE d.conversation_id = $1 AND d.state IN ('delivered', 'failed') LIMIT $2
     )
     """,
+    # What tells a chat of the deletion stays until it has arrived.
     """
     DELETE FROM delivery
-    WHERE n IN (SELECT n FROM delivery WHERE conversation_id = $1 LIMIT $2)
+    WHERE n IN (
+        SELECT n FROM delivery
+        WHERE conversation_id = $1 AND state IN ('delivered', 'failed') LIMIT $2
+    )
     """,
     """
     DELETE FROM approval
@@ -76,7 +85,11 @@ _AFTER_ENTRIES: tuple[LiteralString, ...] = (
     "DELETE FROM resent WHERE conversation_id = $1 AND $2 > 0",
     "DELETE FROM pending_title WHERE conversation_id = $1 AND $2 > 0",
     "DELETE FROM setting WHERE scope = $1 AND $2 > 0",
-    "DELETE FROM conversation WHERE id = $1 AND $2 > 0",
+    """
+    DELETE FROM conversation
+    WHERE id = $1 AND $2 > 0
+      AND NOT EXISTS (SELECT 1 FROM delivery d WHERE d.conversation_id = $1)
+    """,
 )
 
 
@@ -93,6 +106,7 @@ def mark_deleted(
     """
     if undo_for:
         keep_for_undo(t, conversation, millis=undo_for // timedelta(milliseconds=1))
+    routes = routes_of(t, conversation)
     t.run("DELETE FROM route WHERE conversation_id = $1", conversation)
     row = t.one(
         "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq",
@@ -108,6 +122,7 @@ def mark_deleted(
         t.now,
     )
     end_what_is_open(t, conversation)
+    tell_chats(t, conversation, routes, DELETED, event=f"{conversation} deleted {t.now}")
     # An answer that was kept for its caller is content too.
     t.run("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
     t.wake(conversation)
@@ -138,6 +153,10 @@ def _bury(t: Tx, conversation: ConversationId, last_seq: int) -> None:
 
 
 def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
+    """End each input, turn, question and delivery, and what is shown of an answer."""
+    turns = t.all(
+        "SELECT id FROM turn WHERE conversation_id = $1 AND state <> 'done'", conversation
+    )
     t.run(
         """
         UPDATE inbox SET outcome = 'cancelled', note = 'the conversation was deleted',
@@ -174,6 +193,8 @@ def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         conversation,
         t.now,
     )
+    for (turn,) in turns:
+        end_previews(t, conversation, TurnId(turn))
 
 
 def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> bool:

@@ -111,7 +111,7 @@ def end_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
         new = NewDelivery(
             id=DeliveryId(f"{turn}.unfinished.{number}"),
             route=route,
-            kind=DeliveryKind.TEXT,
+            kind=DeliveryKind.NOTICE,
             body=chat.dump(chat.Outgoing(text=UNFINISHED, markup=False, instead_of=turn)),
         )
         add_delivery(t, conversation, new)

@@ -12,6 +12,7 @@ from clew.core.ids import ConversationId, InboxId
 from clew.core.reset import ResetPolicy, expired, used_before
 from clew.core.route import Route
 from clew.store.transactions.conversations import route_target, routes_of
+from clew.store.transactions.elsewhere import tell_chats
 from clew.store.transactions.inbox import accept, is_known
 from clew.store.transactions.resets import file_end, start_afresh
 from clew.store.transactions.sessions import get_head
@@ -46,9 +47,8 @@ def accept_in_time(
         current = route_target(t, target.key)
         reason = None if current is None else over(t, current, policy)
         if current is not None and reason is not None:
-            item = replace(
-                item, payload=with_left(item.payload, Left(conversation=current, reason=reason))
-            )
+            left = Left(conversation=current, reason=reason)
+            item = replace(item, payload=with_left(item.payload, left))
             start_afresh(
                 t,
                 target,
@@ -57,6 +57,9 @@ def accept_in_time(
                 session_ids=session_ids,
                 reason=reason,
             )
+            if reason != reasons.RESET:
+                # Of one that was ended elsewhere the chat was told then.
+                tell_chats(t, new_conversation, [target.key], left.to_person, event=item.id)
     return accept(
         t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
     )

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
+from clew.core.expired import closed_elsewhere
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
 from clew.core.turn import Stop
 from clew.store.transactions.clients import detach, wanted
 from clew.store.transactions.conversations import move_route, open_conversation, routes_of
+from clew.store.transactions.elsewhere import tell_chats
 from clew.store.transactions.inbox import executed
 from clew.store.transactions.sessions import end_head, get_head
 from clew.store.transactions.stops import request_stop, unfinished_turn
@@ -106,6 +108,10 @@ def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     late = filed["reason"] == reasons.TUI_CLOSE and wanted(t, lease.conversation_id)
     session = before if late else end_head(t, lease, filed["reason"])
     ended = session.id if before.open and not session.open else None
+    text = closed_elsewhere(lease.conversation_id, filed["reason"])
+    if ended is not None and text is not None:
+        routes = routes_of(t, lease.conversation_id)
+        tell_chats(t, lease.conversation_id, routes, text, event=item.id, but=item.route)
     told = {"session": ended, "next": filed.get("next"), "platform": _platform(t, item)}
     executed(t, item.id, note=json.dumps(told))
     return session

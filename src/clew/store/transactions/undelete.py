@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
+from clew.core.expired import RESTORED
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope, sees
 from clew.errors import NotFound
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
+from clew.store.transactions.elsewhere import tell_chats
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -123,8 +125,8 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
     )
     t.run("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
     t.run("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
-    for key in undo["routes"]:
-        claim_route(t, key, conversation)
+    back = [key for key in undo["routes"] if claim_route(t, key, conversation)]
+    tell_chats(t, conversation, back, RESTORED, event=f"{conversation} restored {t.now}")
     t.wake(conversation)
     return get_conversation(t, conversation)
 
