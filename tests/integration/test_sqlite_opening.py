@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from clew.errors import StoreDamaged, StoreUnavailable, StoreUnusable
+from clew.core.ids import ConversationId, session_id
+from clew.core.scope import LOCAL
+from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnavailable, StoreUnusable
 from clew.store import health
-from clew.store.opening import open_direct, open_incoming
+from clew.store.migrate import migrate
+from clew.store.opening import open_direct, open_incoming, open_store
 from clew.store.sqlite import filesystem_of, open_sqlite
 from clew.store.sqlite.driver import rows_of
 from clew.store.sqlite.filesystems import Locality, locality_of
 from clew.store.sqlite.opening import connect, open_writer, prepare, refuse_old_sqlite
+from clew.store.transactions import conversations
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
 
 if TYPE_CHECKING:
@@ -379,3 +383,23 @@ async def test_a_locked_database_is_unavailable(
         open_writer(tmp_path / "clew.db")
     other.close()
     open_writer(tmp_path / "clew.db").close()
+
+
+async def test_a_replacement_that_is_refused_leaves_the_store_in_its_journal_mode(
+    tmp_path: Path,
+) -> None:
+    url = "sqlite:///clew.db"
+    async with await open_store(url, home=tmp_path) as store:
+        await store.write(
+            conversations.open_conversation,
+            ConversationId("cnv_1"),
+            scope=LOCAL,
+            session_ids=session_id,
+        )
+    built = open_incoming(url, home=tmp_path)
+    built.direct.write(migrate, "sqlite")
+    with pytest.raises(StoreNotEmpty):
+        built.publish(replace=False)
+    built.close()
+    async with await open_store(url, home=tmp_path) as store:
+        assert await store.read(health.journal_mode) == "wal"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import apsw
@@ -129,9 +129,10 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
         return
     with ExitStack() as stack:
         try:
+            # Carried out after the connection is closed, and so what it was at is rolled back.
+            stack.push(_journal_kept(path))
             connection = connect(path, reader=False)
             stack.callback(connection.close)
-            stack.push(_journal_kept(connection))
             empty = _exclude_others(connection, path, Owners(run_dir), replace=replace)
         except (apsw.NotADBError, apsw.CorruptError, StoreDamaged) as error:
             if not replace:
@@ -145,16 +146,15 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
         yield empty
 
 
-def _journal_kept(connection: apsw.Connection) -> Callable[..., None]:
+def _journal_kept(path: Path) -> Callable[..., None]:
     """Return what gives a store that stays its journal mode back, as a block ends by an error."""
-    ((mode,),) = rows_of(connection, "PRAGMA journal_mode")
+    with closing(connect(path, reader=False)) as before:
+        ((mode,),) = rows_of(before, "PRAGMA journal_mode")
 
     def give_back(kind: object, _error: object, _traceback: object) -> None:
         if kind is None:
             return
-        with suppress(apsw.Error):
-            if connection.in_transaction:
-                rows_of(connection, "ROLLBACK")
+        with suppress(apsw.Error), closing(connect(path, reader=False)) as connection:
             rows_of(connection, f"PRAGMA journal_mode = {mode}")
 
     return give_back
