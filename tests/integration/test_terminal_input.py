@@ -10,7 +10,7 @@ import pytest
 
 from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.core.entry import Role
-from clew.testing import FakeProvider, Slow, Text
+from clew.testing import Endless, FakeProvider, Slow, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.state.guard import PAUSE
@@ -266,3 +266,41 @@ async def test_a_key_that_is_pressed_again_does_nothing_more(
             listed = await server.http.get("/api/conversations")
             assert len(listed.json()["items"]) == 2
             assert await said(server) == before
+
+
+async def test_a_paste_keeps_its_lines_and_order_in_every_field(
+    tmp_path: Path, provider: FakeProvider
+) -> None:
+    pasted = "\x1b[31mone\x1b[0m\x1b[13;1utwo\x1b[13;1u  three\r\nfour"
+    text = "one\ntwo\n  three\nfour"
+    provider.script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
+    async with person(tmp_path, provider) as (session, server):
+        session.press("<")
+        session.paste(pasted)
+        session.press(">", "enter")
+        await session.see("echo: <one", "four>")
+        assert await said(server) == [f"<{text}>"]
+        # Where there is one line, lines become one.
+        session.press("f2")
+        await session.see("Conversations")
+        session.paste(pasted)
+        await session.see("one two   three four")
+        session.press("escape")
+        await session.gone("Conversations")
+        # A message that waits is changed.
+        session.say("go on")
+        await session.see("again")
+        session.say("later")
+        await session.see("1. later")
+        session.press("f6")
+        await session.see("What waits")
+        session.press("enter")
+        await session.see("Change: later")
+        session.paste(pasted)
+        session.press("ctrl+s")
+        await session.see("1. laterone two three four")
+        await session.gone("Change: later")
+        session.press("escape")
+        await session.see("echo: laterone")
+        assert (await said(server))[-1] == f"later{text}"
+        await session.same()

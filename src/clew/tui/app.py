@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from textual.driver import Driver
     from textual.screen import Screen
 
     from clew.tui.transports import Connect
@@ -71,6 +72,16 @@ class Terminal(App[None]):
     async def on_unmount(self) -> None:
         """Leave once the server knows that the person has gone: the event loop ends with us."""
         await self.desk.ended()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return the library's driver, on POSIX with our own reading of what is typed."""
+        chosen = super().get_driver_class()
+        if chosen.__name__ != "LinuxDriver":
+            return chosen
+        # Termios: not on Windows.
+        from clew.tui.driver import TerminalDriver  # noqa: PLC0415
+
+        return TerminalDriver
 
     def get_default_screen(self) -> Screen[None]:
         """The conversation is the first thing that is seen."""

@@ -42,11 +42,10 @@ class CompactionScreen(Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
-        # Before the line has it: keys take effect in the order of their pressing.
-        Binding("enter", "summarise", "Summarise", priority=True),
-        Binding("ctrl+u", "undo", "Take the last one back", priority=True),
-        Binding("pageup", "scroll(-1)", "Up", priority=True),
-        Binding("pagedown", "scroll(1)", "Down", priority=True),
+        Binding("enter", "summarise", "Summarise"),
+        Binding("ctrl+u", "undo", "Take the last one back"),
+        Binding("pageup", "scroll(-1)", "Up"),
+        Binding("pagedown", "scroll(1)", "Down"),
     ]
 
     def __init__(self, desk: Desk) -> None:

@@ -56,12 +56,11 @@ class Picker(Dialog[Picked]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Leave"),
-        # Before the line to search in has it: keys take effect in the order of their pressing.
-        Binding("enter", "pick('open')", "Take", priority=True),
-        Binding("up", "move(-1)", "Up", priority=True),
-        Binding("down", "move(1)", "Down", priority=True),
-        Binding("pageup", "move(-10)", "Up", priority=True, show=False),
-        Binding("pagedown", "move(10)", "Down", priority=True, show=False),
+        Binding("enter", "pick('open')", "Take"),
+        Binding("up", "move(-1)", "Up"),
+        Binding("down", "move(1)", "Down"),
+        Binding("pageup", "move(-10)", "Up", show=False),
+        Binding("pagedown", "move(10)", "Down", show=False),
     ]
     #: What the keys do, shown below.
     keys = "Enter opens · Esc leaves"

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 class QueueList(Narrowing):
     """In the order in which they will be answered."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+d", "pick('delete')", "Take back", priority=True)
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+d", "pick('delete')", "Take back")]
     keys = "Enter changes · ^D takes back · Esc leaves"
 
     def __init__(self, queue: Sequence[QueuedShape]) -> None:

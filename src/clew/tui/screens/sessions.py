@@ -28,9 +28,9 @@ class Sessions(Picker):
     """The last used first; what is typed is looked for in titles and in everything said."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+n", "new", "New", priority=True),
-        Binding("ctrl+d", "pick('delete')", "Delete", priority=True),
-        Binding("ctrl+r", "undelete", "Undelete", priority=True),
+        Binding("ctrl+n", "new", "New"),
+        Binding("ctrl+d", "pick('delete')", "Delete"),
+        Binding("ctrl+r", "undelete", "Undelete"),
     ]
     keys = "Enter opens · ^N new · ^D deletes · ^R undeletes · Esc leaves"
     heading = "Conversations"

@@ -27,8 +27,8 @@ class Writing(Dialog[str]):
     Writing #keys { color: $text-muted; height: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Leave", priority=True),
-        Binding("ctrl+s", "keep", "Keep", priority=True),
+        Binding("escape", "leave", "Leave"),
+        Binding("ctrl+s", "keep", "Keep"),
     ]
 
     def __init__(self, heading: str, text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from markdown_it import MarkdownIt
 from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement
 from rich.syntax import Syntax
 
@@ -31,7 +32,7 @@ class _Code(CodeBlock):
 
 
 class Markup(Markdown):
-    """As Rich draws it, with elements of our own."""
+    """As Rich draws it, with elements of our own; what looks like HTML is text, and shown."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
@@ -39,3 +40,8 @@ class Markup(Markdown):
         "fence": _Code,
         "code_block": _Code,
     }
+
+    def __init__(self, markup: str, *, code_theme: str) -> None:
+        super().__init__("", code_theme=code_theme)
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
+        self.markup, self.parsed = markup, parser.parse(markup)
