@@ -10,7 +10,7 @@ import pytest
 
 from clew.config.settings import ToolsSettings
 from clew.testing import Endless, FakeProvider, Text
-from clew.testing.provider import echo, per_user_text
+from clew.testing.provider import Call, Calls, echo, per_user_text
 from tests.integration.api_server import running, settings_for
 from tests.tui.terminal_session import at_server
 from tests.waiting import wait_until
@@ -79,3 +79,68 @@ async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afte
 
 def _live(session: TerminalSession) -> str:
     return session.app.desk.view.live.text
+
+
+#: What leads to each screen, what stands there, and the key that leaves it.
+SCREENS = {
+    "conversations": ("f2", "Conversations"),
+    "lineage": ("f3", "Sessions of this conversation"),
+    "summary": ("f4", "would become a summary"),
+    "models": ("f5", "Model of this conversation"),
+    "queue": ("f6", "waits"),
+    "keys": ("f1", "Enter"),
+}
+
+
+@pytest.mark.usefixtures("colours")
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_every_screen_stands_in_the_cells_as_it_should_also_after_a_resize(
+    tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
+) -> None:
+    async with person(tmp_path, provider, size) as (session, server):
+        await server.say("an older one", "older")
+        session.say("what is it?")
+        await session.see("echo: what is")
+        for key, shown in SCREENS.values():
+            session.press(key)
+            await wait_until(lambda: len(session.app.screen_stack) == 2, f"the screen of {key}")
+            await session.see(shown.split()[0])
+            await session.same()
+            await session.resize(*(60, 15))
+            await session.same()
+            await session.resize(*size)
+            await session.same()
+            session.press("escape")
+            await wait_until(lambda: len(session.app.screen_stack) == 1, "the way back")
+            await session.same()
+
+
+@pytest.mark.usefixtures("colours")
+@pytest.mark.parametrize("size", SIZES, ids=str)
+async def test_the_way_back_through_a_long_conversation_is_drawn_whole(
+    tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
+) -> None:
+    provider.script = per_user_text(
+        {"tell me": Text(LONG), "work": Calls([Call("look", {"where": "crete"})])},
+        default=echo,
+    )
+    async with person(tmp_path, provider, size) as (session, _):
+        session.say("tell me")
+        await session.see("Paragraph 39")
+        for key in ("pageup", "pageup", "pageup", "pagedown"):
+            session.press(key)
+            await session.same()
+        # What is said meanwhile moves nothing; another width keeps the place.
+        await session.resize(60, 15)
+        await session.same()
+        session.say("one more")
+        await wait_until(lambda: not session.app.desk.view.sending, "it to be stored")
+        await session.same()
+        session.press("tab", "home")
+        await session.same()
+        session.press("a")
+        await session.same()
+        session.press("end")
+        await session.same()
+        await session.resize(*size)
+        await session.same()
