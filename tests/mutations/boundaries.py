@@ -57,7 +57,7 @@ BOUNDARIES = (
         mechanism="an overflow is recognised",
         file=f"{_ENGINE}/answers.py",
         old="    if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):\n",
-        new="    if code == FailureKind.OVERFLOW.value:\n",
+        new="    if False:\n",
         test=f"{_ANSWERS}8_an_overflow_advises_on_the_context_window_and_compact[sqlite]",
     ),
     Mutation(

@@ -20,7 +20,6 @@ _S0_4 = f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_se
 _S1_7 = f"{_ANSWERS}7_a_turn_that_the_user_interrupted_after_it_had_worked_stays_silent[sqlite]"
 _S1_11 = f"{_ORPHANS}11_old_unfinished_continuation_is_closed[sqlite]"
 _S4_4 = f"{_S4}4_stopping_finalizes_the_sessions_of_running_turns_and_no_other[sqlite]"
-_S4_5 = f"{_S4}5_a_plugin_whose_every_hook_raises_cannot_break_a_new_conversation[sqlite]"
 _S4_6 = f"{_S4}6_an_expired_session_is_finalized_once_also_over_a_restart[sqlite]"
 
 
@@ -352,11 +351,12 @@ _BOUNDARIES = (
         f"{_S4}2_a_new_conversation_tells_of_the_session_that_it_opens[sqlite]",
     ),
     _mutation(
-        "told-marked",
-        "what was told is marked",
+        "finalise-first",
+        "the end of a session is told before the next one",
         f"{_ENGINE}/facts.py",
-        "                await self._store.write(marks.mark, marks.ALL, marks.ALL, subject)\n",
-        "",
+        "            self._line.put_nowait((FINALIZE, over, item.id))\n",
+        "            later = asyncio.get_running_loop().call_soon\n"
+        "            later(self._line.put_nowait, (FINALIZE, over, item.id))\n",
         f"{_S4}3_finalize_is_told_before_reset_and_each_once_also_over_a_restart[sqlite]",
     ),
     _mutation(
@@ -377,13 +377,13 @@ _BOUNDARIES = (
         _S4_4,
     ),
     _mutation(
-        "raised-is-caught",
-        "what a plugin raises reaches nobody",
+        "own-thread",
+        "a plugin runs in a thread of its own",
         "src/clew/hooks/manager.py",
-        "        except Exception as error:  # noqa: BLE001  (one of the places; logged with"
-        " traceback)\n",
-        "        except ZeroDivisionError as error:\n",
-        _S4_5,
+        "        answer = line.put(lambda: context.run(_whole, function, arguments))\n",
+        "        answer = _Future()\n"
+        "        _run(lambda: context.run(_whole, function, arguments), answer)\n",
+        f"{_S4}5_a_plugin_that_hangs_holds_up_nobody[sqlite]",
     ),
     _mutation(
         "overdue-ended",

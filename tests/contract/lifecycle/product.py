@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from clew.wire.results import Submitted
 
 #: Seconds that anything may take: a mutation is to be noticed within 20.
-SOON = 8.0
+SOON = 5.0
 
 OLD, NEW = "20260101_000000_aaaaaa", "20260101_000001_bbbbbb"
 #: The person who talks on Telegram, and the key of the route.
