@@ -41,3 +41,13 @@ def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
     assert (tmp_path / "keys" / "model").read_text() == "sk-typed\n"
     assert stat.S_IMODE((tmp_path / "keys" / "model").stat().st_mode) == 0o600
     assert "sk-typed" not in (tmp_path / "config.toml").read_text()
+
+
+def test_who_says_no_has_not_failed(tmp_path: Path) -> None:
+    """``make setup`` ends in an error of make otherwise."""
+    (tmp_path / "config.toml").write_text('[model]\nname = "offline"\n')
+    with Terminal(Clew(tmp_path), "setup", "--model", "offline") as terminal:
+        terminal.see("Change its model?")
+        terminal.type("n\n")
+        terminal.see("left as it is")
+        assert terminal.ended() == 0

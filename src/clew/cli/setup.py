@@ -55,7 +55,7 @@ def setup(ctx: click.Context, program: Globals, *, as_json: bool, **said: object
     asked.
     """
     with undisturbed():
-        from clew.cli.setting_up.course import set_up  # noqa: PLC0415  (help needs no model)
+        from clew.cli.setting_up.course import LeftAsItIs, set_up  # noqa: PLC0415  (help needs no model)
         from clew.cli.setting_up.offers import LOCAL  # noqa: PLC0415
         from clew.cli.setting_up.person import Person  # noqa: PLC0415
         from clew.cli.setting_up.wishes import Wishes  # noqa: PLC0415
@@ -65,20 +65,21 @@ def setup(ctx: click.Context, program: Globals, *, as_json: bool, **said: object
     _, notes = outputs()
     is_there = sys.stdin.isatty() and not said["yes"] and not as_json
     looked_at = cast("tuple[str, ...]", said["look_at"])
-    done = set_up(
-        find_home(program.home, os.environ),
-        Wishes(
-            model=_text(said["model"]),
-            base_url=_text(said["base_url"]),
-            key=_key(said["key_env"], said["key_file"]),
-            port=said["port"] if isinstance(said["port"], int) else None,
-            servers={url: url for url in looked_at} or LOCAL,
-            test=not said["no_test"],
-            replace=bool(said["replace"]),
-        ),
-        os.environ,
-        Person(notes, is_there=is_there),
+    wishes = Wishes(
+        model=_text(said["model"]),
+        base_url=_text(said["base_url"]),
+        key=_key(said["key_env"], said["key_file"]),
+        port=said["port"] if isinstance(said["port"], int) else None,
+        servers={url: url for url in looked_at} or LOCAL,
+        test=not said["no_test"],
+        replace=bool(said["replace"]),
     )
+    person = Person(notes, is_there=is_there)
+    try:
+        done = set_up(find_home(program.home, os.environ), wishes, os.environ, person)
+    except LeftAsItIs as left:
+        notes.write(f"{left}\n")
+        return
     if as_json:
         print_json(_shape(done))
         return

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.setting_up import offers as places
-from clew.cli.setting_up.offers import KNOWN, Key, Offer, models_of, shown
+from clew.cli.setting_up.offers import KNOWN, Key, Listing, Offer, shown
 from clew.cli.setting_up.wishes import Chosen, Wishes
 from clew.config.settings import OFFLINE
 from clew.config.writing import write
@@ -79,12 +80,10 @@ class Chooser:
 
     def _of(self, offer: Offer, name: str = "") -> Chosen:
         """A model of an offer: as was said, the only one, or as the person chooses."""
-        models = offer.models
-        if not name and not models:
-            key = offer.key.reveal(self._environ) if offer.key else None
-            models = asyncio.run(models_of(offer.prefix, offer.base_url, key))
-        if not name and models:
-            name = models[self._person.choose(f"Which model of {offer.what}?", models[:_MOST])]
+        if not name and not offer.models:
+            offer = self._listed(offer)
+        if not name and offer.models:
+            name = self._one_of(offer.what, offer.models)
         if not name and self._person.is_there:
             name = self._person.ask(f"Which model of {offer.what}? Its name")
         if not name:
@@ -93,6 +92,42 @@ class Chooser:
                 "the address is right (it mostly ends in /v1) and the server is started"
             )
         return Chosen(name=f"{offer.prefix}:{name}", base_url=offer.base_url, key=offer.key)
+
+    def _listed(self, offer: Offer) -> Offer:
+        """Return an offer with the models that its server names, with a key if it wants one."""
+        found = self._ask_for_models(offer)
+        if found.wants_key and not found.models:
+            if not self._person.is_there:
+                raise UsageError(
+                    f"{offer.what} names its models only to those with a key: say where it is with "
+                    "--key-env NAME or --key-file PATH, or name a model with --model"
+                )
+            self._person.tell(f"{offer.what} names its models only to those with a key")
+            offer = replace(offer, key=self._typed_key("model", "The key (it is not shown)"))
+            found = self._ask_for_models(offer)
+        if found.models and found.base_url != offer.base_url:
+            self._person.tell(f"its API is at {found.base_url}")
+        return replace(offer, models=found.models, base_url=found.base_url)
+
+    def _ask_for_models(self, offer: Offer) -> Listing:
+        key = offer.key.reveal(self._environ) if offer.key else None
+        return asyncio.run(places.list_models(offer.prefix, offer.base_url, key))
+
+    def _one_of(self, what: str, models: Sequence[str]) -> str:
+        """Return a model of many: the person may narrow them down."""
+        person = self._person
+        while person.is_there and len(models) > _MOST:
+            part = person.ask(
+                f"{what} has {len(models)} models. A part of the name, or nothing for the first "
+                f"{_MOST}",
+                default="",
+            )
+            fitting = [name for name in models if part.lower() in name.lower()]
+            if not fitting:
+                person.tell(f"no name has {part!r} in it")
+                continue
+            models = fitting if part else fitting[:_MOST]
+        return models[person.choose(f"Which model of {what}?", models)]
 
     def _named(self, model: str, found: Sequence[Offer]) -> Chosen:
         """The model of this name, wherever it was found."""

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from clew.cli.setting_up.wishes import Chosen, Wishes
 
 
+class LeftAsItIs(Exception):
+    """The person wants nothing changed, which is no failure; the text says how things are."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Done:
     """How it is set up now."""
@@ -43,6 +47,7 @@ def set_up(home: Path, wishes: Wishes, environ: Mapping[str, str], person: Perso
     Find a model that answers and write it down.
 
     :raises ClewError: with what to do; the settings are as they were then
+    :raises LeftAsItIs: if the person wants that
     """
     before = _before(home / "config.toml", wishes, person)
     ensure_home(Settings(home=home))
@@ -70,6 +75,8 @@ def _before(file: Path, wishes: Wishes, person: Person) -> str:
     if not file.exists():
         return ""
     if not wishes.replace and not person.agrees(f"{file} is there already. Change its model?"):
+        if person.is_there:
+            raise LeftAsItIs(f"{file} was left as it is: clew chat talks to its model")
         raise UsageError(
             f"{file} is there already and was left as it is: say --replace to change its model "
             f"(a copy stays as {BACKUP}, and all other settings), or edit it"
@@ -122,7 +129,7 @@ def _again(chooser: Chooser, chosen: Chosen, trouble: Trouble, person: Person) -
         case 1:
             return chooser.choose()
         case _:
-            raise ClewError("nothing was changed: run clew setup again at any time")
+            raise LeftAsItIs("nothing was changed: run clew setup again at any time")
 
 
 def _write(home: Path, before: str, chosen: Chosen, port: int | None) -> None:

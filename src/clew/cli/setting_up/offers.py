@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 #: Seconds that a server on this machine, or a provider, may take to tell its models.
 _NEAR: Final = 1.0
 _FAR: Final = 10.0
+#: A version in the path of an address.
+_VERSION: Final = re.compile(r"/v\d")
+_KEY_WANTED: Final = (401, 403)
 #: Parts of the names of models that do not chat.
 _MUTE: Final = ("embed", "whisper", "tts", "dall-e", "rerank", "moderation", "image")
 
@@ -153,16 +157,46 @@ async def on_this_machine(places: Mapping[str, str]) -> list[Offer]:
     ]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """The models that a server names."""
+
+    models: tuple[str, ...] = ()
+    #: The address at which it named them; ``None`` for the provider's own.
+    base_url: str | None = None
+    #: It tells nothing without a key, or with this one.
+    wants_key: bool = False
+
+
+async def list_models(prefix: str, base_url: str | None, key: str | None) -> Listing:
+    """Ask a server for its models: at its address, and below ``/v1`` where that is missing."""
+    places: list[str | None] = [base_url]
+    if base_url is not None and not _VERSION.search(urlsplit(base_url).path):
+        places.append(f"{base_url.rstrip('/')}/v1")
+    wants_key = False
+    for place in places:
+        found = await _list_at(prefix, place, key)
+        if found.models:
+            return found
+        wants_key = wants_key or found.wants_key
+    return Listing(base_url=base_url, wants_key=wants_key)
+
+
 async def models_of(prefix: str, base_url: str | None, key: str | None) -> tuple[str, ...]:
     """What a server says that it has; nothing if it does not say."""
+    return (await list_models(prefix, base_url, key)).models
+
+
+async def _list_at(prefix: str, base_url: str | None, key: str | None) -> Listing:
     known = next((each.listed_at for each in KNOWN if each.prefix == prefix), None)
     url = base_url or known
     if url is None:
-        return ()
+        return Listing()
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     if prefix == "anthropic":
         headers = {"x-api-key": key or "", "anthropic-version": "2023-06-01"}
-    return await _listed(url, headers, patience=_FAR, near=is_near(url))
+    status, models = await _asked(url, headers, patience=_FAR, near=is_near(url))
+    return Listing(models=models, base_url=base_url, wants_key=status in _KEY_WANTED)
 
 
 def is_near(url: str) -> bool:
@@ -174,6 +208,13 @@ def is_near(url: str) -> bool:
 async def _listed(
     url: str, headers: Mapping[str, str], *, patience: float, near: bool
 ) -> tuple[str, ...]:
+    return (await _asked(url, headers, patience=patience, near=near))[1]
+
+
+async def _asked(
+    url: str, headers: Mapping[str, str], *, patience: float, near: bool
+) -> tuple[int, tuple[str, ...]]:
+    """Return a server's status, 0 for none, and the models that it names."""
     try:
         # A proxy does not lead to this machine.
         async with httpx2.AsyncClient(timeout=patience, trust_env=not near) as client:
@@ -181,22 +222,30 @@ async def _listed(
         told: Any = answer.json() if answer.status_code == 200 else None
     # ImportError: a proxy of a kind whose package is missing, which the trial explains.
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError, ImportError):
-        return ()
-    return _names(told)
+        return 0, ()
+    return answer.status_code, _names(told)
 
 
 def _names(told: object) -> tuple[str, ...]:
-    """The models of a list as OpenAI gives it; nothing of anything else."""
-    listed = cast("dict[str, object]", told).get("data") if isinstance(told, dict) else None
-    if not isinstance(listed, list):
+    """The models of a list: as OpenAI gives it, under another name, or bare."""
+    if isinstance(told, dict):
+        fields = cast("dict[str, object]", told)
+        told = fields.get("data") or fields.get("models")
+    if not isinstance(told, list):
         return ()
-    names = [
-        str(cast("dict[str, object]", each).get("id", ""))
-        for each in cast("list[object]", listed)
-        if isinstance(each, dict)
-    ]
-    plain = [name.removeprefix("models/") for name in names]
-    return tuple(name for name in plain if name and not _is_mute(name))
+    names = [_name(each).removeprefix("models/") for each in cast("list[object]", told)]
+    given = [name for name in names if name]
+    # Where none would be left, the names say nothing about what the models do.
+    return tuple([name for name in given if not _is_mute(name)] or given)
+
+
+def _name(listed: object) -> str:
+    if isinstance(listed, str):
+        return listed
+    if not isinstance(listed, dict):
+        return ""
+    fields = cast("dict[str, object]", listed)
+    return next((str(fields[key]) for key in ("id", "name", "model") if fields.get(key)), "")
 
 
 def _is_mute(name: str) -> bool:
