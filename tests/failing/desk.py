@@ -60,6 +60,11 @@ _PATIENT, _HASTY = timedelta(seconds=20), timedelta(seconds=0.15)
 _PAUSE = 0.002
 
 
+def is_stand_in(entry: Entry) -> bool:
+    """Whether an entry stands for an answer that did not come, for the model alone."""
+    return entry.role is Role.ASSISTANT and not entry.text and not entry.calls
+
+
 @dataclass(frozen=True, kw_only=True)
 class Told:
     """All that came of one message."""
@@ -108,8 +113,9 @@ class Told:
 
     @property
     def context(self) -> list[str]:
-        """What of the turn the model sees from now on."""
-        return [entry.text for entry in self.entries if entry.kind is EntryKind.MESSAGE]
+        """What of the turn people and the model see from now on."""
+        messages = (entry for entry in self.entries if entry.kind is EntryKind.MESSAGE)
+        return [entry.text for entry in messages if not is_stand_in(entry)]
 
     @property
     def screens(self) -> list[tuple[str, str]]:

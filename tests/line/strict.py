@@ -111,6 +111,9 @@ def _word(part: object) -> str | None:
             return SUMMARY
         case UserPromptPart(content=content):
             return str(content).partition(":")[0]
+        case TextPart(content=text) if text.startswith("(no answer: "):
+            # It stands for an answer that did not come.
+            return None
         case TextPart(content=text):
             return f'"{text.strip()}"'
         case ToolCallPart(tool_name=name):

@@ -33,7 +33,7 @@ from pydantic_graph import End
 from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.limits import CodeLimits, RequestClock
-from clew.agent.messages import call_ids, text_of
+from clew.agent.messages import call_ids, stand_in, text_of
 from clew.agent.models import name_of
 from clew.agent.pairing import paired
 from clew.agent.ports import Asked
@@ -365,6 +365,8 @@ class _Steps:
             self._answer = self._final(response, fresh=fresh)
         elif fresh:
             # What is wrong with it is told in the next request, so both belong to the context.
+            if all(isinstance(part, ThinkingPart) for part in response.parts):
+                stand_in(response, "the reply was empty")
             await self._store(response)
         self._stored = False
         return following

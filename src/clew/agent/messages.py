@@ -42,6 +42,7 @@ _ONE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
 _ELSEWHERE = {"instructions", "run_id", "conversation_id"}
 # In the metadata of a response, which no provider is sent.
 _ASKED = "clew_asked"
+_STAND_IN = "clew_stand_in"
 
 
 def user_draft(
@@ -93,7 +94,7 @@ def to_draft(
         id=entry_id,
         kind=kind,
         role=role_of(message),
-        text=storable(text_of(message)),
+        text="" if _is_stand_in(message) else storable(text_of(message)),
         calls=call_ids(message),
         answers=answered_ids(message),
         format=FORMAT,
@@ -104,6 +105,23 @@ def to_draft(
 def interrupted(text: str) -> ModelResponse:
     """What a response had said when it was stopped; calls that were not complete are left out."""
     return ModelResponse(parts=[TextPart(text)], finish_reason="stop", state="interrupted")
+
+
+def unanswered(why: str) -> ModelResponse:
+    """Return what stands for an answer that did not come: a conversation goes by turns."""
+    response = ModelResponse(parts=[], finish_reason="stop")
+    stand_in(response, why)
+    return response
+
+
+def stand_in(response: ModelResponse, why: str) -> None:
+    """Give a response that says nothing words for the model, in place; people read the notice."""
+    response.parts = [*response.parts, TextPart(f"(no answer: {why})")]
+    response.metadata = {**(response.metadata or {}), _STAND_IN: True}
+
+
+def _is_stand_in(message: ModelMessage) -> bool:
+    return isinstance(message, ModelResponse) and _STAND_IN in (message.metadata or {})
 
 
 def with_asked(response: ModelResponse, asked: Asked | None) -> ModelResponse:
@@ -125,6 +143,12 @@ def asked_in(message: str) -> Asked | None:
     metadata: dict[str, Any] = stored.get("metadata") or {}
     told: dict[str, Any] = metadata.get(_ASKED, {}) if "parts" in stored else stored
     return Asked(model=told["model"], stream=told["stream"]) if told else None
+
+
+def is_unasked(message: str) -> bool:
+    """Whether a stored response only stands for an answer that did not come."""
+    metadata: dict[str, Any] = (json.loads(message) or {}).get("metadata") or {}
+    return _STAND_IN in metadata and _ASKED not in metadata
 
 
 def is_cut(message: str) -> bool:

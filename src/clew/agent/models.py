@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
+from clew.agent.alternation import send_alternating
 from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.agent.providers import finish_model, make_provider
@@ -67,6 +68,7 @@ def build_model(spec: ModelSpec) -> Model:
             f"{spec.setting} {spec.name!r} cannot be used: it decides and does not answer in text"
         )
     vars(model)[_NAMED] = spec.name
+    send_alternating(model)
     if (keeper := _keeper.get()) is not None:
         keeper.append(model)
     return model

@@ -124,8 +124,11 @@ def _profile(spec: ModelSpec) -> ModelProfile:
         OpenAIModelProfile,
     )
 
-    # A stream without a finish reason was cut, however cleanly it ended.
-    profile = OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
+    # A stream without a finish reason was cut, however cleanly it ended. Many templates refuse
+    # instructions in mid conversation.
+    profile = OpenAIModelProfile(
+        openai_chat_streaming_requires_finish_reason=True, supports_inline_system_prompts=False
+    )
     if spec.base_url is not None:
         # Servers that speak the protocol without being OpenAI reject strict tool schemas.
         profile["openai_supports_strict_tool_definition"] = False

@@ -50,7 +50,7 @@ async def request_of(means: Means, turn: TurnId, step: int) -> Sent:
     :raises Refused: if nothing was sent: the step failed before its request
     :raises SettingsError: if the model that was asked cannot be used here any more
     """
-    found = await means.store.read(requests.askings, turn)
+    found = await requests_of(means, turn)
     asking = next((one for one in reversed(found) if one.step == step), None)
     if asking is None:
         raise NotFound("request", f"{turn}, step {step}")
@@ -63,7 +63,8 @@ async def requests_of(means: Means, turn: TurnId) -> list[Asking]:
 
     :raises NotFound: if there is no such turn
     """
-    return await means.store.read(requests.askings, turn)
+    found = await means.store.read(requests.askings, turn)
+    return [asking for asking in found if not messages.is_unasked(asking.entry.message)]
 
 
 async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:

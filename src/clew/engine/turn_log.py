@@ -163,7 +163,7 @@ class TurnLog:
                 self._turn.id,
                 [draft],
                 step=step,
-                said=self.said(DeliveryKind.TEXT, messages.text_of(response)),
+                said=self.said(DeliveryKind.TEXT, draft.text),
             )
         )
         self._steps += 1

@@ -389,7 +389,7 @@ class TurnWork:
             pictures=code in _REFUSED and await self._log.shows_pictures(),
         )
         drafts = [
-            *await self._open_calls_closed("the turn failed", begun=CallStatus.UNKNOWN),
+            *await self._context_closed("the turn failed", begun=CallStatus.UNKNOWN),
             self._log.aside(EntryKind.EVENT, NOTICE, text),
         ]
         said = self._log.said(DeliveryKind.ANSWER, text, markup=False)
@@ -397,13 +397,13 @@ class TurnWork:
 
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
-        drafts = await self._open_calls_closed(_WHY[stop], begun=CallStatus.CANCELLED)
         said: Said | None = None
-        if not drafts and not is_blank(self._log.shown):
-            drafts = [self._log.draft(messages.interrupted(self._log.shown))]
-            if stop in (Stop.STOP, Stop.INTERRUPT):
-                # What the context has, people have read.
-                said = self._log.said(DeliveryKind.TEXT, self._log.shown)
+        drafts = await self._context_closed(
+            _WHY[stop], begun=CallStatus.CANCELLED, shown=self._log.shown
+        )
+        if len(drafts) == 1 and drafts[0].text and stop in (Stop.STOP, Stop.INTERRUPT):
+            # What the context has, people have read.
+            said = self._log.said(DeliveryKind.TEXT, self._log.shown)
         drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
         if stop is Stop.ROLLBACK:
             await self._roll_back(drafts)
@@ -424,11 +424,13 @@ class TurnWork:
         )
         self._tell_closed(done)
 
-    async def _open_calls_closed(self, why: str, *, begun: CallStatus) -> list[Draft]:
+    async def _context_closed(self, why: str, *, begun: CallStatus, shown: str = "") -> list[Draft]:
         """
-        Each call of an open batch gets a result, so that the context can be sent again.
+        Return what ends the turn in the context, so that it can be sent again.
 
-        One that had begun may have had its effect: the model is told, with the status ``begun``.
+        Each call of an open batch gets a result; one that had begun may have had its effect: the
+        model is told, with the status ``begun``. Then what was ``shown`` of an answer, or what
+        stands for the answer that did not come.
         """
         try:
             context = await self._log.context()
@@ -436,8 +438,19 @@ class TurnWork:
             # It cannot be read, so it cannot be sent again: every turn here ends as this one.
             return []
         last: ModelMessage | None = context.messages[-1] if context.messages else None
-        if not isinstance(last, messages.ModelResponse) or not messages.call_ids(last):
-            return []
+        closed: list[Draft] = []
+        if isinstance(last, messages.ModelResponse):
+            if not messages.call_ids(last):
+                return []
+            closed = [await self._calls_closed(last, why, begun=begun)]
+        if closed or is_blank(shown):
+            stand_in = messages.unanswered(why)
+            return [*closed, messages.to_draft(self._means.ids.entry(), stand_in)]
+        return [self._log.draft(messages.interrupted(shown))]
+
+    async def _calls_closed(
+        self, asked: messages.ModelResponse, why: str, *, begun: CallStatus
+    ) -> Draft:
         known, told = await batch_results(
             self._store,
             self._turn,
@@ -445,9 +458,9 @@ class TurnWork:
             begun=results.said(begun, f"{why}; it had begun and may have had its effect"),
         )
         otherwise = results.said(CallStatus.CANCELLED, why)
-        closed = results.closed_batch(last, known, otherwise=otherwise)
-        self._facts.closing(last, known, otherwise=otherwise, told=told)
-        return [messages.to_draft(self._means.ids.entry(), closed)]
+        closed = results.closed_batch(asked, known, otherwise=otherwise)
+        self._facts.closing(asked, known, otherwise=otherwise, told=told)
+        return messages.to_draft(self._means.ids.entry(), closed)
 
     async def _finish(
         self,

@@ -35,12 +35,12 @@ logger = logging.getLogger(__name__)
 class Intake:
     """All requests of one server; lives in its event loop."""
 
-    def __init__(self, script: Script, *, log: Path | None, strict: bool) -> None:
+    def __init__(self, script: Script, *, log: Path | None, strict: bool, templates: bool) -> None:
         self.script = script
         self.captured: deque[Captured] = deque(maxlen=KEPT)
         self.script_error: Exception | None = None
         self._log = log
-        self._strict = strict
+        self._strict, self._templates = strict, templates
         self._count = 0
         self._conversations = Counter[str]()
 
@@ -82,7 +82,7 @@ class Intake:
             message: str | None = "We could not parse the JSON body of your request."
             return await _refuse(out, format_, message, captured.number)
         request = self._request(captured.number, format_, captured.json)
-        if self._strict and (message := complaint(request)) is not None:
+        if self._strict and (message := complaint(request, templates=self._templates)) is not None:
             return await _refuse(out, format_, message, captured.number)
         try:
             reply = self.script(request)

@@ -39,8 +39,9 @@ class FakeProvider(FakeServer):
     The script runs in the server's thread, one request at a time, and must not block. It may be
     replaced while the server runs. An exception of the script is answered with a 500 and raised
     again when the ``with`` block ends without another one. A request whose history a real provider
-    would refuse is refused with its words and never reaches the script (``strict``). Closing
-    breaks off what is still being answered.
+    would refuse is refused with its words and never reaches the script (``strict``); so is one in
+    which the person and the model do not take turns (``templates``). Closing breaks off what is
+    still being answered.
     """
 
     def __init__(
@@ -51,9 +52,10 @@ class FakeProvider(FakeServer):
         log: Path | None = None,
         models: tuple[str, ...] = ("fake-model",),
         strict: bool = True,
+        templates: bool = True,
     ) -> None:
         super().__init__(port=port)
-        self._intake = Intake(script, log=log, strict=strict)
+        self._intake = Intake(script, log=log, strict=strict, templates=templates)
         self._models = models
 
     @property

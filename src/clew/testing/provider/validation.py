@@ -2,17 +2,54 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.testing.provider.request import Message, Request
+    from clew.testing.provider.request import Format, Message, Request
 
 
-def complaint(request: Request) -> str | None:
-    """The provider's sentence about a request that breaks its protocol, if it does."""
-    return next(CHECKS[request.format](request.messages, request.raw), None)
+def complaint(request: Request, *, templates: bool = True) -> str | None:
+    """
+    The provider's sentence about a request that breaks its protocol, if it does.
+
+    With ``templates`` it has the strictest of chat templates: the person and the model take turns.
+    """
+    broken = next(CHECKS[request.format](request.messages, request.raw), None)
+    if broken is not None or not templates:
+        return broken
+    return next(_turns(request.messages, request.format), None)
+
+
+def _turns(messages: Sequence[Message], form: Format) -> Iterator[str]:
+    said = [message for message in messages if form != "responses" or _says(message)]
+    while said and said[0].role == "system":
+        said = said[1:]
+    if any(message.role == "system" for message in said):
+        yield "System messages are only allowed at the beginning of the conversation."
+    roles = [_side(message) for message in said]
+    if roles and roles[0] != "user":
+        yield f"Conversation roles must begin with user, not with {roles[0]}."
+    if roles and roles[-1] not in ("user", "tool"):
+        yield f"Expected last role to be user or tool, but got {roles[-1]}."
+    for before, after in itertools.pairwise(roles):
+        # An answer of the Responses format is several items.
+        several = after == "tool" or (form == "responses" and after == "assistant")
+        if before == after and not several:
+            yield f"Conversation roles must alternate: two messages of {after} in a row."
+        if after == "tool" and before == "user":
+            yield "Conversation roles must alternate: a result after a message of user."
+
+
+def _says(message: Message) -> bool:
+    return bool(message.texts or message.calls or message.results)
+
+
+def _side(message: Message) -> str:
+    """Who speaks: results come in messages of the person in the Messages format."""
+    return "tool" if message.results and not message.texts else message.role
 
 
 def _chat(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[str]:

@@ -129,7 +129,8 @@ def _response_parts(entry: Entry) -> Iterator[Block]:
     for number, part in enumerate(parts):
         content = part.get("content")
         match part.get("part_kind"):
-            case "text" if content:
+            # Without a text of its own the entry only stands for an answer that did not come.
+            case "text" if content and entry.text:
                 yield _block(entry, Kind.ANSWER, str(content), number)
             case "thinking" if content:
                 yield _block(entry, Kind.THINKING, str(content), number)
