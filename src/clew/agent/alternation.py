@@ -63,14 +63,14 @@ def alternating(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     for message in messages:
         if isinstance(message, ModelResponse):
             _take_response(taken, message)
-        elif taken and isinstance(taken[-1], ModelRequest):
-            taken[-1] = replace(message, parts=[*taken[-1].parts, *message.parts])
         else:
-            taken.append(message)
+            _take_request(taken, message)
     return [_with_one_text(message) for message in taken]
 
 
 def _alternates(messages: Sequence[ModelMessage]) -> bool:
+    if messages and not any(_is_spoken(part) for part in messages[0].parts):
+        return False
     request = True
     for message in messages:
         if isinstance(message, ModelRequest) is not request:
@@ -91,12 +91,19 @@ def _says(message: ModelMessage) -> bool:
     return any(not isinstance(part, ThinkingPart) for part in message.parts)
 
 
+def _take_request(taken: list[ModelMessage], message: ModelRequest) -> None:
+    if taken and isinstance(before := taken[-1], ModelRequest):
+        taken[-1] = replace(message, parts=[*before.parts, *message.parts])
+    else:
+        taken.append(message)
+
+
 def _take_response(taken: list[ModelMessage], message: ModelResponse) -> None:
     if not _says(message):
         return
     if not any(_is_spoken(part) for request in taken for part in request.parts):
         text = "\n\n".join(p.content for p in message.parts if isinstance(p, TextPart))
-        taken.append(ModelRequest(parts=[UserPromptPart(_BEGAN + text)]))
+        _take_request(taken, ModelRequest(parts=[UserPromptPart(_BEGAN + text)]))
     elif isinstance(last := taken[-1], ModelResponse):
         taken[-1] = replace(last, parts=[*last.parts, *message.parts])
     else:

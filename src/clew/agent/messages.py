@@ -147,7 +147,8 @@ def asked_in(message: str) -> Asked | None:
 
 def is_unasked(message: str) -> bool:
     """Whether a stored response only stands for an answer that did not come."""
-    metadata: dict[str, Any] = (json.loads(message) or {}).get("metadata") or {}
+    stored: dict[str, Any] = json.loads(message) or {}
+    metadata: dict[str, Any] = stored.get("metadata") or {}
     return _STAND_IN in metadata and _ASKED not in metadata
 
 
