@@ -13,7 +13,7 @@ import itertools
 import re
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import UserPromptPart
@@ -213,18 +213,26 @@ def _faithful(captured: Captured, said: Sequence[ModelMessage], *, by_hand: bool
     assert captured.json is not None
     assert captured.format is not None
     left = iter([_words(bit.kind, bit.name, bit.text) for bit in strict.bits(said)])
-    sent = checker.sent(captured.json, captured.format)
+    sent = [part for one in checker.sent(captured.json, captured.format) for part in _apart(one)]
     texts = [one.text for one in sent if one.kind == "text"]
     if texts[-1] != "go on":
         yield f"the last word is {texts[-1]!r}"
     if (newest := _newest(said)) not in (None, *texts) and by_hand:
         yield f"what was said last is left out: {newest!r}"
     for one in sent:
-        if one.role in ("system", "developer") or one.text == "go on" or "summary>" in one.text:
+        if one.role in ("system", "developer") or one.text == "go on":
             continue
         words = _words(one.kind, one.id or one.text, one.text)
         if not any(_same(known, words) for known in left):
             yield f"out of order, or never said: {words}"
+
+
+def _apart(one: checker.Sent) -> list[checker.Sent]:
+    """What became one message on its way out, without a summary."""
+    if one.kind != "text" or one.role != "user":
+        return [one]
+    rest = one.text.rpartition("summary>")[2]
+    return [replace(one, text=text) for text in rest.strip().split("\n\n") if text]
 
 
 def _newest(said: Sequence[ModelMessage]) -> str | None:

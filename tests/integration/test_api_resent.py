@@ -98,7 +98,7 @@ async def test_a_history_that_came_from_elsewhere_is_taken_over_as_it_is(
         {"role": "user", "content": "three"},
     ]
     answer = await post(server, sent)
-    assert answer.json()["choices"][0]["message"]["content"].endswith("one | two | three")
+    assert answer.json()["choices"][0]["message"]["content"].endswith("one | two\n\nthree")
     sent += [
         {"role": "assistant", "content": answer.json()["choices"][0]["message"]["content"]},
         {"role": "user", "content": "four"},

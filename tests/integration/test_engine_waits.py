@@ -12,6 +12,7 @@ import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from clew.agent.alternation import send_alternating
 from clew.agent.choice import Models, Patience
 from clew.core.double_text import DoubleText
 from clew.core.events import InputEnded
@@ -51,6 +52,7 @@ async def watched(store_url: str, tmp_path: Path) -> AsyncGenerator[Watched]:
             model = OpenAIChatModel(
                 "fake-model", provider=OpenAIProvider(base_url=job.provider, api_key="none")
             )
+            send_alternating(model)
             means = replace(
                 make_means(job, store, Killer(None, job.fronts, tmp_path)),
                 models=Models([model], Patience(), time.monotonic),

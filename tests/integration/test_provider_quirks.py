@@ -30,7 +30,8 @@ from clew.agent.models import ModelSpec, build_model
 from clew.agent.tolerant import notes
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
-from clew.testing.provider import Raw, chat
+from clew.engine.plans import Policy
+from clew.testing.provider import Raw, Reply, Request, Text, Usage, chat
 from clew.testing.provider.quirks import QUIRKS, Case, cases
 from clew.testing.provider.quirks.quirk import TEXT, events_of, json_body, stream_body
 from tests.failing.desk import always, open_desk
@@ -311,3 +312,22 @@ async def test_thinking_that_was_shown_as_text_is_taken_back(tmp_path: Path, for
         second = await desk.say(talk, "What is the answer?", stream=True)
         assert (second.text, second.asked) == ("It is 42.", [1])
         assert not any(isinstance(event, Retracted) for event in second.events)
+
+
+@pytest.mark.parametrize(("told", "compacts"), [(Usage(1, 1), True), (Usage(900_000, 1), False)])
+async def test_a_count_that_cannot_be_true_decides_nothing(
+    tmp_path: Path, told: Usage, compacts: bool
+) -> None:
+    def plays(request: Request) -> Reply:
+        summary = "## Intent\nThe person talks about boats.\n" + "It was said. " * 30
+        if "## Intent" in request.last_user_text:
+            return Text(summary)
+        return Text("an answer", usage=told)
+
+    async with open_desk(tmp_path, "chat", policy=Policy(window=6_000)) as desk:
+        talk = await desk.begin()
+        desk.play(plays)
+        for n in range(6):
+            await desk.say(talk, f"boat {n}: " + "it sails. " * (400 if compacts else 4))
+        summaries = [r for r in desk.provider.requests if b"## Key decisions" in r.body]
+        assert bool(summaries) is compacts

@@ -197,11 +197,21 @@ def _growth(history: History) -> Iterator[str]:
     """What was sent once stands at the beginning of what follows, until there is a summary."""
     for requests in history.of_conversation().values():
         for before, after in itertools.pairwise(requests):
-            if after.raw[: len(before.raw)] != before.raw and not _compacted(before, after):
+            if not _begins_as(before, after) and not _compacted(before, after):
                 yield (
                     f"request {after.number} of {after.conversation} does not begin as "
                     f"request {before.number} did"
                 )
+
+
+def _begins_as(before: Seen, after: Seen) -> bool:
+    """Whether a request begins as one before; what was not answered yet may have gone on."""
+    *firm, last = before.raw
+    new = after.raw[len(firm)] if len(after.raw) > len(firm) else {}
+    joined = last.get("role") == "user" and str(new.get("content")).startswith(
+        f"{last.get('content')}\n\n"
+    )
+    return after.raw[: len(firm)] == firm and (new == last or (joined and new["role"] == "user"))
 
 
 def _compacted(before: Seen, after: Seen) -> bool:

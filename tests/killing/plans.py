@@ -68,6 +68,10 @@ class Say:
         return [step.split() for step in tools.split(";") if step.strip()]
 
 
+#: What stands in a history for a reply without sense.
+_WITHOUT_SENSE = "(no answer: the reply was empty"
+
+
 def parse(text: str) -> Say | None:
     """The message that a user text is; ``None`` for what the library says to the model."""
     found = _MESSAGE.fullmatch(text)
@@ -95,8 +99,14 @@ def result_of(tool: str, what: str) -> str:
 
 def keys_in(messages: Sequence[Message]) -> list[str]:
     """The messages of people in a request, in order."""
+    return [said.key for said in _said_in(messages)]
+
+
+def _said_in(messages: Sequence[Message]) -> list[Say]:
+    """What people said; messages in a row are sent as one."""
     texts = (text for message in messages if message.role == "user" for text in message.texts)
-    return [said.key for text in texts if (said := parse(text)) is not None]
+    apart = (piece for text in texts for piece in text.split("\n\n"))
+    return [said for piece in apart if (said := parse(piece)) is not None]
 
 
 def answered_by(text: str) -> list[str]:
@@ -151,11 +161,9 @@ def reply_to(request: Request) -> Reply:
     if request.last_user_text.startswith(SUMMARISE):
         return Text(summarise(request.last_user_text).text)
     last = max(i for i, message in enumerate(request.messages) if keys_in([message]))
-    said = parse(request.messages[last].texts[-1])
-    assert said is not None
-    # A reply without sense is left out of the history; what the model is told about it is not.
-    after = request.messages[last + 1 :]
-    done = sum(1 for m in after if m.role == "system" or (m.role == "assistant" and m.calls))
+    said = _said_in(request.messages[last : last + 1])[-1]
+    after = [m for m in request.messages[last + 1 :] if m.role == "assistant"]
+    done = sum(1 for m in after if m.calls or m.text.startswith(_WITHOUT_SENSE))
     if done >= len(said.steps):
         return Text(f"answer to {' '.join(_unanswered(request.messages))}", chunks=6)
     step = said.steps[done]

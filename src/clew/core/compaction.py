@@ -33,6 +33,12 @@ MOST_OF_A_RESULT, LEAST_OF_A_RESULT = 60_000, 1_500
 MOST_DEATHS = 2
 
 
+#: How many times a provider's count of tokens may be off our estimate to be believed.
+MOST_OFF = 4
+#: Tokens that instructions, tools and a server's own template may take.
+UNSEEN = 10_000
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sized:
     """What the rules need to know of one message of a context."""
@@ -64,6 +70,15 @@ class State:
 def tokens_of(size: int, *, bytes_per_token: float = BYTES_PER_TOKEN) -> int:
     """An estimate for ``size`` bytes of text, rounded up."""
     return -int(-size // bytes_per_token)
+
+
+def credible(reported: int, *, estimated: int) -> bool:
+    """
+    Whether a provider's count of a context can be true, by our estimate of its messages.
+
+    Instructions and tools, which the estimate does not see, may add a lot to a short context.
+    """
+    return estimated <= reported * MOST_OFF and reported <= estimated * MOST_OFF + UNSEEN
 
 
 def over_budget(tokens: int, *, window: int, threshold: float) -> bool:

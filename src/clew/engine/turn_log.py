@@ -11,6 +11,7 @@ from clew.agent.compactor import reported_tokens, sized
 from clew.agent.files import shows_picture
 from clew.agent.ports import LoopContext
 from clew.core.chat import with_files
+from clew.core.compaction import credible
 from clew.core.delivery import DeliveryKind, Said
 from clew.core.entry import Draft, EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
@@ -153,7 +154,10 @@ class TurnLog:
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
         draft = self.draft(response)
-        self._tokens = reported_tokens(response) or self._tokens + sized(response).tokens
+        self._tokens += sized(response).tokens
+        reported = reported_tokens(response)
+        if reported and credible(reported, estimated=self._tokens):
+            self._tokens = reported
         step = self.step(response, instructions)
         await self._append(
             lambda session: self._store.bare.write(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.agent.compactor import reported_tokens, sized
 from clew.agent.files import shown_bytes
+from clew.core.compaction import credible
 from clew.engine.attached import read_messages
 from clew.store.transactions import context
 
@@ -37,6 +38,8 @@ class Kept:
     message: ModelMessage
     #: Bytes as JSON, and of the files that it shows.
     size: int
+    #: An estimate.
+    tokens: int
 
 
 class State:
@@ -106,7 +109,12 @@ class Warm:
     async def _kept(self, found: Sequence[ContextMessage]) -> list[Kept]:
         read = await self.read([stored.message for stored in found])
         return [
-            Kept(seq=stored.seq, message=message, size=len(stored.message) + shown_bytes(message))
+            Kept(
+                seq=stored.seq,
+                message=message,
+                size=len(stored.message) + shown_bytes(message),
+                tokens=sized(message).tokens,
+            )
             for stored, message in zip(found, read, strict=True)
         ]
 
@@ -126,12 +134,15 @@ def context_tokens(state: State) -> int:
     """
     What the provider counted for the newest response of this session, and an estimate of the rest.
 
-    A response from before the session opened was counted with a context that is no more.
+    A response from before the session opened was counted with a context that is no more, and a
+    count that cannot be true counts nothing.
     """
-    tokens = 0
+    tokens, before = 0, sum(kept.tokens for kept in state.kept)
     for kept in reversed(state.kept):
         own = kept.seq is not None and kept.seq > state.session.opened_seq
-        if own and (reported := reported_tokens(kept.message)):
+        reported = reported_tokens(kept.message) if own else 0
+        if reported and credible(reported, estimated=before):
             return tokens + reported
-        tokens += sized(kept.message).tokens
+        tokens += kept.tokens
+        before -= kept.tokens
     return tokens
