@@ -211,7 +211,9 @@ def _begins_as(before: Seen, after: Seen) -> bool:
     joined = last.get("role") == "user" and str(new.get("content")).startswith(
         f"{last.get('content')}\n\n"
     )
-    return after.raw[: len(firm)] == firm and (new == last or (joined and new["role"] == "user"))
+    return list(after.raw[: len(firm)]) == firm and (
+        new == last or (joined and new["role"] == "user")
+    )
 
 
 def _compacted(before: Seen, after: Seen) -> bool:

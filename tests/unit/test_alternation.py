@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 )
 
 from clew.agent.alternation import alternating
-from clew.agent.messages import text_of
+from clew.agent.messages import text_of, unanswered
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -98,3 +98,8 @@ def test_any_history_takes_turns_and_a_longer_one_begins_as_it_did(seed: int) ->
         assert [text_of(one) for one in longer[: len(sent)]][:-1] == [text_of(one) for one in sent][
             :-1
         ]
+
+
+def test_an_answer_that_came_after_all_takes_the_place_of_what_stood_for_it() -> None:
+    sent = alternating([user("a"), unanswered("the reply was empty"), model("b"), user("c")])
+    assert [text_of(message) for message in sent] == ["a", "b", "c"]

@@ -24,6 +24,8 @@ from pydantic_ai.models import (
     _sendable_request_parts,  # pyright: ignore[reportPrivateUsage]  (no public word for it)
 )
 
+from clew.agent.messages import is_stand_in
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -104,6 +106,9 @@ def _take_response(taken: list[ModelMessage], message: ModelResponse) -> None:
     if not any(_is_spoken(part) for request in taken for part in request.parts):
         text = "\n\n".join(p.content for p in message.parts if isinstance(p, TextPart))
         _take_request(taken, ModelRequest(parts=[UserPromptPart(_BEGAN + text)]))
+    elif is_stand_in(taken[-1]):
+        # The answer came after all.
+        taken[-1] = message
     elif isinstance(last := taken[-1], ModelResponse):
         taken[-1] = replace(last, parts=[*last.parts, *message.parts])
     else:

@@ -33,7 +33,7 @@ from pydantic_graph import End
 from clew.agent.beside import Beside
 from clew.agent.failures import CutResponse, EndlessResponse
 from clew.agent.limits import CodeLimits, RequestClock
-from clew.agent.messages import call_ids, stand_in, text_of
+from clew.agent.messages import call_ids, is_stand_in, stand_in, text_of
 from clew.agent.models import name_of
 from clew.agent.pairing import paired
 from clew.agent.ports import Asked
@@ -157,7 +157,7 @@ class Loop:
             async with clock.code("before the run began", self.code.preparation):
                 run = await stack.enter_async_context(
                     self.agent.iter(
-                        message_history=paired(context.messages),
+                        message_history=_still_asked(context.messages),
                         model=model,
                         usage_limits=_LIMITS,
                         capabilities=[tools, beside, clock],
@@ -393,6 +393,14 @@ class _Steps:
     def _output(self) -> str:
         result = self._run.result
         return "" if result is None or result.output is None else str(result.output)
+
+
+def _still_asked(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The messages up to what is still to be answered, where an answer that was empty is last."""
+    history = paired(messages)
+    while history and is_stand_in(history[-1]):
+        history.pop()
+    return history
 
 
 def unexplained(error: UnexpectedModelBehavior | ModelAPIError) -> bool:

@@ -94,7 +94,7 @@ def to_draft(
         id=entry_id,
         kind=kind,
         role=role_of(message),
-        text="" if _is_stand_in(message) else storable(text_of(message)),
+        text="" if is_stand_in(message) else storable(text_of(message)),
         calls=call_ids(message),
         answers=answered_ids(message),
         format=FORMAT,
@@ -120,7 +120,8 @@ def stand_in(response: ModelResponse, why: str) -> None:
     response.metadata = {**(response.metadata or {}), _STAND_IN: True}
 
 
-def _is_stand_in(message: ModelMessage) -> bool:
+def is_stand_in(message: ModelMessage) -> bool:
+    """Whether a message has words only to stand for an answer that did not come."""
     return isinstance(message, ModelResponse) and _STAND_IN in (message.metadata or {})
 
 
