@@ -147,6 +147,8 @@ class Reader:
         text = one_line(entry.text, _TOOL_WIDTH) if entry.role is Role.TOOL else entry.text
         if text.strip():
             self._out.write(text.rstrip("\n") + "\n")
+        elif entry.role is Role.ASSISTANT and not entry.calls:
+            self._out.write(self._out.dimmed("(no answer)") + "\n")
         if entry.calls:
             calls = "a tool" if len(entry.calls) == 1 else f"{len(entry.calls)} tools"
             self._out.write(self._out.dimmed(f"(calls {calls})") + "\n")

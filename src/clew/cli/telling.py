@@ -75,7 +75,8 @@ class Teller:
     def _tell_entry(self, entry: Entry) -> None:
         if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
             self._complete(entry.text)
-            self._answered = not entry.calls
+            # Without text it stands for an answer that did not come.
+            self._answered = bool(entry.text) and not entry.calls
         elif entry.kind is EntryKind.EVENT:
             self._notice(entry.text)
 
