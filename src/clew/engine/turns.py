@@ -397,14 +397,12 @@ class TurnWork:
 
     async def _stopped(self, stop: Stop) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
-        said: Said | None = None
-        drafts = await self._context_closed(
-            _WHY[stop], begun=CallStatus.CANCELLED, shown=self._log.shown
-        )
+        said, why, shown = None, _WHY[stop], self._log.shown
+        drafts = await self._context_closed(why, begun=CallStatus.CANCELLED, shown=shown)
         if len(drafts) == 1 and drafts[0].text and stop in (Stop.STOP, Stop.INTERRUPT):
             # What the context has, people have read.
-            said = self._log.said(DeliveryKind.TEXT, self._log.shown)
-        drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, _WHY[stop]))
+            said = self._log.said(DeliveryKind.TEXT, shown)
+        drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, why))
         if stop is Stop.ROLLBACK:
             await self._roll_back(drafts)
         else:
@@ -426,11 +424,9 @@ class TurnWork:
 
     async def _context_closed(self, why: str, *, begun: CallStatus, shown: str = "") -> list[Draft]:
         """
-        Return what ends the turn in the context, so that it can be sent again.
+        Return what ends the turn in the context: results of open calls, what was shown, a stand-in.
 
-        Each call of an open batch gets a result; one that had begun may have had its effect: the
-        model is told, with the status ``begun``. Then what was ``shown`` of an answer, or what
-        stands for the answer that did not come.
+        A call that had begun may have had its effect: the model learns it by the status ``begun``.
         """
         try:
             context = await self._log.context()
@@ -438,15 +434,12 @@ class TurnWork:
             # It cannot be read, so it cannot be sent again: every turn here ends as this one.
             return []
         last: ModelMessage | None = context.messages[-1] if context.messages else None
-        closed: list[Draft] = []
-        if isinstance(last, messages.ModelResponse):
-            if not messages.call_ids(last):
-                return []
-            closed = [await self._calls_closed(last, why, begun=begun)]
-        if closed or is_blank(shown):
-            stand_in = messages.unanswered(why)
-            return [*closed, messages.to_draft(self._means.ids.entry(), stand_in)]
-        return [self._log.draft(messages.interrupted(shown))]
+        stand_in = messages.to_draft(self._means.ids.entry(), messages.unanswered(why))
+        if not isinstance(last, messages.ModelResponse):
+            return [stand_in if is_blank(shown) else self._log.draft(messages.interrupted(shown))]
+        if not messages.call_ids(last):
+            return []
+        return [await self._calls_closed(last, why, begun=begun), stand_in]
 
     async def _calls_closed(
         self, asked: messages.ModelResponse, why: str, *, begun: CallStatus
