@@ -50,7 +50,7 @@ CUTS = ("rewind", "branch", "undo", "none")
 #: By whom, or by what, the context is compacted.
 WAYS = ("in turn", "by hand", "cleared", "overflow", "none")
 #: What a result becomes that is cleared.
-CLEARED = "[result cleared: call the tool again]"
+CLEARED = "[result cleared: "
 _WINDOW = 1_000_000
 _NEVER = Policy(window=None)
 
@@ -247,10 +247,11 @@ def _words(kind: str, name: str, text: str) -> tuple[str, str, str]:
 
 
 def _same(known: tuple[str, str, str], sent: tuple[str, str, str]) -> bool:
-    if sent in (known, (*known[:2], CLEARED)):
+    if sent == known or (sent[:2] == known[:2] and sent[2].startswith(CLEARED)):
         return True
     # What must stay and has no room is shortened in its middle.
-    begin, mark, end = re.split(r"(\n\[… \d+ characters left out …\]\n|$)", sent[2], maxsplit=1)
+    left_out = r"(\n\[… \d+ of \d+ characters left out; [^\n]+ …\]\n|$)"
+    begin, mark, end = re.split(left_out, sent[2], maxsplit=1)
     return (
         bool(mark)
         and sent[:2] == known[:2]

@@ -154,7 +154,7 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
 
     def turn(request: Request) -> Reply:
         results = [result for message in request.messages for result in message.results]
-        assert all(len(result.text) < LONGEST + 100 for result in results)
+        assert all(len(result.text) < LONGEST + 200 for result in results)
         return Calls([Call("read", {"part": len(results)})]) if len(results) < 10 else Text("read")
 
     plays = Plays(turn=turn)

@@ -95,7 +95,7 @@ async def test_whatever_a_tool_does_the_model_is_told_and_the_turn_goes_on(
             wrong = {
                 name: text[:200]
                 for (name, (_, expected)), text in zip(DOINGS.items(), told, strict=True)
-                if not text.startswith(expected) or len(text) > results.LONGEST + 100
+                if not text.startswith(expected) or len(text) > results.LONGEST + 200
             }
             assert wrong == {}
             log = await world.log(ended.conversation)

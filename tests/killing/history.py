@@ -36,7 +36,7 @@ UNKNOWN = "interrupted, outcome unknown: "
 #: About one that had none, in a turn that failed.
 CANCELLED = "cancelled: "
 #: About one whose result was made short.
-CLEARED = "[result cleared: call the tool again]"
+CLEARED = "[result cleared: "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,7 +225,8 @@ def _compacted(before: Seen, after: Seen) -> bool:
 
 
 def _same_but_cleared(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return new == (old if new.get("content") != CLEARED else {**old, "content": CLEARED})
+    content = str(new.get("content"))
+    return new == (old if not content.startswith(CLEARED) else {**old, "content": content})
 
 
 def _last_of_each_context(requests: Sequence[Seen]) -> list[Seen]:
@@ -304,7 +305,7 @@ def _results_in(
 def _true(what: str, tool: str, text: str, times: int, *, failed: bool) -> bool:
     """Whether a result says what its tool did, ``times`` times."""
     kind = EFFECTS.get(tool)
-    if text in (result_of(tool, what), CLEARED):
+    if text == result_of(tool, what) or text.startswith(CLEARED):
         return times > 0
     if text.startswith(UNKNOWN):
         return kind in ("once", "ask") or failed

@@ -28,9 +28,9 @@ from pydantic_ai.usage import RunUsage
 from clew.agent.failures import FailureKind, classify
 from clew.agent.files import file_in
 from clew.agent.messages import answered_ids, call_ids, text_of
+from clew.agent.stored_results import TOOL, abridge
 from clew.core.compaction import Sized, tokens_of
 from clew.core.showing import LONGEST_TEXT, PICTURE
-from clew.core.text import middle_out
 from clew.errors import Refused
 
 __all__ = [
@@ -72,6 +72,7 @@ DEADLINE = timedelta(seconds=90)
 LEAST = 1_000
 #: Characters of one tool result that the summariser reads.
 _RESULT = 8_000
+_CLEARED = "[result cleared]"
 #: What an image counts, whatever its bytes.
 _IMAGE_BYTES = 4_500
 
@@ -166,10 +167,9 @@ class HarnessCompactor:
         )
 
         kept = sum(len(answered_ids(message)) for message in messages[keep_from:])
-        strategy = ClearToolResults[None](
-            max_tokens=1, keep_pairs=kept, placeholder="[result cleared: call the tool again]"
-        )
-        return await compact_now(strategy, list(messages), model=_no_model())
+        strategy = ClearToolResults[None](max_tokens=1, keep_pairs=kept, placeholder=_CLEARED)
+        done = await compact_now(strategy, list(messages), model=_no_model())
+        return [_pointing(message) for message in done]
 
     async def summarise(
         self,
@@ -258,6 +258,21 @@ class _WholeAnswers(WrapperModel):
         return response
 
 
+def _pointing(message: ModelMessage) -> ModelMessage:
+    """Say of each result that was cleared how it can be read."""
+    if not isinstance(message, ModelRequest):
+        return message
+    parts = [
+        replace(part, content=f'[result cleared: {TOOL}("{part.tool_call_id}") reads it]')
+        if isinstance(part, ToolReturnPart) and part.content == _CLEARED
+        else part
+        for part in message.parts
+    ]
+    if all(new is old for new, old in zip(parts, message.parts, strict=True)):
+        return message
+    return replace(message, parts=parts)
+
+
 def _no_model() -> Model:
     from clew.agent.offline import offline_model  # noqa: PLC0415  (only a place holder)
 
@@ -302,7 +317,9 @@ def _shortened(part: ModelRequestPart, most: int) -> ModelRequestPart:
     if not isinstance(part, ToolReturnPart):
         return part
     text = part.model_response_str()
-    return part if len(text) <= most else replace(part, content=middle_out(text, most))
+    if len(text) <= most:
+        return part
+    return replace(part, content=abridge(text, most, call_id=part.tool_call_id))
 
 
 def cleared(message: ModelMessage, seq: int) -> ModelMessage:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
-    from clew.core.journal import CallStatus
+    from clew.core.journal import CallStatus, WholeResult
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +63,8 @@ class ToolResult:
     format: str
     #: JSON in ``format``.
     result: str
+    #: What was too long for the context, to be kept beside it.
+    whole: WholeResult | None = None
 
 
 class NeedsApproval(Exception):
@@ -134,6 +136,10 @@ class Journal(Protocol):
 
         ``None`` for a call that waits for a person: then ``suspended`` becomes true.
         """
+        ...
+
+    async def read_result(self, call_id: str) -> str | None:
+        """The whole result of a call of this conversation; ``None`` if there is none."""
         ...
 
     @property

@@ -156,3 +156,6 @@ class _Journal:
 
     async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
         raise _Enough
+
+    async def read_result(self, call_id: str) -> str | None:
+        raise _Enough

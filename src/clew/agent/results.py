@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import TypeAdapter
@@ -21,11 +21,14 @@ from pydantic_ai.messages import (
 from pydantic_core import PydanticSerializationError
 
 from clew.agent.ports import ToolResult
-from clew.core.journal import RESULT_PREFIX, CallStatus
-from clew.core.text import middle_out, storable
+from clew.agent.stored_results import abridge, keep_whole
+from clew.core.journal import RESULT_PREFIX, CallStatus, WholeResult
+from clew.core.text import storable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from pydantic_ai.messages import ModelMessage
 
 #: A value, or a ``ToolReturn`` with content of its own.
 VALUE = "pydantic-ai/tool-value"
@@ -41,40 +44,72 @@ LONGEST = 60_000
 LARGEST_FILE = 5_000_000
 
 
-def encode(value: object) -> tuple[str, str]:
-    """(format, JSON) of what a tool returned, no longer than the context can bear."""
+def encode(value: object, *, tool: str, call_id: str) -> ToolResult:
+    """What a tool returned, no longer than the context can bear; what is longer is kept whole."""
+    bounds = _Bounds(tool=tool, call_id=call_id)
     if not isinstance(value, ToolReturn):
-        return VALUE, _json(value)
-    whole = cast("ToolReturn[Any]", value)
-    content = whole.content
+        result = bounds.json(value)
+        return ToolResult(status=CallStatus.OK, format=VALUE, result=result, whole=bounds.whole())
+    given = cast("ToolReturn[Any]", value)
+    content = given.content
     bounded = replace(
-        whole,
-        return_value=_plain(whole.return_value),
-        content=_plain(content)
+        given,
+        return_value=bounds.plain(given.return_value),
+        content=bounds.plain(content)
         if content is None or isinstance(content, str)
-        else [_plain(item) for item in content],
-        metadata=_plain(whole.metadata),
+        else [bounds.plain(item) for item in content],
+        metadata=bounds.plain(given.metadata),
     )
-    return RETURN, _RETURN.dump_json(bounded).decode()
+    result = _RETURN.dump_json(bounded).decode()
+    return ToolResult(status=CallStatus.OK, format=RETURN, result=result, whole=bounds.whole())
 
 
-def _plain(value: object) -> Any:
-    """What a value is once it was stored."""
-    return tool_return_content_ta.validate_json(_json(value))
+@dataclass(kw_only=True)
+class _Bounds:
+    """Bounds the texts of one result, and knows the whole of those that are too long."""
 
+    tool: str
+    call_id: str
+    _long: list[str] = field(default_factory=list[str])
 
-def _json(value: object) -> str:
-    if items := _with_files(value):
-        return f"[{','.join(map(_json, items))}]"
-    match value:
-        case str():
-            return json.dumps(_bounded(value))
-        case BinaryContent(data=data, media_type=media_type) if len(data) > LARGEST_FILE:
-            return json.dumps(f"[a file of {len(data):,} bytes ({media_type}), left out]")
-        case BinaryContent():
-            return tool_return_ta.dump_json(value, by_alias=True).decode()
-        case _:
-            return _bounded_json(value)
+    def whole(self) -> WholeResult | None:
+        """Return what was too long, in the order in which it stands."""
+        if not self._long:
+            return None
+        text = "\n".join(self._long)
+        return keep_whole(text, tool=self.tool, call_id=self.call_id)
+
+    def plain(self, value: object) -> Any:
+        """Return what a value is once it was stored."""
+        return tool_return_content_ta.validate_json(self.json(value))
+
+    def text(self, value: str) -> str:
+        """Return a text as the context can bear it."""
+        if len(value) <= LONGEST:
+            return storable(value)
+        self._long.append(value)
+        return storable(abridge(value, LONGEST, call_id=self.call_id))
+
+    def json(self, value: object) -> str:
+        """Return a value as JSON."""
+        if items := _with_files(value):
+            return f"[{','.join(map(self.json, items))}]"
+        match value:
+            case str():
+                return json.dumps(self.text(value))
+            case BinaryContent(data=data, media_type=media_type) if len(data) > LARGEST_FILE:
+                return json.dumps(f"[a file of {len(data):,} bytes ({media_type}), left out]")
+            case BinaryContent():
+                return tool_return_ta.dump_json(value, by_alias=True).decode()
+            case _:
+                return self._of_value(value)
+
+    def _of_value(self, value: object) -> str:
+        try:
+            text = tool_return_ta.dump_json(value, by_alias=True).decode()
+        except PydanticSerializationError:
+            return json.dumps(self.text(str(value)))
+        return text if len(text) <= LONGEST else json.dumps(self.text(text))
 
 
 def _with_files(value: object) -> Sequence[object] | None:
@@ -84,17 +119,12 @@ def _with_files(value: object) -> Sequence[object] | None:
     return items if any(isinstance(item, BinaryContent) for item in items) else None
 
 
-def _bounded_json(value: object) -> str:
-    try:
-        text = tool_return_ta.dump_json(value, by_alias=True).decode()
-    except PydanticSerializationError:
-        return json.dumps(_bounded(str(value)))
-    return text if len(text) <= LONGEST else json.dumps(_bounded(text))
-
-
-def said(status: CallStatus, text: str) -> ToolResult:
+def said(status: CallStatus, text: str, *, tool: str = "", call_id: str = "") -> ToolResult:
     """A result that is no value of the tool but a sentence about the call."""
-    return ToolResult(status=status, format=VALUE, result=json.dumps(_bounded(text)))
+    bounds = _Bounds(tool=tool, call_id=call_id)
+    result = json.dumps(bounds.text(text))
+    whole = bounds.whole() if call_id else None
+    return ToolResult(status=status, format=VALUE, result=result, whole=whole)
 
 
 def given(result: ToolResult | None) -> Any:
@@ -137,5 +167,13 @@ def _part(call: ToolCallPart[Any], result: ToolResult) -> ToolReturnPart:
     return ToolReturnPart(tool_name=call.tool_name, content=content, tool_call_id=call.tool_call_id)
 
 
-def _bounded(value: str) -> str:
-    return storable(middle_out(value, LONGEST))
+def result_text(message: ModelMessage, call_id: str) -> str | None:
+    """Return what a message says in answer to a call."""
+    return next(
+        (
+            part.model_response_str()
+            for part in message.parts
+            if isinstance(part, ToolReturnPart) and part.tool_call_id == call_id
+        ),
+        None,
+    )

@@ -16,6 +16,7 @@ from pydantic_core import to_json
 from clew.agent import results
 from clew.agent.limits import bound_toolsets
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
+from clew.agent.stored_results import with_stored_results
 from clew.core.effect import declared
 from clew.core.journal import CallStatus
 
@@ -49,7 +50,7 @@ class Journaling(AbstractCapability[Any]):
     ready: timedelta
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        bounded = bound_toolsets(toolset, self.ready)
+        bounded = with_stored_results(bound_toolsets(toolset, self.ready), self.journal)
         return JournaledToolset(bounded, self.journal, self.longest, dict(self.retries))
 
     async def handle_deferred_tool_calls(
@@ -98,13 +99,15 @@ class JournaledToolset(WrapperToolset[Any]):
             return await self.wrapped.call_tool(name, given, context, tool)
 
         async def execute(args: str, approved: bool) -> ToolResult:
-            return await settled(call(args, approved), name, longest=self.longest)
+            return await settled(
+                call(args, approved), name, call_id=request.call_id, longest=self.longest
+            )
 
         return results.given(await self.journal.call(request, execute))
 
 
 async def settled(
-    call: Coroutine[Any, Any, object], tool: str, *, longest: timedelta
+    call: Coroutine[Any, Any, object], tool: str, *, call_id: str, longest: timedelta
 ) -> ToolResult:
     """
     Wait for a tool and give its result, whatever it did: an error is told to the model.
@@ -112,15 +115,14 @@ async def settled(
     :raises NeedsApproval: if the tool asks for a person's word
     """
     try:
-        form, text = results.encode(await _bounded(call, longest))
+        return results.encode(await _bounded(call, longest), tool=tool, call_id=call_id)
     except (ApprovalRequired, CallDeferred) as error:
         raise NeedsApproval from error
     except ModelRetry as error:
-        return results.said(CallStatus.RETRY, error.message)
+        return results.said(CallStatus.RETRY, error.message, tool=tool, call_id=call_id)
     except Exception as error:
         log.warning("tool_failed", tool=tool, exc_info=True)
-        return results.said(CallStatus.ERROR, _sentence(error))
-    return ToolResult(status=CallStatus.OK, format=form, result=text)
+        return results.said(CallStatus.ERROR, _sentence(error), tool=tool, call_id=call_id)
 
 
 async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> object:

@@ -60,3 +60,12 @@ class JournaledCall:
     format: str | None
     #: What the model is given, as JSON in ``format``.
     result: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WholeResult:
+    """A result that is kept beside the entry, which holds its beginning and end."""
+
+    call_id: str
+    tool: str
+    content: bytes

@@ -10,13 +10,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.agent import current, results
+from clew.agent import messages as codec
 from clew.agent.ports import NeedsApproval, ToolResult
+from clew.agent.results import result_text
 from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, Resume, on_resume
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
 from clew.engine.lasting import to_its_end
-from clew.store.transactions import approvals, journal
+from clew.store.transactions import approvals, entries, files, journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.agent.ports import Execute, ToolRequest
     from clew.core.approval import Approval
-    from clew.core.ids import Ids, SessionId
+    from clew.core.ids import ConversationId, Ids, SessionId
     from clew.core.journal import JournaledCall
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -69,6 +71,9 @@ class Journal:
         """The calls from now on belong to this step."""
         if step != self._step:
             self._step, self._asked = step, 0
+
+    async def read_result(self, call_id: str) -> str | None:
+        return await self._store.read(_result, self._turn.conversation_id, call_id)
 
     @property
     def suspended(self) -> bool:
@@ -218,6 +223,7 @@ class Journal:
                 result.status,
                 format=result.format,
                 result=result.result,
+                whole=result.whole,
             )
         )
         stored = _stored(known)
@@ -246,6 +252,15 @@ def _session() -> SessionId | None:
 def _look(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
     """What is stored of a call, and what a person was asked about it."""
     return journal.find_call(t, key), approvals.question_of(t, key)
+
+
+def _result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
+    """The whole of a result: kept beside its entry, or in it."""
+    whole = files.result_of(t, conversation, call_id)
+    if whole is not None:
+        return whole.decode(errors="ignore")
+    message = entries.answer_to(t, conversation, call_id)
+    return None if message is None else result_text(codec.load(message), call_id)
 
 
 def _why(approval: Approval) -> str:

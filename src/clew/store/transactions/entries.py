@@ -167,6 +167,19 @@ def entries_between(t: Tx, conversation: ConversationId, *, first: int, last: in
     return [rows.entry(row) for row in found]
 
 
+def answer_to(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
+    """The newest message that answers a tool call; ``None`` if there is none."""
+    found = t.all(
+        "SELECT seq, answers FROM entry WHERE conversation_id = $1 AND answers <> '[]'",
+        conversation,
+    )
+    seqs = [row[0] for row in found if call_id in json.loads(row[1])]
+    if not seqs:
+        return None
+    [entry] = entries_between(t, conversation, first=max(seqs), last=max(seqs))
+    return entry.message
+
+
 def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int) -> list[Entry]:
     """At most ``limit`` entries whose seq is above ``after``, in order."""
     found = t.all(

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
+#: Of a tool's result that is kept whole.
+RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetched:
     """What became of one file of a message."""
@@ -57,7 +61,7 @@ def keep(t: Tx, conversation: ConversationId, inbox_id: InboxId, files: Sequence
 
 
 def _keep(
-    t: Tx, conversation: ConversationId, inbox_id: InboxId, file: Fetched, content: bytes
+    t: Tx, conversation: ConversationId, inbox_id: InboxId | None, file: Fetched, content: bytes
 ) -> None:
     digest = hashlib.sha256(content).digest()
     t.run(
@@ -83,6 +87,37 @@ def _keep(
         file.name,
         file.media_type,
     )
+
+
+def keep_result(
+    t: Tx, conversation: ConversationId, call_id: str, *, tool: str, content: bytes
+) -> None:
+    """Keep the whole of a tool's result; repeating it changes nothing."""
+    digest = hashlib.sha256(f"{conversation} {call_id}".encode()).hexdigest()
+    file = Fetched(
+        id=f"att_{digest[:26]}",
+        name=_result_name(tool, call_id),
+        media_type=RESULT_TYPE,
+        content=content,
+    )
+    _keep(t, conversation, None, file, content)
+
+
+def _result_name(tool: str, call_id: str) -> str:
+    return f"result of {tool}, call {call_id}"
+
+
+def result_of(t: Tx, conversation: ConversationId, call_id: str) -> bytes | None:
+    """The whole of a tool's result; ``None`` if it was not too long, or there is none."""
+    found = t.all(
+        """
+        SELECT a.name, b.bytes FROM attachment a JOIN blob b ON b.sha256 = a.sha256
+        WHERE a.conversation_id = $1 AND a.media_type = $2
+        """,
+        conversation,
+        RESULT_TYPE,
+    )
+    return next((bytes(row[1]) for row in found if row[0].endswith(f", call {call_id}")), None)
 
 
 def _told(file: Fetched) -> dict[str, object]:
@@ -117,7 +152,11 @@ def share(t: Tx, source: ConversationId, target: ConversationId, texts: Sequence
         source,
     )
     for number, (_, sha256, name, media_type) in enumerate(found):
-        if any(bytes(sha256).hex() in text for text in texts):
+        # A file is named by its digest, a result by its call.
+        mark = bytes(sha256).hex()
+        if media_type == RESULT_TYPE:
+            mark = json.dumps(name.rpartition(", call ")[2])
+        if any(mark in text for text in texts):
             t.run(
                 """
                 INSERT INTO attachment (id, conversation_id, sha256, name, media_type)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFound
-from clew.store.transactions import rows
+from clew.store.transactions import files, rows
 from clew.store.transactions.leases import hold
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
     from clew.core.ids import TurnId
-    from clew.core.journal import CallKey, CallStatus, JournaledCall
+    from clew.core.journal import CallKey, CallStatus, JournaledCall, WholeResult
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -85,16 +85,25 @@ def run_again(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
 
 
 def settle(
-    t: Tx, lease: Lease, key: CallKey, status: CallStatus, *, format: str, result: str
+    t: Tx,
+    lease: Lease,
+    key: CallKey,
+    status: CallStatus,
+    *,
+    format: str,
+    result: str,
+    whole: WholeResult | None = None,
 ) -> JournaledCall:
     """
     Store the result of a call. The first result stays: repeating it returns that one.
+
+    Where it is too long for the context, the ``whole`` is kept beside it.
 
     :raises LeaseLost: if the lease is not held any more
     :raises NotFound: if its intent was not stored
     """
     hold(t, lease)
-    t.run(
+    stored = t.run(
         """
         UPDATE journal SET status = $4, format = $5, result = $6, finished_at = $7
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
@@ -107,6 +116,10 @@ def settle(
         result,
         t.now,
     )
+    if stored and whole is not None:
+        files.keep_result(
+            t, lease.conversation_id, whole.call_id, tool=whole.tool, content=whole.content
+        )
     t.wake(lease.conversation_id)
     return _known(t, key)
 
