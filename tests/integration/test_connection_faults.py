@@ -153,6 +153,35 @@ def test_what_the_environment_breaks_is_refused_before_anything_is_asked(
     assert "secret-word" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"ALL_PROXY": "socks5://127.0.0.1:9"}, "socksio"),
+        ({"SSL_CERT_FILE": "/nowhere.pem"}, "SSL_CERT_FILE"),
+        ({"CLEW_MODEL__NAME": "groq:m"}, "pydantic-ai-slim[groq]"),
+        ({"CLEW_MODEL__FALLBACK": "nonsense:m"}, "nonsense"),
+        ({"CLEW_MODEL__NAME": "anthropic:m", "CLEW_MODEL__BASE_URL": ""}, "no key"),
+    ],
+    ids=["proxy", "certificates", "package", "fallback", "key"],
+)
+def test_a_gateway_is_not_ready_with_a_model_that_cannot_be_made(
+    environment: dict[str, str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    at = f"http://127.0.0.1:{closed_port()}/v1"
+    given = {"CLEW_MODEL__NAME": "openai-chat:m", "CLEW_MODEL__BASE_URL": at, **environment}
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert entry.run(["--home", str(tmp_path), "--set", "api.port=0", "serve"]) == 2
+    seen = capsys.readouterr()
+    assert seen.out == ""
+    assert told in seen.err
+
+
 @pytest.mark.parametrize("key", ["sk-a-real\nsecret", "\u201csk-a-real-secret\u201d"], ids=ascii)
 @pytest.mark.parametrize("args", [("chat", "hello"), ("doctor",), ("serve",)], ids=lambda a: a[0])
 def test_a_key_that_cannot_be_sent_is_told_by_every_command(

@@ -27,6 +27,7 @@ from clew.api.starting import StartingApp
 from clew.api.whereabouts import announced, find
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
+from clew.cli.model_check import refuse_unusable_models
 from clew.cli.settings_check import find_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
@@ -108,6 +109,7 @@ async def _live(settings: Settings) -> None:
         stack.callback(close, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
         _refuse_broken_code(settings)
+        refuse_unusable_models(settings)
         stack.enter_context(announced(settings.home, url=url, name=name))
         leaving = Leaving()
         app = StartingApp(models=model_names(settings.model.name), token=settings.api.token)

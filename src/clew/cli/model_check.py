@@ -1,0 +1,57 @@
+"""Whether the models of the settings can be made: asked before a gateway says that it is ready."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from clew.cli.common import undisturbed
+from clew.config.model_access import access_of, named_models, only_offline
+from clew.config.settings import OFFLINE
+from clew.errors import SettingsError
+
+if TYPE_CHECKING:
+    from clew.config import Settings
+
+#: Their package comes with this one; with an address or a key nothing can be missing.
+_COMPLETE: Final = frozenset({"openai", "openai-chat"})
+_READ_BY_CLIENTS: Final = ("_proxy", "ssl_cert_file", "ssl_cert_dir")
+
+
+def refuse_unusable_models(settings: Settings) -> None:
+    """
+    Check every model that is named, without asking any.
+
+    The model library takes half a second to import, so that is left for later where nothing can be
+    missing.
+
+    :raises SettingsError: with a sentence for each model that cannot be used
+    """
+    if only_offline(settings):
+        return
+    names = [name for _, name in named_models(settings)]
+    if not settings.providers and all(_is_complete(settings, name) for name in names):
+        _refuse_unusable_surroundings()
+        return
+    with undisturbed():
+        from clew.runtime import model_problems  # noqa: PLC0415  (only where it is needed)
+    if found := model_problems(settings):
+        raise SettingsError(*found)
+
+
+def _is_complete(settings: Settings, name: str) -> bool:
+    if name == OFFLINE:
+        return True
+    access = access_of(settings, name)
+    reached = access.base_url is not None or access.api_key is not None
+    return name.partition(":")[0] in _COMPLETE and reached
+
+
+def _refuse_unusable_surroundings() -> None:
+    read = [name for name, value in os.environ.items() if value]
+    if any(name.lower().endswith(_READ_BY_CLIENTS) for name in read):
+        from clew.agent.start_problems import (  # noqa: PLC0415  (as the model library)
+            refuse_unusable_surroundings,
+        )
+
+        refuse_unusable_surroundings()
