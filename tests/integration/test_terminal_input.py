@@ -173,7 +173,7 @@ async def test_a_question_shows_all_of_what_would_run_to_the_letter(
             session.press("down")
         for text in ("red red red red", "   ;\\tr", "m -rf ~↵", "new\\x1b[2Kline\\u202etxt.exe"):
             assert text in shown
-        session.decide("n")
+        await session.decide("n")
         await session.see("⊘ run(", "as you say")
         await session.same()
         assert asking_tools.ran == []
@@ -198,7 +198,7 @@ async def test_all_allows_what_was_listed_and_nothing_that_came_after(
         assert sorted(asking_tools.ran) == ["one", "two"]
         session.press("/approve", "enter")
         await session.see("Allow this tool call?", "three")
-        session.decide("n")
+        await session.decide("n")
         await session.see("⊘ run(", "done")
         assert sorted(asking_tools.ran) == ["one", "two"]
 
@@ -255,7 +255,7 @@ async def test_a_key_that_is_pressed_again_does_nothing_more(
             await session.see("┃ it flows")
             session.press("r", "r", "r")
             await session.see("Go back to this message?")
-            session.decide("n")
+            await session.decide("n")
             await session.gone("Go back to this message?")
             await session.gone("┃ it flows")
             before = await said(server)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, cast
 
 from clew.tui.app import Terminal
+from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.state.guard import PAUSE
 from clew.tui.text.painter import Painter
 from clew.tui.text.palette import Palette
@@ -90,8 +91,11 @@ class TerminalSession:
     def say(self, text: str) -> None:
         self.press(text, "enter")
 
-    def decide(self, letter: str) -> None:
+    async def decide(self, letter: str) -> None:
         """Answer an open question, as who has read it does."""
+        screen = self.app.screen
+        if letter != "n" and isinstance(screen, ApprovalScreen):
+            await wait_until(lambda: not screen.obstacle(letter), "all of it to be seen")
         self.clock.now += PAUSE
         self.press(letter, "enter")
 

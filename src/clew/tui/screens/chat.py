@@ -85,6 +85,8 @@ class Chat(Screen[None]):
         self._pace = PACE
         #: What was typed before this screen was there; ``None`` since it is.
         self._early: list[events.Event] | None = []
+        #: Keys that were typed here, and not in a dialog.
+        self.keys_typed = 0
 
     def compose(self) -> ComposeResult:
         yield TitleBar()
@@ -114,6 +116,7 @@ class Chat(Screen[None]):
         Keys come as soon as the terminal is read, also those from before there was a screen. They
         are not left to wait in this screen's own queue: it would find the prompt in focus then.
         """
+        self.keys_typed += isinstance(event, (events.Key, events.Paste))
         if not isinstance(event, (events.Key, events.Paste)) or self.focused is not None:
             super()._forward_event(event)
         elif self._early is not None:

@@ -75,6 +75,8 @@ class CompactionScreen(Dialog[str]):
         goes, stays = found.goes or [], found.stays or []
         told = f"{len(goes)} messages would become a summary, {len(stays)} stay"
         self._say(f"{told}: {before} tokens, {after} and the summary afterwards")
+        if not self.is_open:
+            return
         self.query_one("#lines", Static).update(
             Text("\n", no_wrap=True, overflow="ellipsis").join(
                 [*_lines("goes", goes), *_lines("stays", stays)]
@@ -88,7 +90,8 @@ class CompactionScreen(Dialog[str]):
         return await self._desk.call(methods.COMPACT, params)
 
     def _say(self, text: str) -> None:
-        self.query_one("#head", Static).update(text)
+        if self.is_open:
+            self.query_one("#head", Static).update(text)
 
     def action_summarise(self) -> None:
         focus = self.query_one("#focus", Input).value.strip()

@@ -85,6 +85,13 @@ class Deeds:
         finally:
             self._under_way.discard(name)
 
+    def _is_wanted_still(self, typed: int) -> bool:
+        """Whether a list may open: it must not take the keys of who has typed on meanwhile."""
+        if typed == self._chat.keys_typed:
+            return True
+        self._chat.reply("The server has answered; press the key again to see the list.")
+        return False
+
     async def _confirmed(self, question: str, does: str) -> bool:
         return bool(await self._show(Confirmation(self._clock, question=question, does=does)))
 
@@ -220,7 +227,10 @@ class Deeds:
         self._chat.reply(f"brought back: {gone.text}")
 
     async def lineage(self) -> None:
+        typed = self._chat.keys_typed
         await self._desk.measured()
+        if not self._is_wanted_still(typed):
+            return
         conversation = self._desk.view.conversation
         if conversation is None or (picked := await self._show(lineage(conversation))) is None:
             return
@@ -238,7 +248,10 @@ class Deeds:
             self._chat.reply(told)
 
     async def models(self) -> None:
+        typed = self._chat.keys_typed
         found = await self._desk.call(methods.MODELS, ModelListParams(conversation=self._id))
+        if not self._is_wanted_still(typed):
+            return
         names = dict.fromkeys([*found.items, found.current])
         choices = [Choice(key=one, text=one, marked=one == found.current) for one in names]
         picked = await self._show(Narrowing(choices, heading="Model of this conversation"))

@@ -14,6 +14,11 @@ class Dialog(ModalScreen[R | None], Generic[R]):
 
     _is_done = False
 
+    @property
+    def is_open(self) -> bool:
+        """Whether anything can still be shown here: an answer may come when nobody waits for it."""
+        return not self._is_done and self.is_attached
+
     def close(self, result: R | None) -> None:
         """Close with a result, unless it is closed already."""
         if not self._is_done:

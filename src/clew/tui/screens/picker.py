@@ -82,6 +82,8 @@ class Picker(Dialog[Picked]):
 
     def offer(self, choices: Sequence[Choice]) -> None:
         """Show these."""
+        if not self.is_open:
+            return
         self._choices = list(choices)
         options = self.query_one("#choices", OptionList)
         options.clear_options()

@@ -81,7 +81,9 @@ class Transcript(ScrollView, can_focus=True):
             return
         offset = layout.pieces[0].block.key if layout.pieces else ""
         height = layout.height
+        pointed = self._pointed_key
         changed = layout.show(view.blocks, view.live)
+        self._point_again(pointed)
         moved = layout.pieces and layout.pieces[0].block.key != offset and offset
         self._fit(changed if not moved else 0)
         if came_before and not self._follows:
@@ -138,7 +140,9 @@ class Transcript(ScrollView, can_focus=True):
         fits = self._layout.painter.width == max(width - _GUTTER, 10)
         painter = self._painter(width)
         if not fits or painter.palette != self._layout.painter.palette:
+            pointed = self._pointed_key
             self._layout.redrawn(painter)
+            self._point_again(pointed)
         self._fit(0)
         if self._follows:
             self._to_end()
@@ -193,6 +197,22 @@ class Transcript(ScrollView, can_focus=True):
         if block.kind is Kind.USER:
             return Segment(_PERSON, accent)
         return Segment("  ")
+
+    @property
+    def _pointed_key(self) -> str:
+        """The block that is pointed at, "" for none."""
+        if self._layout is None or self._pointed is None:
+            return ""
+        return self._layout.pieces[self._pointed].block.key
+
+    def _point_again(self, key: str) -> None:
+        """Point at the same block, wherever it is now; what was being made may be gone."""
+        if self._layout is not None and self._pointed is not None:
+            last = self._count - 1
+            found = self._layout.index(key)
+            self._pointed = found if found is not None else min(self._pointed, last)
+            if last < 0:
+                self._pointed = None
 
     def on_focus(self) -> None:
         if self._count and self._pointed is None:
