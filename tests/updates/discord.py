@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from tests.updates.made import Json, Made, Words, chosen
@@ -144,7 +145,7 @@ def make(chance: random.Random, number: int) -> Made:
     kind = chosen(chance, number, KINDS)
     user = str(10_000 + number)
     message: Json = {
-        "id": str((1_700_000_000_000 - 1_420_070_400_000 + number) << 22),
+        "id": str(((int(time.time() * 1000) - 1_420_070_400_000) << 22) + number),
         "channel_id": f"7{user}",
         "author": {"id": user, "username": "ada", "global_name": "Ada"},
         "content": "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from tests.updates.made import Json, Made, Words, chosen
@@ -190,7 +191,7 @@ def make(chance: random.Random, number: int) -> Made:
         "channel": channel,
         "channel_type": "im",
         "user": user,
-        "ts": f"17000{number:05d}.000100",
+        "ts": f"{int(time.time())}.{number:06d}",
         "text": "",
     }
     made = _made(words, kind, message)

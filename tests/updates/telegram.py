@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from clew.gateway.channels.telegram.content import SERVICE
@@ -277,7 +278,7 @@ def make(chance: random.Random, number: int) -> Made:
     user = 10_000 + number
     message: Json = {
         "message_id": number + 1,
-        "date": 1_700_000_000 + number,
+        "date": int(time.time()),
         "chat": {"id": -100_000 - number, "type": "supergroup", "title": "Us"}
         if group
         else {"id": user, "type": "private", "first_name": "Ada"},

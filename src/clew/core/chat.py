@@ -187,7 +187,7 @@ def load(body: str) -> Outgoing:
 
 #: A line that looks as if another person began to speak there.
 _IMITATION = re.compile(
-    r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?=[^\n]{1,60} \([^()\s]{1,64}\): )"
+    r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?!> )(?=[^\n]{1,60} \([^()\s]{1,64}\): )"
 )
 
 

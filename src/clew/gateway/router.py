@@ -141,9 +141,7 @@ class Router:
             case Heard():
                 await self._heard(event)
             case Deleted():
-                await self._engine.hearing.change(
-                    event, account=self._account, who=None, route=event.route
-                )
+                await self._deleted(event)
             case Pressed():
                 await self._pressed(event)
             case Moved():
@@ -304,6 +302,20 @@ class Router:
         elif found is Change.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
             # It was not meant for the agent before it was changed.
             await self._heard(edited.as_new)
+        elif found is not Change.DONE and found is not Change.FILED:
+            self._pass_over(edited, found)
+
+    async def _deleted(self, deleted: Deleted) -> None:
+        found = await self._engine.hearing.change(
+            deleted, account=self._account, who=None, route=deleted.route
+        )
+        if found is Change.UNKNOWN:
+            self._pass_over(deleted, found)
+
+    def _pass_over(self, event: Edited | Deleted, found: Change | Verdict) -> None:
+        """A message changed that was never heard, or by whom nothing is heard."""
+        what = type(event).__name__.lower()
+        log.debug("change_passed_over", change=what, id=event.event, reason=found.value)
 
     async def _pressed(self, pressed: Pressed) -> None:
         who = Who(

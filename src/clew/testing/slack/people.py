@@ -119,6 +119,12 @@ class People(FakePlatform, abc.ABC):
             self._world.add_envelope("events_api", self._event(event))
         self.look_again()
 
+    def envelope(self, kind: str, payload: Json) -> None:
+        """Any envelope, as it is."""
+        with self._lock:
+            self._world.add_envelope(kind, payload)
+        self.look_again()
+
     def put_file(self, name: str, content: bytes, mimetype: str = "text/plain") -> Json:
         """A file that a message may name."""
         with self._lock:

@@ -129,8 +129,11 @@ class People(FakeServer, abc.ABC):
             self._world.throttle(chat, seconds)
 
     def update(self, kind: str, content: Json) -> None:
-        """Any update, as it is."""
+        """Any update, as it is; its chat is there from then on."""
+        chat: Json = content.get("chat") or {}
         with self._lock:
+            if chat:
+                self._world.open_chat(chat["id"], chat["type"], chat.get("title", ""))
             self._world.add_update(kind, content)
         self.look_again()
 
