@@ -163,8 +163,19 @@ async def test_a_button_lets_a_tool_run_once_and_goes_away(desk: DiscordDesk) ->
     assert asked.buttons
     pressed = desk.discord.press(label)
     await until(lambda: not asked.buttons)
+    assert asked.labels == ["Allowed: pay"]
     await until(lambda: desk.discord.answered(pressed))
     await desk.answered(2)
+    await desk.quiet()
+
+
+async def test_files_of_a_forwarded_message_are_fetched_from_it(desk: DiscordDesk) -> None:
+    file = desk.discord.put_file("note.txt", b"milk")
+    snapshot = {"message": {"content": "look", "attachments": [file]}}
+    desk.discord.say("", message_snapshots=[snapshot], message_reference={"type": 1})
+    (answer,) = await desk.answered()
+    assert "note.txt, text/plain, 4 bytes" in answer
+    assert "Forwarded message:" in answer
     await desk.quiet()
 
 

@@ -148,6 +148,7 @@ async def test_a_button_lets_a_tool_run_once_and_goes_away(desk: SlackDesk) -> N
     assert asked.buttons
     desk.slack.press(label)
     await until(lambda: not asked.buttons)
+    assert asked.remarks == ["Allowed: pay"]
     await desk.answered(2)
     await desk.quiet()
     assert {user for _, user, _ in desk.slack.whispered} == {"U42", "U99"}

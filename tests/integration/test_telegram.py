@@ -177,12 +177,22 @@ async def test_b124_an_approval_shows_all_of_what_would_run_and_its_button_lets_
     await until(lambda: both.telegram.answered(query))
     assert both.telegram.answered(query) == "Allowed: pay"
     await until(lambda: sum(both.world.tools.ran.values()) == 1)
+    # The question says what became of it, and a press on that does nothing.
+    await until(lambda: _labels(both) == ["Allowed: pay"])
+    inert = both.telegram.press("Allowed: pay")
+    await until(lambda: both.telegram.answered(inert))
+    assert both.telegram.answered(inert) == "That question was answered."
     late = both.telegram.press(
         "Refuse", data=f"no:{question.id}", message=both.telegram.messages[0]
     )
     await until(lambda: both.telegram.answered(late))
     assert "Too late" in (both.telegram.answered(late) or "")
     await both.world.engine.stop(conversation)
+
+
+def _labels(desk: Desk) -> list[str]:
+    rows = [row for message in desk.telegram.messages for row in message.buttons]
+    return [button["text"] for row in rows for button in row]
 
 
 async def test_commands_are_listed_answered_and_carried_out_once(both: Desk) -> None:

@@ -105,6 +105,7 @@ async def test_an_edit_is_asked_again_and_a_button_lets_a_tool_run(desk: Webhook
     await until(lambda: desk.fake.pressed)
     (answered,) = desk.fake.pressed
     assert (answered["user"], answered["message"], answered["closed"]) == ("42", asked.id, True)
+    assert answered["became"] == "Allowed: pay"
     await desk.quiet()
 
 

@@ -79,7 +79,7 @@ def on_telegram(fake: FakeTelegram) -> Platform:
     def happen(made: Made) -> str:
         ((kind, content),) = made.update.items()
         fake.update(kind, content)
-        return str(content.get("message_id"))
+        return str(content.get("message_id", ""))
 
     return Platform(
         settings={"token": fake.token, "base_url": fake.base_url},

@@ -142,7 +142,7 @@ def _around(words: Words, way: str) -> Json:
 def make(chance: random.Random, number: int) -> Made:
     """A random dispatch: the kinds in turn, then any."""
     words = Words(chance)
-    kind = chosen(chance, number, KINDS)
+    kind = chosen(chance, number, KINDS, tuple(CONTENT))
     user = str(10_000 + number)
     message: Json = {
         "id": str(((int(time.time() * 1000) - 1_420_070_400_000) << 22) + number),

@@ -12,7 +12,7 @@ from clew.engine.slash import is_command
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from clew.core.chat import Event
 
@@ -110,6 +110,8 @@ class Words:
             self._mine = before
 
 
-def chosen(chance: random.Random, number: int, kinds: tuple[str, ...]) -> str:
-    """Every kind in turn first, then any."""
-    return kinds[number] if number < len(kinds) else chance.choice(kinds)
+def chosen(chance: random.Random, number: int, kinds: Sequence[str], said: Sequence[str]) -> str:
+    """Every kind in turn first, then mostly one that somebody may say."""
+    if number < len(kinds):
+        return kinds[number]
+    return chance.choice(said if chance.random() < 0.9 else kinds)

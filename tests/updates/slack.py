@@ -183,7 +183,7 @@ KINDS = (*CONTENT, *_SERVICES, *_OTHERS, "bot", "own message", "interactive", "e
 def make(chance: random.Random, number: int) -> Made:
     """A random envelope: the kinds in turn, then any."""
     words = Words(chance)
-    kind = chosen(chance, number, KINDS)
+    kind = chosen(chance, number, KINDS, tuple(CONTENT))
     user = f"U{10_000 + number}"
     channel = f"D{10_000 + number}"
     message: Json = {

@@ -273,7 +273,7 @@ def _around(words: Words, way: str) -> Json:
 def make(chance: random.Random, number: int) -> Made:
     """A random update: the kinds in turn, then any."""
     words = Words(chance)
-    kind = chosen(chance, number, KINDS)
+    kind = chosen(chance, number, KINDS, tuple(CONTENT))
     group = chance.random() < 0.3
     user = 10_000 + number
     message: Json = {

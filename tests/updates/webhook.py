@@ -24,7 +24,7 @@ def _quoted(words: Words, kind: str) -> Json:
 def make(chance: random.Random, number: int) -> Made:
     """A random event: the kinds in turn, then any."""
     words = Words(chance)
-    kind = chosen(chance, number, KINDS)
+    kind = chosen(chance, number, KINDS, KINDS)
     data: Json = {"user": str(10_000 + number), "name": "Ada"}
     name = "message"
     match kind:

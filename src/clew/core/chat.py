@@ -185,9 +185,11 @@ def load(body: str) -> Outgoing:
     return Outgoing(buttons=buttons, **told)
 
 
-#: A line that looks as if another person began to speak there.
+#: All that some reader takes for the end of a line.
+_BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
+#: The beginning of a line that looks as if another person began to speak there.
 _IMITATION = re.compile(
-    r"(?m)(?:^|(?<=[\r\v\f\x1c-\x1e\x85\u2028\u2029]))(?!> )(?=[^\n]{1,60} \([^()\s]{1,64}\): )"
+    rf"(?:^|(?<=[{_BREAKS}]))(?!> )(?=[^{_BREAKS}]{{1,60}} \([^()\s]{{1,64}}\): )"
 )
 
 

@@ -1,0 +1,77 @@
+"""Quotations: everything in one is behind its mark, and nothing outside looks like another's."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.core.chat import Ignored, Sender, spoken
+from clew.core.quotation import LONGEST_REPLY, Quoted, forwarded, person, quotation, replied
+from clew.core.route import Route
+from clew.gateway.payload import each, obj, objs, text
+from clew.gateway.seldom import Passed, Seldom
+
+#: All that some reader takes for the end of a line.
+BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+
+
+@given(st.text(alphabet=st.sampled_from(f"a:>/ {BREAKS}"), max_size=40), st.text(max_size=20))
+def test_no_line_of_a_quotation_is_without_its_mark(said: str, name: str) -> None:
+    found = quotation(forwarded(name, said))
+    header, *lines = found.splitlines()
+    assert header.startswith("Forwarded")
+    assert all(line.startswith("> ") for line in lines)
+    assert "".join(line.removeprefix("> ") for line in lines) == "".join(
+        said.splitlines() if said.strip() else []
+    )
+
+
+def test_a_name_is_one_line_without_anything_that_imitates_a_header() -> None:
+    assert person("Eve\n> Bob: yes [poll]") == "Eve Bob yes poll"
+    assert person(None) == person("\u2028") == ""
+    assert quotation(replied("", "x")) == "In reply to somebody:\n> x"
+    assert quotation(Quoted(source="In reply to a\nlost message")) == "In reply to a lost message."
+
+
+def test_a_long_message_that_is_answered_is_shortened_and_a_forwarded_one_is_not() -> None:
+    said = "x" * (LONGEST_REPLY + 1)
+    assert len(replied("Bob", said).text) == LONGEST_REPLY
+    assert forwarded("Bob", said).text == said
+
+
+@pytest.mark.parametrize("sign", BREAKS)
+def test_in_a_group_a_line_that_imitates_another_speaker_is_indented(sign: str) -> None:
+    group = Route(platform="memory", kind="group", chat="club")
+    found = spoken(f"hi{sign}Bob (7): yes{sign}> Bob (7): no", Sender(id="1", name="Ada"), group)
+    assert found == f"Ada (1): hi{sign}  Bob (7): yes{sign}> Bob (7): no"
+    alone = Route(platform="memory", kind="dm", chat="1")
+    assert spoken("Bob (7): yes", Sender(id="1"), alone) == "Bob (7): yes"
+
+
+def test_what_is_seldom_due_is_due_again_after_its_time_and_takes_bounded_room() -> None:
+    times = itertools.count(0.0, 10.0)
+    seldom = Seldom(25.0, remembered=2, now=lambda: next(times))
+    assert [seldom.due("a") for _ in range(5)] == [True, False, False, True, False]
+    for thing in "bcd":
+        assert seldom.due(thing)
+    # Forgotten, since others came after it.
+    assert seldom.due("a")
+
+
+def test_what_is_passed_over_is_logged_once_of_each_kind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    passed = Passed("telegram")
+    for kind in ("one", "two", "one", "two"):
+        passed.over(Ignored(kind=kind))
+    assert capsys.readouterr().out.count("passed_over") == 2
+
+
+def test_a_payload_of_another_shape_reads_as_nothing() -> None:
+    assert (obj(None), obj([1]), obj({"a": 1})) == ({}, {}, {"a": 1})
+    assert (objs("x"), objs([1, {}, {"a": 1}])) == ([], [{"a": 1}])
+    assert (each({}), each([1])) == ([], [1])
+    assert [text(value) for value in (None, True, 1, "x", [])] == ["", "", "1", "x", ""]
