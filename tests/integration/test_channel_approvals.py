@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
+from clew.api.rpc.office import Office
+from clew.api.rpc.peer import serve_client
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, question, visible
 from clew.core.ids import ApprovalId, ConversationId, TurnId
@@ -17,10 +19,17 @@ from clew.gateway.channels.slack import codec as slack_codec
 from clew.gateway.channels.telegram import codec as telegram_codec
 from clew.gateway.channels.webhook import codec as webhook_codec
 from clew.testing.channels import MemoryPlatform
+from clew.tui.transports import in_process
+from clew.wire import methods
+from clew.wire.errors import CallFailed, Code
+from clew.wire.params import RespondParams
 from tests.channels.desk import MemoryDesk, echo, memory_desk, until
+from tests.integration.api_server import settings_for
+from tests.integration.rpc_clients import client
+from tests.line.world import open_world
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from pydantic_ai.messages import ModelMessage
@@ -173,6 +182,39 @@ def _press(platform: MemoryPlatform, user: str) -> str:
     """As ``press``, in the group."""
     (message,) = [one for one in platform.messages if one.buttons]
     return platform.press("Allow", user=user, route=platform.route_of(message.chat, kind="group"))
+
+
+# Over JSON-RPC
+
+
+async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothing(
+    store_url: str, tmp_path: Path
+) -> None:
+    async with open_world(store_url, tmp_path) as world:
+        office = Office(engine=world.engine, settings=settings_for(tmp_path), may_configure=True)
+
+        async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
+            await serve_client(office, frames, send)
+
+        accepted = await world.say("a: pay")
+        asked = await world.question(accepted.conversation_id)
+        async with client(in_process(serve)) as one:
+
+            async def respond(approval: str, *, approve: bool) -> str:
+                given = RespondParams(approval=approval, approve=approve)
+                return (await one.call(methods.RESPOND, given)).state
+
+            with pytest.raises(CallFailed) as stale:
+                await respond("apr_gone", approve=True)
+            assert stale.value.code == Code.NOT_FOUND
+            assert await respond(asked.id, approve=False) == "denied"
+            assert await respond(asked.id, approve=False) == "denied"
+            with pytest.raises(CallFailed) as late:
+                await respond(asked.id, approve=True)
+            assert late.value.code == Code.CONFLICT
+        await world.end(accepted)
+        assert world.tools.ran == {}
+        assert await world.check() == []
 
 
 # What is shown
