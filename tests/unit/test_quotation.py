@@ -74,4 +74,4 @@ def test_a_payload_of_another_shape_reads_as_nothing() -> None:
     assert (obj(None), obj([1]), obj({"a": 1})) == ({}, {}, {"a": 1})
     assert (objs("x"), objs([1, {}, {"a": 1}])) == ([], [{"a": 1}])
     assert (each({}), each([1])) == ([], [1])
-    assert [text(value) for value in (None, True, 1, "x", [])] == ["", "", "1", "x", ""]
+    assert [text(value) for value in (None, True, 1, "x", object())] == ["", "", "1", "x", ""]
