@@ -1,0 +1,321 @@
+"""Random keys and pastes at the terminal, before a server that is slow, dies and comes back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from clew.config.settings import ToolsSettings
+from clew.core.entry import Role
+from clew.testing import FakeProvider, Text
+from clew.testing.provider import Call, Calls
+from clew.tui.screens.chat import Chat
+from clew.tui.state.guard import PAUSE
+from clew.tui.transports import ConnectionLost
+from clew.tui.widgets.prompt import Prompt
+from clew.wire import methods
+from tests.integration.api_server import running, settings_for
+from tests.integration.rpc_clients import over_pipe
+from tests.tui import asking_tools
+from tests.tui.terminal_session import at_terminal
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+    from pathlib import Path
+
+    from clew.testing import Reply, Request
+    from clew.tui.transports import Connect, Connection
+    from tests.integration.api_server import Server
+    from tests.tui.terminal_session import TerminalSession
+
+#: Keys that neither leave the program nor make text of their own.
+_KEYS: Final = (
+    *("enter",) * 12,
+    *("backspace", "left", "right", "up", "down", "home", "end", "tab", "ctrl+a", "ctrl+k"),
+    *("escape", "escape", "f1", "f2", "f3", "f4", "f5", "f6", "f7", "f7", "pageup", "pagedown"),
+    *("ctrl+s", "ctrl+j", "ctrl+n", "ctrl+u"),
+)
+_CODES: Final = ("\x1b[13;1u", "\x1b[31m", "\x1b[0m", "\r\n", "\n", "\t", "\x1b[200~")
+#: Letters that answer a question.
+_ANSWERS: Final = "yna"
+_MOVES: Final = frozenset({"up", "down", "home", "end", "pageup", "pagedown", "tab"})
+#: Bursts between two moments at which everything is compared.
+_BURSTS: Final = 25
+
+
+@dataclass(kw_only=True)
+class Played:
+    """What came of it."""
+
+    keys: int = 0
+    pastes: int = 0
+    quiet_points: int = 0
+    losses: int = 0
+    sent: Counter[str] = field(default_factory=Counter[str])
+    stored: Counter[str] = field(default_factory=Counter[str])
+    allowed: Counter[str] = field(default_factory=Counter[str])
+    ran: Counter[str] = field(default_factory=Counter[str])
+    deleted: int = 0
+
+    @property
+    def wrong(self) -> int:
+        """Messages that are lost, doubled or changed, and calls that nobody allowed."""
+        lost, made = self.sent - self.stored, self.stored - self.sent
+        return sum((lost + made + (self.ran - self.allowed)).values()) + self.deleted
+
+
+class Moody:
+    """A way to a server that is slow, and goes away."""
+
+    def __init__(self, connect: Connect, chance: random.Random) -> None:
+        self._connect, self._chance = connect, chance
+        self.is_away = False
+        self.losses = 0
+        self._over = asyncio.Event()
+        self._closing: list[asyncio.Task[None]] = []
+
+    def lose(self) -> None:
+        """Lose every connection, until it is back."""
+        self.is_away = True
+        self.losses += 1
+        self._over.set()
+        self._over = asyncio.Event()
+
+    @asynccontextmanager
+    async def connect(self) -> AsyncGenerator[Connection]:
+        if self.is_away:
+            raise ConnectionLost("it is away")
+        stack = AsyncExitStack()
+        try:
+            connection = await stack.enter_async_context(self._connect())
+            yield _Link(connection, self._chance, self._over)
+        finally:
+            # The server may work on for a while: a client that comes back does not wait for that.
+            self._closing.append(asyncio.create_task(stack.aclose(), name="closing"))
+
+    async def close(self) -> None:
+        """Wait until the server has let go of every connection."""
+        await asyncio.gather(*self._closing)
+
+
+class _Link:
+    def __init__(self, inner: Connection, chance: random.Random, over: asyncio.Event) -> None:
+        self._inner, self._chance, self._over = inner, chance, over
+
+    async def send(self, frame: str) -> None:
+        if self._over.is_set():
+            raise ConnectionLost("it has gone")
+        if self._chance.random() < 0.2:
+            await asyncio.sleep(self._chance.random() / 20)
+        await self._inner.send(frame)
+
+    async def receive(self) -> str | bytes:
+        frame = asyncio.ensure_future(self._inner.receive())
+        over = asyncio.ensure_future(self._over.wait())
+        try:
+            await asyncio.wait({frame, over}, return_when=asyncio.FIRST_COMPLETED)
+            if not frame.done():
+                raise ConnectionLost("it has gone")
+            return frame.result()
+        finally:
+            frame.cancel()
+            over.cancel()
+
+
+def _answer(request: Request) -> Reply:
+    asked = request.last_user_text
+    if "please" in asked and not request.results:
+        return Calls([Call("run", {"command": asked[:40]})])
+    return Text(f"echo: {asked[:200]}", chunks=2)
+
+
+class Player:
+    """Plays from one seed, and knows what has to come of it."""
+
+    def __init__(self, session: TerminalSession, server: Server, way: Moody, seed: int) -> None:
+        self._session, self._server, self._way = session, server, way
+        self._chance = random.Random(seed)
+        self.played = Played()
+        self._observe()
+
+    def _observe(self) -> None:
+        """Note what is sent, at the key, and what is changed and taken back on purpose."""
+        prompt = self._session.app.screen_stack[0].query_one(Prompt)
+        post = prompt.post_message
+
+        def posted(message: object) -> bool:
+            if isinstance(message, Prompt.Sent):
+                self.played.sent[message.text] += 1
+            return post(message)  # pyright: ignore[reportArgumentType]
+
+        prompt.post_message = posted
+        desk = self._session.app.desk
+        call = desk.call
+
+        async def called(method: Any, params: Any) -> Any:
+            queue = desk.view.state.queue if desk.view.state else []
+            waiting = {one.inbox_id: one.text for one in queue}
+            answer = await call(method, params)
+            if method is methods.EDIT and answer.edited:
+                self.played.sent[waiting[params.inbox_id]] -= 1
+                self.played.sent[params.text] += 1
+            elif method is methods.CANCEL and answer.cancelled:
+                self.played.sent[waiting[params.inbox_id]] -= 1
+            elif method is methods.DELETE:
+                self.played.deleted += 1
+            return answer
+
+        desk.call = called  # pyright: ignore[reportAttributeAccessIssue]
+
+    async def play(self, keys: int) -> None:
+        """Press so many keys, and compare from time to time."""
+        while self.played.keys < keys:
+            for _ in range(_BURSTS):
+                await self._burst()
+            await self._compare()
+
+    async def _burst(self) -> None:
+        chance, session = self._chance, self._session
+        if chance.random() < 0.06:
+            self._way.lose()
+        elif chance.random() < 0.4:
+            self._way.is_away = False
+        if chance.random() < 0.3:
+            session.clock.now += 3 * PAUSE * chance.random()
+        if chance.random() < 0.1:
+            session.paste(self._pasted())
+            self.played.pastes += 1
+        keys = self._keys()
+        session.press(*keys)
+        self.played.keys += len(keys)
+        await self._taken()
+
+    def _keys(self) -> list[str]:
+        """Some keys, none of which answers a question on purpose."""
+        chance = self._chance
+        found: list[str] = []
+        for _ in range(chance.randrange(2, 7)):
+            if chance.random() < 0.45:
+                found += list(chance.choice(("tell ", "please ", "go ", "yes ", "no ", "any ")))
+                found += str(self.played.keys + len(found))
+            else:
+                found.append(chance.choice(_KEYS))
+        meant = [key for key in found if key not in _MOVES]
+        if meant[:1] and meant[0] in _ANSWERS and meant[1:2] in ([], ["enter"]):
+            found.append("x")
+            found.insert(0, "x")
+        # A choice is never the last thing, to be carried out later.
+        return [*found, "x"] if meant and meant[-1] in _ANSWERS else found
+
+    def _pasted(self) -> str:
+        chance = self._chance
+        pieces = [f"p{chance.randrange(10**6)} {chance.choice(_CODES)}" for _ in range(3)]
+        return "".join(pieces)
+
+    async def _taken(self) -> None:
+        """Wait until the program has read the keys."""
+        queue = cast("asyncio.Queue[object]", getattr(self._session.app, "_message_queue"))  # noqa: B009
+        for _ in range(3):
+            await asyncio.sleep(0.002)
+            await wait_until(lambda: not queue.qsize(), "the keys", pause=0.001)
+
+    async def _compare(self) -> None:
+        """Let everything end, and compare the screen with the store."""
+        session, self._way.is_away = self._session, False
+        desk = session.app.desk
+        await wait_until(self._is_first_screen, "the first screen", pause=0.05)
+        await wait_until(lambda: not desk.outbox.unsent, "everything to be sent", pause=0.02)
+        while True:
+            await wait_until(lambda: desk.view.approvals or self._is_quiet(), "quiet", pause=0.05)
+            if not desk.view.approvals:
+                break
+            await self._decide()
+        await self._same_as_stored()
+        self.played.quiet_points += 1
+
+    def _is_quiet(self) -> bool:
+        """Nothing is being done, and nothing waits to be done."""
+        state = self._session.app.desk.view.state
+        return state is not None and state.turn is None and not state.queue
+
+    def _is_first_screen(self) -> bool:
+        stack = self._session.app.screen_stack
+        if len(stack) > 1:
+            self._session.press("escape")
+        chat = stack[0]
+        assert isinstance(chat, Chat)
+        # A key whose screen waits for the server is not done yet.
+        return len(stack) == 1 and not chat._deeds._opening  # pyright: ignore[reportPrivateUsage]
+
+    async def _decide(self) -> None:
+        """Answer one call on purpose."""
+        session = self._session
+        asked = session.app.desk.view.approvals[0]
+        session.press("f7")
+        await wait_until(lambda: len(session.app.screen_stack) > 1, "the question")
+        await session.see("Allow this tool call?")
+        letter = self._chance.choice("yn")
+        if letter == "y":
+            self.played.allowed[asked.args] += 1
+        await session.decide(letter)
+        await wait_until(
+            lambda: asked.id not in {one.id for one in session.app.desk.view.approvals},
+            "the answer",
+        )
+        await wait_until(lambda: len(session.app.screen_stack) == 1, "the way back")
+
+    async def _same_as_stored(self) -> None:
+        view = self._session.app.desk.view
+        assert view.conversation is not None
+        conversation = await self._server.engine.resolve(view.conversation.id)
+        stored = [
+            entry.seq
+            for entry in await self._server.engine.entries(conversation, after=0, limit=100_000)
+        ]
+        await wait_until(lambda: self._session.app.desk.view.seq == len(stored), "the last entry")
+        await self._session.same()
+
+    async def finish(self) -> Played:
+        """Compare everything that was sent with everything that is stored."""
+        await self._compare()
+        played, engine = self.played, self._server.engine
+        for one in await self._conversations():
+            conversation = await engine.resolve(one)
+            for entry in await engine.entries(conversation, after=0, limit=100_000):
+                if entry.role is Role.USER and entry.kind.value == "message":
+                    played.stored[entry.text] += 1
+        played.ran = Counter(f'{{"command":"{each}"}}' for each in asking_tools.ran)
+        played.losses = self._way.losses
+        return played
+
+    async def _conversations(self) -> list[str]:
+        found: list[str] = []
+        asked: dict[str, str | int] = {"limit": 100}
+        while True:
+            answer = await self._server.http.get("/api/conversations", params=asked)
+            page = answer.json()
+            found += [one["id"] for one in page["items"]]
+            if page["next"] is None:
+                return found
+            asked["cursor"] = page["next"]
+
+
+async def play(home: Path, *, keys: int, seed: int) -> Played:
+    """Play so many keys on a new home."""
+    asking_tools.ran.clear()
+    with FakeProvider(_answer) as provider:
+        settings = settings_for(home, provider=provider)
+        settings = replace(settings, tools=ToolsSettings(modules=("tests.tui.asking_tools",)))
+        async with running(settings) as server:
+            way = Moody(over_pipe(server), random.Random(seed))
+            async with at_terminal(way.connect, home) as session:
+                player = Player(session, server, way, seed)
+                await player.play(keys)
+                played = await player.finish()
+            await way.close()
+            return played
