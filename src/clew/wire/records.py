@@ -25,6 +25,8 @@ class SessionShape(Shape):
     predecessor: str | None
     opened_at: str
     opened_by: str
+    #: The last entry before it opened.
+    opened_seq: int = 0
     ended_at: str | None
     end_reason: str | None
     messages: int

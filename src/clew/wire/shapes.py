@@ -72,6 +72,7 @@ def _session(value: Session, messages: int) -> dict[str, object]:
         "predecessor": value.predecessor,
         "opened_at": moment(value.opened_at),
         "opened_by": value.opened_by,
+        "opened_seq": value.opened_seq,
         "ended_at": moment(value.ended_at),
         "end_reason": value.end_reason,
         "messages": messages,
