@@ -185,6 +185,13 @@ class Terminal:
         time.sleep(0.3)
         self.type(key)
 
+    def stopped(self) -> None:
+        """Wait until the program is stopped as Ctrl-Z stops one."""
+        until = time.monotonic() + PATIENCE
+        while not os.WIFSTOPPED(os.waitpid(self.pid, os.WUNTRACED | os.WNOHANG)[1]):
+            assert time.monotonic() < until, f"it goes on: {self.screen[self._seen :][-500:]!r}"
+            self._read(time.monotonic() + 0.05)
+
     def kill(self) -> None:
         """``kill -9``."""
         os.kill(self.pid, signal.SIGKILL)

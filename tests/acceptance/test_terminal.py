@@ -47,5 +47,19 @@ def test_beside_a_server_it_is_a_client_of_that(clew: Clew) -> None:
         assert not any("tui" in each["detail"] for each in owners)
 
 
+def test_ctrl_z_stops_it_and_its_conversation_goes_on_afterwards(clew: Clew) -> None:
+    with Terminal(clew) as terminal:
+        terminal.see("? keys")
+        terminal.type("be\x1a")
+        terminal.see("\x1b[?1049l")
+        terminal.stopped()
+        os.kill(terminal.pid, signal.SIGCONT)
+        terminal.see("\x1b[?1049h")
+        terminal.type("fore and after\r")
+        terminal.see("You said: before and after")
+        terminal.type("\x04")
+        assert terminal.ended() == 0
+
+
 def test_without_a_terminal_clew_prints_its_help(clew: Clew) -> None:
     assert "Commands:" in clew.ok()

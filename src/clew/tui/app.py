@@ -7,10 +7,11 @@ import signal
 import time
 import traceback
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import App, SystemCommand
+from textual.binding import Binding
 from textual.worker import WorkerFailed
 
 from clew.tui.desk import Desk
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from textual.binding import BindingType
     from textual.driver import Driver
     from textual.screen import Screen
 
@@ -41,6 +43,9 @@ class Terminal(App[None]):
     TITLE = "Clew"
     CSS = "* { scrollbar-size-vertical: 1; }"
     ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+z", "stop", "Stop the program; fg brings it back", show=False, priority=True)
+    ]
 
     def __init__(
         self,
@@ -56,6 +61,8 @@ class Terminal(App[None]):
         self.desk = Desk(connect, name, changed=self._changed, refused=self._refused)
         self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep, clock)
         self._begun = False
+        #: Whether this is a program of its own, which Ctrl-Z stops.
+        self.may_stop = False
 
     def on_mount(self) -> None:
         wanted = _read(self._theme_file).strip()
@@ -99,6 +106,16 @@ class Terminal(App[None]):
         if not self._begun:
             self._begun = True
             self.run_worker(self.desk.run(), name="desk", group="desk")
+
+    def action_stop(self) -> None:
+        """Stop the process as Ctrl-Z does elsewhere; ``fg`` in the shell continues it."""
+        if self.may_stop:
+            self.action_suspend_process()
+
+    def action_help_quit(self) -> None:
+        """Leave another screen with Ctrl-C, as with Escape."""
+        if len(self.screen_stack) > 1:
+            self.screen.dismiss(None)
 
     def _changed(self) -> None:
         self._chat.changed()

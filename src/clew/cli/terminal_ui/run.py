@@ -17,5 +17,6 @@ def run(settings: Settings, name: str) -> int:
     ensure_home(settings)
     with Behind(settings) as behind:
         app = Terminal(behind.connect, name=name, folder=settings.home)
+        app.may_stop = True
         app.run()
     return app.return_code or 0
