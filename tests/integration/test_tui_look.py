@@ -86,3 +86,70 @@ async def test_messages_answers_and_calls_have_their_lines(
         for columns, lines in [(60, 20), (30, 8), size]:
             await seen.resize(columns, lines)
             await seen.same()
+
+
+async def test_keys_that_every_terminal_passes_through_lead_to_the_screens(tmp_path: Path) -> None:
+    async with person(tmp_path, echo) as seen:
+        seen.say("hello")
+        await seen.see("echo: hello")
+        for key, heading in [
+            ("ctrl+o", "Conversations"),
+            ("ctrl+t", "Sessions of this conversation"),
+            ("ctrl+r", "Esc leaves"),
+            ("ctrl+l", "Model of this conversation"),
+            ("ctrl+n", "Nothing waits"),
+        ]:
+            seen.press(key)
+            await seen.see(heading)
+            seen.press("ctrl+c")
+            await seen.gone(heading)
+        seen.press("ctrl+g")
+        await seen.see("No tool call is waiting for approval.")
+
+
+async def test_a_question_mark_shows_the_keys_and_may_still_begin_a_message(tmp_path: Path) -> None:
+    async with person(tmp_path, echo) as seen:
+        seen.press("?")
+        await seen.see("point at messages", "all keys")
+        seen.press("escape")
+        await seen.gone("point at messages")
+        seen.say("?what")
+        await seen.see("echo: ?what")
+        seen.press("tab")
+        await seen.see("┃ echo")
+        seen.press("?")
+        await seen.see("Ctrl-D")
+        await seen.same()
+
+
+async def test_ctrl_c_clears_then_leaves_and_ctrl_d_leaves_where_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    async with person(tmp_path, echo) as seen:
+        seen.press("not yet")
+        await seen.see("not yet")
+        seen.press("ctrl+d", "ctrl+c")
+        await seen.see("Press Ctrl-C again to leave.", "Say something")
+        seen.press("up")
+        await seen.see("not yet")
+        seen.press("ctrl+c", "ctrl+c")
+        await seen.ended()
+    (tmp_path / "other").mkdir()
+    async with person(tmp_path / "other", echo) as seen:
+        seen.press("ctrl+d")
+        await seen.ended()
+
+
+async def test_a_long_paste_is_folded_and_sent_whole(tmp_path: Path) -> None:
+    pasted = "\n".join(f"line {number}" for number in range(120))
+    async with person(tmp_path, lambda request: Text(str(len(request.last_user_text)))) as seen:
+        seen.press("see ")
+        seen.paste(pasted)
+        await seen.see("see [pasted 120 lines]")
+        seen.press("backspace")
+        await seen.gone("[pasted")
+        seen.paste(pasted)
+        await seen.see("see [pasted 120 lines]")
+        seen.press("enter")
+        await seen.see(str(len(f"see {pasted}")), "line 119")
+        await seen.same()

@@ -102,6 +102,10 @@ class TerminalSession:
     def paste(self, text: str) -> None:
         self.terminal.send(f"\x1b[200~{text}\x1b[201~")
 
+    async def ended(self) -> None:
+        """Wait until the program has ended by itself."""
+        await wait_until(lambda: not self.app.is_running, "the end")
+
     async def resize(self, columns: int, lines: int) -> None:
         self.terminal.resize(columns, lines)
         await wait_until(lambda: self.app.size == (columns, lines), "the new size")

@@ -112,11 +112,6 @@ class Terminal(App[None]):
         if self.may_stop:
             self.action_suspend_process()
 
-    def action_help_quit(self) -> None:
-        """Leave another screen with Ctrl-C, as with Escape."""
-        if len(self.screen_stack) > 1:
-            self.screen.dismiss(None)
-
     def _changed(self) -> None:
         self._chat.changed()
 

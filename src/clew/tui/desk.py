@@ -27,6 +27,7 @@ from clew.wire.errors import CallFailed, Code
 from clew.wire.params import (
     Attachment,
     EntriesParams,
+    ListParams,
     Named,
     NoParams,
     OpenParams,
@@ -44,12 +45,15 @@ if TYPE_CHECKING:
     from clew.wire.methods import Method
     from clew.wire.notices import AnyNotice
     from clew.wire.params import DoubleTextName, Params
+    from clew.wire.records import ConversationShape
     from clew.wire.results import CommandReply, Opened
 
     R = TypeVar("R", bound=BaseModel)
 
 #: Entries of the end of a conversation that are loaded at first, and before them at a time.
 TAIL: Final = 60
+#: Conversations among which branches are looked for, the last used first.
+_MANY_CONVERSATIONS: Final = 100
 #: Entries that are loaded at a time on the way to one that is far back.
 _MANY: Final = 500
 #: Seconds that a server has to take note that the person leaves.
@@ -295,6 +299,20 @@ class Desk:
         except CallFailed:
             self._become(reduce.answered(self.view, approval, given=False))
             raise
+
+    async def related(self, conversation: ConversationShape) -> list[ConversationShape]:
+        """
+        Return the conversations that branched from one, and the one that it branched from.
+
+        :raises CallFailed: if they cannot be listed
+        """
+        origin = conversation.origin.id if conversation.origin else None
+        listed = await self.call(methods.LIST, ListParams(limit=_MANY_CONVERSATIONS))
+        return [
+            one
+            for one in listed.items
+            if one.id == origin or (one.origin is not None and one.origin.id == conversation.id)
+        ]
 
     async def interrupt(self) -> None:
         """Stop the running turn; what it has said is kept."""

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from clew.tui.screens.deeds import Deeds
+from clew.tui.screens.keys import overview
 from clew.tui.state.view import Link
 from clew.tui.widgets.activity import Activity
 from clew.tui.widgets.bars import Question, StatusBar, TitleBar, Waiting
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 PACE = 1 / 15
 #: At most a part of the time goes into drawing: what takes long is drawn less often.
 _SHARE = 4
+#: Seconds in which Ctrl-C, pressed again, leaves.
+_AGAIN = 2.0
+#: Alone in the prompt, it shows the keys.
+HELP = "?"
 #: Lines below which the prompt has no frame.
 LOW = 16
 #: Columns of the last line that its keys take.
@@ -51,7 +56,8 @@ class Chat(Screen[None]):
     DEFAULT_CSS = """
     Chat { layout: vertical; }
     Chat #reply { height: auto; max-height: 12; padding: 0 1; display: none; background: $panel; }
-    Chat #reply.open { display: block; }
+    Chat #help { height: auto; max-height: 14; padding: 0 1; display: none; background: $panel; }
+    Chat #reply.open, Chat #help.open { display: block; }
     Chat #low { height: auto; }
     Chat.low Prompt, Chat.low Prompt:focus { border: none; max-height: 4; background: $surface; }
     """
@@ -59,12 +65,12 @@ class Chat(Screen[None]):
         Binding("escape", "back", "Stop", show=False),
         Binding("ctrl+c", "cut_short", "Stop", show=False, priority=True),
         Binding("f1", "keys", "Keys", priority=True),
-        Binding("f2", "sessions", "Conversations", priority=True),
-        Binding("f3", "lineage", "Sessions", priority=True),
-        Binding("f4", "compaction", "Summary", priority=True),
-        Binding("f5", "models", "Model", priority=True),
-        Binding("f6", "queue", "What waits", priority=True),
-        Binding("f7", "question", "Question", priority=True),
+        Binding("f2,ctrl+o", "sessions", "Conversations", priority=True),
+        Binding("f3,ctrl+t", "lineage", "Lineage", priority=True),
+        Binding("f4,ctrl+r", "compaction", "Summary", priority=True),
+        Binding("f5,ctrl+l", "models", "Model", priority=True),
+        Binding("f6,ctrl+n", "queue", "What waits", priority=True),
+        Binding("f7,ctrl+g", "question", "Question", priority=True),
         Binding("pageup", "page(-1)", "Up", priority=True),
         Binding("pagedown", "page(1)", "Down", priority=True),
         Binding("ctrl+end", "page(1000)", "End", priority=True, show=False),
@@ -81,6 +87,7 @@ class Chat(Screen[None]):
         self._desk, self._typed, self._keep = desk, typed, keep
         self._deeds = Deeds(self, desk, clock)
         self._shown: View | None = None
+        self._clock, self._leaves_until = clock, 0.0
         self._due = False
         self._pace = PACE
         #: What was typed before this screen was there; ``None`` since it is.
@@ -95,6 +102,7 @@ class Chat(Screen[None]):
         with Vertical(id="low"):
             yield Activity()
             yield Static(id="reply")
+            yield Static(id="help")
             yield Question()
             yield Waiting()
             proposals = Proposals()
@@ -214,14 +222,27 @@ class Chat(Screen[None]):
         if text:
             self.query_one(Prompt).give_back(text)
 
+    def on_prompt_left(self) -> None:
+        # What follows a key that opens another screen is meant for that.
+        if not self._deeds.is_opening:
+            self._deeds.leave()
+
     def on_prompt_typed(self, _event: Prompt.Typed) -> None:
         prompt = self.query_one(Prompt)
+        self._help(is_wanted=prompt.text == HELP)
         last = prompt.text.rsplit(maxsplit=1)[-1:] if prompt.text else []
         begun = prompt.text.startswith("/") and " " not in prompt.text
         if begun or (last and last[0].startswith("@") and not prompt.text[-1:].isspace()):
             self.run_worker(partial(self._propose, prompt.text), group="propose", exclusive=True)
         else:
             self.query_one(Proposals).offer(None)
+
+    def _help(self, *, is_wanted: bool) -> None:
+        """Show the keys above the prompt, or nothing there."""
+        shown = self.query_one("#help", Static)
+        if is_wanted != shown.has_class("open"):
+            shown.set_class(is_wanted, "open")
+            shown.update(overview(self.size.width - 4) if is_wanted else "")
 
     async def _propose(self, text: str) -> None:
         try:
@@ -253,20 +274,28 @@ class Chat(Screen[None]):
         prompt = self.query_one(Prompt)
         if not prompt.has_focus:
             prompt.focus()
+        elif prompt.text == HELP:
+            prompt.put("")
         elif self._desk.view.is_running:
             self._deeds.start("stop", self._desk.interrupt)
         else:
             self.reply("")
 
     def action_cut_short(self) -> None:
-        """What Ctrl-C does: copies what is marked, else stops the answer; it never leaves."""
-        prompt = self.query_one(Prompt)
+        """Copy what is marked, else clear the prompt or stop the answer; leave the second time."""
+        prompt, now = self.query_one(Prompt), self._clock()
         if prompt.selected_text:
             prompt.action_copy()
+            return
+        if now < self._leaves_until:
+            self._deeds.leave()
+            return
+        self._leaves_until = now + _AGAIN
+        if prompt.text:
+            prompt.clear_text()
         elif self._desk.view.is_running:
             self._deeds.start("stop", self._desk.interrupt)
-        else:
-            self.reply("nothing runs that could be stopped; Ctrl-Q leaves")
+        self.reply("Press Ctrl-C again to leave.")
 
     def action_page(self, step: int) -> None:
         transcript = self.query_one(Transcript)

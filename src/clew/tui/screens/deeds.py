@@ -59,6 +59,15 @@ class Deeds:
         #: A key for a screen was pressed, and the screen is not there yet.
         self._opening = False
 
+    @property
+    def is_opening(self) -> bool:
+        """Whether a key for another screen was pressed that is not there yet."""
+        return self._opening
+
+    def leave(self) -> None:
+        """End the program; a running turn goes on where a server runs."""
+        self._app.exit()
+
     def start(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
         """Do something beside everything else; nothing if it is being done already."""
         if name not in self._under_way:
@@ -117,7 +126,7 @@ class Deeds:
             return False
         name, _, argument = text[1:].strip().partition(" ")
         if name in ("quit", "exit"):
-            self._app.exit()
+            self.leave()
             return True
         screens = {
             "sessions": self.sessions,
@@ -232,7 +241,13 @@ class Deeds:
         if not self._is_wanted_still(typed):
             return
         conversation = self._desk.view.conversation
-        if conversation is None or (picked := await self._show(lineage(conversation))) is None:
+        if conversation is None:
+            return
+        screen = lineage(conversation, await self._desk.related(conversation))
+        if (picked := await self._show(screen)) is None:
+            return
+        if picked.key not in [one.id for one in conversation.sessions]:
+            await self._desk.go_to_named(picked.key)
             return
         number = [one.id for one in conversation.sessions].index(picked.key) + 1
         if (begins := await self._desk.reach(picked.key)) is None:

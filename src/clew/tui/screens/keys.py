@@ -27,16 +27,40 @@ KEYS: Final = (
     ("", "Enter opens or closes it, A opens all, Y copies it"),
     ("", "R goes back to it, B branches there, Esc leaves"),
     ("PgUp, PgDn", "scroll"),
-    ("F2", "conversations: search, open, new, delete"),
-    ("F3", "sessions: which continued which, and why"),
-    ("F4", "summary: what would go and stay; Ctrl-U takes it back"),
-    ("F5", "the model of this conversation"),
-    ("F6", "what waits: change it or take it back"),
-    ("F7", "tool calls that wait for approval: look at them, allow or deny"),
+    ("F1, ?", "the keys; ? where nothing is written"),
+    ("F2, Ctrl-O", "conversations: search, open, new, delete"),
+    ("F3, Ctrl-T", "lineage: which session continued which, and why"),
+    ("F4, Ctrl-R", "summary: what would go and stay; Ctrl-U takes it back"),
+    ("F5, Ctrl-L", "the model of this conversation"),
+    ("F6, Ctrl-N", "what waits: change it or take it back"),
+    ("F7, Ctrl-G", "tool calls that wait for approval: allow or deny"),
     ("Ctrl-P", "everything by name, themes too"),
-    ("Ctrl-C", "stop the answer; what is marked it copies"),
-    ("Ctrl-Q", "leave; a running turn goes on where a server runs"),
+    ("Ctrl-C", "copy what is marked, clear the prompt, stop the answer; twice: leave"),
+    ("Ctrl-D", "leave, where nothing is written (also Ctrl-Q, /quit)"),
+    ("Ctrl-Z", "stop the program; fg in the shell continues it (Ctrl-_ undoes)"),
 )
+#: The keys that are wanted most, for a few lines above the prompt.
+_SHORT: Final = (
+    ("Enter", "send"), ("^J", "new line"), ("/ @", "commands, files"),
+    ("Tab", "point at messages"), ("Esc", "stop the answer"), ("^S", "steer"),
+    ("^O", "conversations"), ("^T", "lineage"), ("^R", "summarise"),
+    ("^L", "model"), ("^N", "waiting messages"), ("^G", "approvals"),
+    ("^P", "all by name"), ("^C ^C", "leave"), ("F1", "all keys"),
+)  # fmt: skip
+#: Columns of one key and what it does.
+_COLUMN: Final = 25
+
+
+def overview(width: int) -> Table:
+    """Return the most wanted keys, side by side as there is room."""
+    across = max(1, min(3, width // _COLUMN))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for start in range(0, len(_SHORT), across):
+        row = _SHORT[start : start + across]
+        table.add_row(
+            *(cell for key, does in row for cell in (Text(key, style="bold"), Text(does)))
+        )
+    return table
 
 
 class Keys(Dialog[None]):
@@ -44,7 +68,7 @@ class Keys(Dialog[None]):
 
     DEFAULT_CSS = """
     Keys { align: center middle; }
-    Keys VerticalScroll { width: 76; max-width: 100%; height: auto; max-height: 90%;
+    Keys VerticalScroll { width: 76; max-width: 100%; height: auto; max-height: 100%;
         background: $surface; padding: 0 1; border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,f1,q", "leave", "Leave")]

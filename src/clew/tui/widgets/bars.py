@@ -60,7 +60,7 @@ class StatusBar(Static):
 def _keys(view: View, width: int) -> str:
     """The keys that matter now, as many as there is room for beside a sentence."""
     if view.approvals:
-        return "^G question · ? keys"
+        return "^G allow or deny · ? keys"
     if view.is_running:
         return "Esc stop · ^S steer · ? keys"
     if width < _WIDE:

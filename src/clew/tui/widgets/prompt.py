@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding
 from textual.message import Message
 
+from clew.core.escapes import without_sequences
+from clew.tui.state.folds import Folds
 from clew.tui.widgets.in_order import Lines
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ class Prompt(Lines):
     Prompt:focus { border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+underscore", "undo", "Undo"),
         Binding("ctrl+s", "send('steer')", "Send into the running turn"),
         Binding("ctrl+j,shift+enter,alt+enter", "newline", "New line"),
     ]
@@ -44,6 +47,9 @@ class Prompt(Lines):
         text: str
         #: Into the running turn, instead of after it.
         steer: bool
+
+    class Left(Message):
+        """Ctrl-D was pressed where nothing is written."""
 
     class Typed(Message):
         """The text, or the place in it, has changed."""
@@ -62,8 +68,39 @@ class Prompt(Lines):
         self._proposals = proposals
         #: Texts that were refused, at the beginning of what stands here.
         self._returned = ""
+        self._folds = Folds()
+
+    @property
+    def whole_text(self) -> str:
+        """The text with long pastes in it."""
+        return self._folds.whole(self.text)
+
+    def clear_text(self) -> None:
+        """Write anew; the history has what was written."""
+        self.typed = self.typed.said(self.whole_text)
+        self.text, self._returned, self._folds = "", "", Folds()
+        self._proposals.offer(None)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        self._folds, event.text = self._folds.folded(without_sequences(event.text))
+
+    def _delete_fold(self) -> bool:
+        """Delete the label before the cursor, and whether there is one."""
+        row, column = self.cursor_location
+        label = self._folds.label_before(self.document.get_line(row)[:column])
+        if not label or self.selected_text:
+            return False
+        self.delete((row, column - len(label)), (row, column))
+        return True
 
     async def _on_key(self, event: events.Key) -> None:
+        if event.key == "ctrl+d" and not self.text:
+            event.prevent_default().stop()
+            self.post_message(self.Left())
+            return
+        if event.key == "backspace" and self._delete_fold():
+            event.prevent_default().stop()
+            return
         if self._proposals.is_open and event.key in _MENU_KEYS:
             event.prevent_default().stop()
             self._choose(event.key)
@@ -105,7 +142,9 @@ class Prompt(Lines):
 
     def fit(self, width: int) -> None:
         """Say what to do here on one line of a screen."""
-        self.placeholder = PLACEHOLDER if width > len(PLACEHOLDER) + 6 else SHORT_PLACEHOLDER
+        is_wide = width > len(PLACEHOLDER) + 6
+        self.placeholder = PLACEHOLDER if is_wide else SHORT_PLACEHOLDER
+        self.border_subtitle = "Enter sends · ^J new line" if is_wide else ""
 
     def put(self, text: str) -> None:
         """Have a text in place of what stands there, with the cursor at its end."""
@@ -116,14 +155,12 @@ class Prompt(Lines):
         self.insert("\n")
 
     def action_send(self, how: str) -> None:
-        text = self.text
-        if text.endswith("\\"):  # for terminals that tell no other key from Enter
-            self.put(text[:-1] + "\n")
+        text = self.whole_text
+        if self.text.endswith("\\"):  # for terminals that tell no other key from Enter
+            self.put(self.text[:-1] + "\n")
         elif text.strip():
             # Gone from here with the key: the next key can neither send it again nor add to it.
-            self.typed = self.typed.said(text)
-            self.text, self._returned = "", ""
-            self._proposals.offer(None)
+            self.clear_text()
             self.post_message(self.Sent(text, steer=how == "steer"))
 
     def give_back(self, text: str) -> None:

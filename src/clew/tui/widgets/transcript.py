@@ -49,6 +49,7 @@ class Transcript(ScrollView, can_focus=True):
         Binding("r", "deed('rewind')", "Rewind to here"),
         Binding("b", "deed('branch')", "Branch here"),
         Binding("y", "deed('copy')", "Copy"),
+        Binding("question_mark", "screen.keys", "Keys"),
     ]
 
     class WantsOlder(Message):
