@@ -114,7 +114,7 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
         await seen.say("go on")
         await seen.see("again again", "Answering…", "Esc stop")
         await seen.pilot.press("f1")
-        await seen.see("stop the answer; what is marked it copies")
+        await seen.see("stop the answer; what it has said")
         await seen.pilot.press("escape")
         await seen.say("first")
         await seen.see("1. first")
@@ -203,7 +203,7 @@ async def test_lists_of_sessions_models_and_keys_are_shown(
         await seen.say("afresh")
         await seen.see("echo: afresh")
         await seen.pilot.press("f3")
-        await seen.see("Sessions of this conversation", "it began")
+        await seen.see("Sessions of this conversation", "Started")
         await seen.pilot.press("escape", "f5")
         await seen.see("Model of this conversation", "● openai-chat:fake-model")
         await seen.pilot.press("enter")
@@ -247,8 +247,9 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
             await other.see("echo: two", "taken back ▸ echo: three", "echo: four")
         # Sessions: the chosen one is gone to.
         await seen.pilot.press("f3")
-        await seen.see("somebody went back")
-        await seen.pilot.press("up", "enter")
+        await seen.see("Rewound to an earlier message")
+        # Above it stands the branch, then the first session.
+        await seen.pilot.press("up", "up", "enter")
         await seen.see("session 1 begins here")
         assert isinstance(seen.app.focused, Transcript)
         await seen.see("┃ one")
@@ -283,7 +284,7 @@ async def test_a_summary_is_made_and_taken_back_from_the_screen(
             await seen.pilot.press("enter")
             await seen.see("summarised: ", "tokens became")
             await seen.pilot.press("f3")
-            await seen.see("what was old was summarised")
+            await seen.see("Earlier messages summarised")
             await seen.pilot.press("escape", "f4")
             await seen.see("messages would become", "Esc leaves")
             await seen.pilot.press("ctrl+u")
@@ -306,7 +307,7 @@ async def test_a_theme_stays_and_a_paste_of_many_lines_is_one_message(
             seen.app.theme = theme
             await seen.see("echo: bold words", "Say something")
         seen.app.post_message(Paste(pasted.replace("\n", "\r\n") + "\r\n"))
-        await seen.see("line 1999 of what")
+        await seen.see("[pasted 2,000 lines]")
         assert seen.app.screen.query_one(Transcript).size.height > 5
         await seen.pilot.press("enter")
         await seen.see("line 1999 of what was copied\n")

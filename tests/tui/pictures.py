@@ -80,7 +80,7 @@ async def make(folder: Path, *, home: Path) -> None:
         await seen.decide("y")
         await seen.see("went back")
         await seen.pilot.press("f3")
-        await seen.see("Sessions of this conversation", "somebody went back")
+        await seen.see("Sessions of this conversation", "Rewound to an earlier message")
         await _take(seen, folder, "lineage")
         await seen.pilot.press("escape")
         await seen.say("Pay the ferryman.")

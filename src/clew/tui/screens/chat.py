@@ -63,7 +63,7 @@ class Chat(Screen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "Stop", show=False),
-        Binding("ctrl+c", "cut_short", "Stop", show=False, priority=True),
+        Binding("ctrl+c", "cut_short", "Stop", show=False),
         Binding("f1", "keys", "Keys", priority=True),
         Binding("f2,ctrl+o", "sessions", "Conversations", priority=True),
         Binding("f3,ctrl+t", "lineage", "Lineage", priority=True),
@@ -282,18 +282,19 @@ class Chat(Screen[None]):
             self.reply("")
 
     def action_cut_short(self) -> None:
-        """Copy what is marked, else clear the prompt or stop the answer; leave the second time."""
-        prompt, now = self.query_one(Prompt), self._clock()
-        if prompt.selected_text:
-            prompt.action_copy()
-            return
+        """Stop the answer; leave the second time."""
+        self._cut_short(has_cleared=False)
+
+    def on_prompt_cut_short(self, event: Prompt.CutShort) -> None:
+        self._cut_short(has_cleared=event.has_cleared)
+
+    def _cut_short(self, *, has_cleared: bool) -> None:
+        now = self._clock()
         if now < self._leaves_until:
             self._deeds.leave()
             return
         self._leaves_until = now + _AGAIN
-        if prompt.text:
-            prompt.clear_text()
-        elif self._desk.view.is_running:
+        if not has_cleared and self._desk.view.is_running:
             self._deeds.start("stop", self._desk.interrupt)
         self.reply("Press Ctrl-C again to leave.")
 

@@ -35,9 +35,9 @@ KEYS: Final = (
     ("F6, Ctrl-N", "what waits: change it or take it back"),
     ("F7, Ctrl-G", "tool calls that wait for approval: allow or deny"),
     ("Ctrl-P", "everything by name, themes too"),
-    ("Ctrl-C", "copy what is marked, clear the prompt, stop the answer; twice: leave"),
+    ("Ctrl-C", "clear the prompt, stop the answer; pressed twice: leave"),
     ("Ctrl-D", "leave, where nothing is written (also Ctrl-Q, /quit)"),
-    ("Ctrl-Z", "stop the program; fg in the shell continues it (Ctrl-_ undoes)"),
+    ("Ctrl-Z", "stop the program; fg continues it (Ctrl-_ undoes)"),
 )
 #: The keys that are wanted most, for a few lines above the prompt.
 _SHORT: Final = (

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding
 from textual.message import Message
 
-from clew.core.escapes import without_sequences
 from clew.tui.state.folds import Folds
+from clew.tui.text.pasted import pasted_text
 from clew.tui.widgets.in_order import Lines
 
 if TYPE_CHECKING:
@@ -51,6 +51,12 @@ class Prompt(Lines):
     class Left(Message):
         """Ctrl-D was pressed where nothing is written."""
 
+    @dataclass
+    class CutShort(Message):
+        """Ctrl-C was pressed; what was written is cleared already."""
+
+        has_cleared: bool
+
     class Typed(Message):
         """The text, or the place in it, has changed."""
 
@@ -82,7 +88,17 @@ class Prompt(Lines):
         self._proposals.offer(None)
 
     async def _on_paste(self, event: events.Paste) -> None:
-        self._folds, event.text = self._folds.folded(without_sequences(event.text))
+        self._folds, event.text = self._folds.folded(pasted_text(event.text))
+
+    def _cut_short(self) -> None:
+        """Copy what is marked, else clear what is written, before the next key is read."""
+        if self.selected_text:
+            self.action_copy()
+            return
+        has_cleared = bool(self.text)
+        if has_cleared:
+            self.clear_text()
+        self.post_message(self.CutShort(has_cleared))
 
     def _delete_fold(self) -> bool:
         """Delete the label before the cursor, and whether there is one."""
@@ -97,6 +113,10 @@ class Prompt(Lines):
         if event.key == "ctrl+d" and not self.text:
             event.prevent_default().stop()
             self.post_message(self.Left())
+            return
+        if event.key == "ctrl+c":
+            event.prevent_default().stop()
+            self._cut_short()
             return
         if event.key == "backspace" and self._delete_fold():
             event.prevent_default().stop()
