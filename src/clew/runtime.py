@@ -14,12 +14,14 @@ import structlog
 from clew.agent.build import build_agent
 from clew.agent.choice import Models, Patience
 from clew.agent.compactor import HarnessCompactor, context_window
+from clew.agent.known_secrets import register_secrets
 from clew.agent.limits import CodeLimits
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.agent.providers import is_provider
 from clew.clock import SystemClock
 from clew.config import ensure_home
+from clew.config.describe import secret_texts
 from clew.config.model_access import access_of, named_models
 from clew.core.compaction import over_budget, tokens_of
 from clew.core.ids import Ids, session_id
@@ -107,6 +109,7 @@ def log_plainly() -> None:
 
 def make_means(settings: Settings, store: Store) -> Means:
     """What turns are carried out with, by the settings."""
+    register_secrets(secret_texts(settings))
     instructions = read_instructions(settings)
     models = make_models(settings)
     refuse_no_room(settings, instructions, window=context_window(models[0]))

@@ -49,8 +49,9 @@ def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
             "CHANNELS__TELEGRAM__TOKEN": token,
             "CHANNELS__TELEGRAM__BASE_URL": telegram.base_url,
             "CHANNELS__TELEGRAM__ALLOW": "*",
-            "CHANNELS__SECOND__KIND": "nothing",
-            "CHANNELS__SECOND__EXTRA_SECRET": kept["extra"],
+            "CHANNELS__SECOND__KIND": "webhook",
+            "CHANNELS__SECOND__BASE_URL": "http://127.0.0.1:9/nobody",
+            "CHANNELS__SECOND__SECRET": kept["extra"],
         }
         program = clew.asking(provider).with_env(
             {f"CLEW_{name}": value for name, value in settings.items()}

@@ -12,7 +12,8 @@ from pydantic_ai import exceptions as ai
 from pydantic_ai.messages import RetryFeedbackPart
 
 from clew.agent.connection_faults import UNSENDABLE, Fault, explain_connection, is_unsendable
-from clew.core.text import HIDDEN, shorten, storable
+from clew.agent.known_secrets import redact
+from clew.core.text import shorten, storable
 
 
 class FailureKind(enum.Enum):
@@ -295,22 +296,8 @@ def _message(body: object) -> str:
     return _sentence(text)
 
 
-#: Keys that models of this process are asked with: some providers repeat them in their refusals.
-_KEYS: set[str] = set()
-#: What is shorter is no key, but a word that stands in any text.
-_SHORTEST = 8
-
-
-def never_tell(key: object) -> None:
-    """Take a key out of whatever is told of a failure from now on."""
-    if isinstance(key, str) and len(key) >= _SHORTEST:
-        _KEYS.add(key)
-
-
 def _sentence(text: str) -> str:
-    for key in _KEYS:
-        text = text.replace(key, HIDDEN)
-    return shorten(storable(" ".join(text.split())), 500).rstrip(".")
+    return shorten(storable(" ".join(redact(text).split())), 500).rstrip(".")
 
 
 _OVERFLOW = (

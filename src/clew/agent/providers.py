@@ -18,7 +18,7 @@ from pydantic_ai.providers.gateway import (
     gateway_provider,  # pyright: ignore[reportUnknownVariableType]  (of packages not installed)
 )
 
-from clew.agent.failures import never_tell
+from clew.agent.known_secrets import register_secrets
 from clew.agent.start_problems import refuse_unusable_key
 from clew.agent.tolerant.client import TolerantClient
 from clew.errors import SettingsError
@@ -73,7 +73,7 @@ def finish_model(model: Model, spec: ModelSpec) -> None:
     key = getattr(client, "api_key", None)
     # One that is the provider's own, in the environment, was not looked at before.
     refuse_unusable_key(key if isinstance(key, str) else None, setting=f"the key of {spec.name}")
-    never_tell(key)
+    register_secrets([key])
     address = str(getattr(client, "base_url", "")) or model.base_url or ""
     _check_address(urlsplit(address).netloc.lower(), spec)
 

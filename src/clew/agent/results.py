@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import PydanticSerializationError
 
+from clew.agent.known_secrets import redact
 from clew.agent.ports import ToolResult
 from clew.agent.stored_results import abridge, keep_whole
 from clew.core.journal import RESULT_PREFIX, CallStatus, WholeResult
@@ -84,7 +85,8 @@ class _Bounds:
         return tool_return_content_ta.validate_json(self.json(value))
 
     def text(self, value: str) -> str:
-        """Return a text as the context can bear it."""
+        """Return a text as the context can bear it, without secrets."""
+        value = redact(value)
         if len(value) <= LONGEST:
             return storable(value)
         self._long.append(value)
@@ -109,7 +111,19 @@ class _Bounds:
             text = tool_return_ta.dump_json(value, by_alias=True).decode()
         except PydanticSerializationError:
             return json.dumps(self.text(str(value)))
-        return text if len(text) <= LONGEST else json.dumps(self.text(text))
+        cleaned = redact(text)
+        if len(cleaned) > LONGEST or (cleaned != text and not _is_json(cleaned)):
+            return json.dumps(self.text(cleaned))
+        return cleaned
+
+
+def _is_json(text: str) -> bool:
+    """Whether a text still is a value: a secret may have been a number."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _with_files(value: object) -> Sequence[object] | None:

@@ -13,7 +13,7 @@ import structlog
 
 from clew.config import ensure_home
 from clew.config.describe import secret_texts
-from clew.config.secret import HIDDEN
+from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -150,7 +150,7 @@ class Redaction:
     """Takes every secret of the settings out of a record."""
 
     def __init__(self, settings: Settings) -> None:
-        self._secrets = list(secret_texts(settings))
+        self._redactor = Redactor(secret_texts(settings))
 
     def __call__(self, _logger: object, _method: str, record: Any) -> Any:
         return {key: self._clean(value) for key, value in record.items()}
@@ -163,7 +163,4 @@ class Redaction:
             return [self._clean(inner) for inner in cast("list[object]", value)]
         if isinstance(value, (int, float, type(None))):
             return value
-        text = str(value)
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
-        return text
+        return self._redactor.text(str(value))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.core.exported.lines import as_json
 from clew.core.exported.shapes import CONTENT, SHAPES
-from clew.core.text import HIDDEN
+from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,17 +16,13 @@ _CONTENT: Final = {
     kind: {"base"} | {field.name for field in fields if field.kind in CONTENT}
     for kind, fields in SHAPES.items()
 }
-#: How deep JSON texts stand in JSON texts: the arguments of a call, and a call quoted in a text.
-_QUOTED: Final = 3
 
 
 class Redaction:
     """Takes secrets out of what people, models and tools said; ids and hashes stay."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        forms = {form for secret in secrets if secret for form in _forms(secret)}
-        # The longest first: one may be a part of another.
-        self._forms = sorted(forms, key=len, reverse=True)
+        self._redactor = Redactor(secrets)
 
     def clean(self, kind: str, line: Mapping[str, Any]) -> dict[str, Any]:
         """
@@ -36,7 +31,7 @@ class Redaction:
         An entry from which something was taken is marked as ``withheld``: its hash is that of what
         was said.
         """
-        if not self._forms:
+        if not self._redactor:
             return dict(line)
         content = _CONTENT[kind]
         cleaned = {
@@ -47,9 +42,7 @@ class Redaction:
         return cleaned
 
     def text(self, text: str) -> str:
-        for form in self._forms:
-            text = text.replace(form, HIDDEN)
-        return text
+        return self._redactor.text(text)
 
     def _cleaned(self, value: Any) -> Any:
         if isinstance(value, str):
@@ -65,19 +58,3 @@ class Redaction:
                 for name, one in fields.items()
             }
         return value
-
-
-def _forms(secret: str) -> set[str]:
-    """The secret, and how it is written in messages of Python and inside of JSON texts."""
-    forms = {secret, repr(secret)[1:-1]}
-    for _ in range(_QUOTED):
-        forms |= {as_json(form)[1:-1] for form in forms}
-        forms |= {ascii_form for form in forms if (ascii_form := _ascii(form)) != form}
-    return forms
-
-
-def _ascii(text: str) -> str:
-    """With everything else as the escapes of JSON."""
-    units = text.encode("utf-16-be")
-    pairs = (int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2))
-    return "".join(chr(unit) if unit < 0x80 else f"\\u{unit:04x}" for unit in pairs)

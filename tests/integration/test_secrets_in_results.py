@@ -1,0 +1,110 @@
+"""A secret that a tool finds reaches neither the model nor the store, however it is written."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+from pydantic_ai import ToolReturn
+
+from clew.agent.known_secrets import redact, register_secrets
+from clew.agent.results import LONGEST, encode, said
+from clew.config import load
+from clew.core.journal import CallStatus
+from clew.core.text import HIDDEN
+from clew.testing import Call, Calls, FakeProvider, Text, sequence
+from tests.integration.api_server import running
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "k7-Qx+91/found=by/a+tool"
+NUMBER = "918273645546372819"
+TOOL = '''
+import pathlib
+
+from pydantic_ai import Tool
+
+
+def look(where: str) -> str:
+    """Look into a file."""
+    return pathlib.Path(where).read_text(encoding="utf-8")
+
+
+tools = [Tool(look, metadata={"effect": "pure"})]
+'''
+
+
+@pytest.fixture(autouse=True)
+def known() -> None:
+    register_secrets([SECRET, NUMBER])
+
+
+WRITTEN = {
+    "as it is": SECRET,
+    "base64": base64.b64encode(f"user:{SECRET}".encode()).decode(),
+    "in a url": quote(SECRET, safe=""),
+    "in two lines": f"{SECRET[:7]}\n{SECRET[7:]}",
+}
+
+
+@pytest.mark.parametrize("written", WRITTEN)
+@pytest.mark.parametrize("shape", ["text", "value", "list", "return", "error"])
+def test_no_result_holds_a_secret(written: str, shape: str) -> None:
+    text = WRITTEN[written]
+    values: dict[str, object] = {
+        "text": text,
+        "value": {"env": {"KEY": text}},
+        "list": [text, 1],
+        "return": ToolReturn(return_value=text, content=[text], metadata={"key": text}),
+    }
+    if shape == "error":
+        result = said(CallStatus.ERROR, f"cannot reach {text}")
+    else:
+        result = encode(values[shape], tool="look", call_id="c1")
+    assert HIDDEN in result.result
+    assert redact(result.result) == result.result
+    json.loads(result.result)
+
+
+def test_a_secret_that_is_a_number_leaves_a_result_that_can_be_read() -> None:
+    result = encode({"id": int(NUMBER)}, tool="look", call_id="c1")
+    assert NUMBER not in json.loads(result.result)
+
+
+def test_what_is_kept_whole_of_a_long_result_has_none() -> None:
+    result = encode("x" * LONGEST + SECRET + "y" * LONGEST, tool="look", call_id="c1")
+    assert result.whole is not None
+    assert SECRET not in str(result.whole)
+    assert HIDDEN in str(result.whole)
+
+
+async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
+    store_url: str, tmp_path: Path
+) -> None:
+    key = "sk-of-the-provider-0123"
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "looking.py").write_text(TOOL, encoding="utf-8")
+    found = tmp_path / "found.txt"
+    found.write_text(f"key={key}\n{base64.b64encode(key.encode()).decode()}\n", encoding="utf-8")
+    script = sequence([Calls([Call("look", {"where": str(found)})]), Text("done")])
+    with FakeProvider(script) as provider:
+        flags = {
+            "model.name": "openai-chat:fake-model",
+            "model.base_url": provider.openai_url,
+            "model.api_key": key,
+            "tools.modules": "looking",
+        }
+        settings = load(home=tmp_path, flags=flags, environ={})
+        store = replace(settings.store, url=store_url)
+        async with running(replace(settings, store=store)) as server:
+            assert (await server.say("look")).status_code == 200
+            listed = await server.http.get("/api/conversations/talk/entries")
+        sent = json.dumps(provider.settled()[-1].json)
+    for text in (sent, listed.text):
+        assert redact(text) == text
+        assert text.count(HIDDEN) >= 2
