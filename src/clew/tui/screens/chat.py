@@ -257,7 +257,7 @@ class Chat(Screen[None]):
     # What the transcript says
 
     def on_transcript_wants_older(self) -> None:
-        self.run_worker(self._older(), group="older", exclusive=True)
+        self.run_worker(self._older, group="older", exclusive=True)
 
     async def _older(self) -> None:
         try:

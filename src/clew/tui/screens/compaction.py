@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.text import Text
@@ -63,7 +64,7 @@ class CompactionScreen(Dialog[str]):
             yield Static("Enter summarises · ^U takes the last one back · Esc leaves", id="keys")
 
     def on_mount(self) -> None:
-        self.run_worker(self._look(), group="look")
+        self.run_worker(self._look, group="look")
 
     async def _look(self) -> None:
         try:
@@ -104,7 +105,7 @@ class CompactionScreen(Dialog[str]):
         if not self._busy:
             self._busy = True
             self._say(told)
-            self.run_worker(self._do(**given), group="do")
+            self.run_worker(partial(self._do, **given), group="do")
 
     async def _do(self, **given: object) -> None:
         try:

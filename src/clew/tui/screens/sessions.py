@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.binding import Binding
@@ -48,7 +49,7 @@ class Sessions(Picker):
         self._look(event.value.strip())
 
     def _look(self, query: str) -> None:
-        self.run_worker(self._found(query), exclusive=True, group="look")
+        self.run_worker(partial(self._found, query), exclusive=True, group="look")
 
     async def _found(self, query: str) -> None:
         if query:
