@@ -31,6 +31,9 @@ SIZE: Final = (100, 30)
 #: A moment as the screens tell it, and the one that all pictures show.
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:&#160;| )\d\d:\d\d")
 _SHOWN: Final = "2026-11-28&#160;10:00"
+#: The same without the day, and how long an answer took.
+_TIME: Final = re.compile(r"(?<![\d:])\d\d:\d\d(?![\d:])")
+_TOOK: Final = re.compile(r"\d+\.\d&#160;s(?=&#160;·)")
 #: What an SVG calls its own parts: another number each time.
 _OWN: Final = re.compile(r"terminal-\d+")
 
@@ -113,6 +116,7 @@ async def _take(seen: Seen, folder: Path, name: str) -> None:
     await seen.pilot.pause(0.2)
     svg = seen.app.export_screenshot(title="clew", simplify=True)
     plain = _OWN.sub("terminal", _MOMENT.sub(_SHOWN, svg))
+    plain = _TOOK.sub("0.8&#160;s", _TIME.sub("10:00", plain))
     (folder / f"terminal-{name}.svg").write_text(plain, encoding="utf-8")
 
 
