@@ -60,8 +60,9 @@ def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
             for user, secret in enumerate(said, 1):
                 telegram.say(f"Keep {secret}", user=user, name=f"{secret} Ada")
             telegram.block(len(said))
-            telegram.update("message", {"text": said[0], "chat": said[1]})
+            telegram.update("message", {"text": said[0], "from": said[1]})
             until(lambda: all(telegram.texts(user) for user in range(1, len(said))))
+            until(lambda: "update_not_understood" in log.read_text())
         listings = [
             program.run(*command)
             for command in (["config", "show"], ["config", "show", "--json"], ["doctor"])
