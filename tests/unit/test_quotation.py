@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +9,8 @@ from hypothesis import strategies as st
 from clew.core.chat import Ignored, Sender, spoken
 from clew.core.quotation import LONGEST_REPLY, Quoted, forwarded, person, quotation, replied
 from clew.core.route import Route
+from clew.gateway.ignored_events import IgnoredEvents
 from clew.gateway.payload import each, obj, objs, text
-from clew.gateway.seldom import Passed, Seldom
 
 #: All that some reader takes for the end of a line.
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -51,22 +49,12 @@ def test_in_a_group_a_line_that_imitates_another_speaker_is_indented(sign: str) 
     assert spoken("Bob (7): yes", Sender(id="1"), alone) == "Bob (7): yes"
 
 
-def test_what_is_seldom_due_is_due_again_after_its_time_and_takes_bounded_room() -> None:
-    times = itertools.count(0.0, 10.0)
-    seldom = Seldom(25.0, remembered=2, now=lambda: next(times))
-    assert [seldom.due("a") for _ in range(5)] == [True, False, False, True, False]
-    for thing in "bcd":
-        assert seldom.due(thing)
-    # Forgotten, since others came after it.
-    assert seldom.due("a")
-
-
 def test_what_is_passed_over_is_logged_once_of_each_kind(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    passed = Passed("telegram")
+    passed = IgnoredEvents("telegram")
     for kind in ("one", "two", "one", "two"):
-        passed.over(Ignored(kind=kind))
+        passed.log(Ignored(kind=kind))
     assert capsys.readouterr().out.count("passed_over") == 2
 
 

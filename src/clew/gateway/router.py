@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ from clew.engine.hearing import Change, Fetched, Who
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.slash import find, is_command
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
-from clew.gateway.seldom import Seldom
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable, Sequence
@@ -78,7 +78,8 @@ class Router:
         self._engine, self._line, self._progress = engine, line, progress
         self._manners, self._account = manners, line.account
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers, self._unknown = Seldom(_TURNED_AWAY), Seldom()
+        self._strangers = LogThrottle(interval=_TURNED_AWAY)
+        self._unknown = LogThrottle(interval=math.inf)
         self._throttle = LogThrottle()
 
     async def begin(self) -> None:
@@ -183,13 +184,13 @@ class Router:
 
     def _log_unsupported(self, heard: Heard) -> None:
         for kind in heard.unsupported:
-            if self._unknown.due(kind):
+            if self._unknown.is_due(kind):
                 channel = self._account.channel
                 log.warning("content_not_supported", channel=channel, kind=kind)
 
     async def _turned_away(self, heard: Heard, verdict: Verdict) -> None:
         chat = None if heard.route.kind == DM else heard.route.chat
-        if self._strangers.due((heard.sender.id, chat)):
+        if self._strangers.is_due((heard.sender.id, chat)):
             tell = log.info if heard.addressed else log.debug
             tell(
                 "turned_away",

@@ -23,7 +23,7 @@ from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.link import Link, Session
 from clew.gateway.channels.discord.messages import LONGEST
 from clew.gateway.channels.discord.transport import Api
-from clew.gateway.seldom import Passed
+from clew.gateway.ignored_events import IgnoredEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -112,7 +112,7 @@ class DiscordChannel(Channel):
         self.capabilities = CAPABILITIES
         self._config, self._token = config, token
         self._me = codec.Me(id=bot, label=config.label)
-        self._passed = Passed(config.name)
+        self._ignored = IgnoredEvents(config.name)
         #: The servers whose roles are known.
         self._guilds: set[str] = set()
         self._link: Link | None = None
@@ -241,7 +241,7 @@ class DiscordChannel(Channel):
     def _event_of(self, dispatch: Json) -> Event | None:
         found = codec.parse(dispatch, self._me, self._known)
         if isinstance(found, Ignored):
-            self._passed.over(found)
+            self._ignored.log(found)
             return None
         return found
 

@@ -12,6 +12,7 @@ import structlog
 
 from clew.config.secret import Secret
 from clew.core.chat import DM, Heard, Ignored
+from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
@@ -19,7 +20,7 @@ from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import LONGEST, without_buttons
 from clew.gateway.channels.slack.socket import Socket
 from clew.gateway.channels.slack.transport import Api
-from clew.gateway.seldom import Passed, Seldom
+from clew.gateway.ignored_events import IgnoredEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -104,7 +105,7 @@ class SlackChannel(Channel):
         self._me = codec.Me(user="", label=config.label, command=command)
         self._pressed: OrderedDict[str, Json] = OrderedDict()
         self._names: OrderedDict[str, str] = OrderedDict()
-        self._passed, self._asked = Passed(config.name), Seldom(_ASKED_AGAIN)
+        self._ignored, self._asked = IgnoredEvents(config.name), LogThrottle(interval=_ASKED_AGAIN)
 
     async def __aenter__(self) -> Self:
         self._http = client()
@@ -152,7 +153,7 @@ class SlackChannel(Channel):
     async def _look_up_groups(self, groups: frozenset[str]) -> None:
         """Whether the app is in user groups that somebody mentions; asked once an hour."""
         for group in sorted(groups):
-            if not self._asked.due(("group", group)):
+            if not self._asked.is_due(("group", group)):
                 continue
             asked = {"usergroup": group}
             found = await self._looked("usergroups.users.list", asked) or {}
@@ -165,7 +166,7 @@ class SlackChannel(Channel):
         if not isinstance(event, Heard) or not event.addressed:
             return event
         place = codec.thread_of(envelope, self._me)
-        if place is None or not self._asked.due(("thread", *place)):
+        if place is None or not self._asked.is_due(("thread", *place)):
             return event
         channel, thread = place
         asked = {"channel": channel, "ts": thread, "limit": "1"}
@@ -203,7 +204,7 @@ class SlackChannel(Channel):
     def _event(self, envelope: Json) -> Event | None:
         found = codec.parse(envelope, self._me)
         if isinstance(found, Ignored):
-            self._passed.over(found)
+            self._ignored.log(found)
             return None
         return found
 

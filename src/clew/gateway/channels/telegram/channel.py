@@ -12,7 +12,7 @@ from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.telegram import codec
 from clew.gateway.channels.telegram.transport import READ, Api, translated
-from clew.gateway.seldom import Passed
+from clew.gateway.ignored_events import IgnoredEvents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -72,7 +72,7 @@ class TelegramChannel(Channel):
         self._config = config
         self._api = Api.of(token, config.base_url or BASE_URL)
         self._me = codec.Me(id=int(bot), username="", label=config.label)
-        self._passed = Passed(config.name)
+        self._ignored = IgnoredEvents(config.name)
 
     async def __aenter__(self) -> Self:
         try:
@@ -124,7 +124,7 @@ class TelegramChannel(Channel):
             log.exception("update_not_understood", update=update.get("update_id"))
             return None
         if isinstance(event, Ignored):
-            self._passed.over(event)
+            self._ignored.log(event)
             return None
         return event
 
