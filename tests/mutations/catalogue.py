@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.backups import BACKUPS
 from tests.mutations.boundaries import BOUNDARIES
 from tests.mutations.contracts import CONTRACTS
+from tests.mutations.edges import EDGES
 from tests.mutations.exports import EXPORTS
 from tests.mutations.failures import FAILURES
 from tests.mutations.lifecycle import LIFECYCLE
@@ -294,6 +295,7 @@ ALL = (
     *FAILURES,
     *OUTAGES,
     *RPC,
+    *EDGES,
     *EXPORTS,
     *BACKUPS,
 )

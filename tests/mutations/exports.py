@@ -37,7 +37,7 @@ EXPORTS = (
     Mutation(
         name="export-secrets",
         mechanism="secrets are known as JSON quotes them",
-        file=f"{_CORE}/redaction.py",
+        file="src/clew/core/redaction.py",
         old="    for _ in range(_QUOTED):\n",
         new="    for _ in range(0):\n",
         test=f"{_EXPORTS}secrets_of_the_settings_are_in_no_export[sqlite]",

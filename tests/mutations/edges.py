@@ -1,0 +1,70 @@
+"""Safeguards at the edges: what clients send, what disks do, what is deleted, what is secret."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_UNDELETE = "tests/contract/test_undelete.py::test_"
+_FULL = "tests/integration/test_full_store.py::test_who_waits_for_what_cannot_begin"
+_OPENING = "tests/integration/test_sqlite_opening.py::test_"
+_RESULTS = "tests/integration/test_secrets_in_results.py::test_"
+
+EDGES: tuple[Mutation, ...] = (
+    Mutation(
+        name="undelete-fence",
+        mechanism="whoever wrote before a deletion cannot write after it was undone",
+        file="src/clew/store/transactions/undelete.py",
+        old='        undo["fence"] + 1,\n',
+        new="        0,\n",
+        test=f"{_UNDELETE}who_wrote_before_the_deletion_cannot_write_after_it_was_undone[sqlite]",
+    ),
+    Mutation(
+        name="undelete-slices",
+        mechanism="nothing of a conversation that can be brought back is removed",
+        file="src/clew/store/transactions/deletion.py",
+        old="    if t.one(lives, conversation) is not None:\n",
+        new="    if t.one(lives, conversation) is not None and False:\n",
+        test=f"{_UNDELETE}one_that_was_brought_back_meanwhile_is_not_removed[sqlite]",
+    ),
+    Mutation(
+        name="upgrade-body",
+        mechanism="the body behind an offer of another protocol is read",
+        file="src/clew/api/connections.py",
+        old="self._connection.head_without_upgrade + bytes(data[end_of_head:])",
+        new="self._connection.head_without_upgrade",
+        test="tests/integration/test_api_upgrades.py::test_a_post_with_an_offer_keeps_its_body"
+        "[java-length]",
+    ),
+    Mutation(
+        name="full-store-told",
+        mechanism="whoever waits for what cannot be stored is told",
+        file="src/clew/engine/follow_input.py",
+        old="            if error is not None and times > known:\n",
+        new="            if False:\n",
+        test=f"{_FULL}_is_told_that_it_is_stored[plain]",
+    ),
+    Mutation(
+        name="commit-waits",
+        mechanism="without WAL a commit waits for those who read",
+        file="src/clew/store/sqlite/tending.py",
+        old="                if time.monotonic() > until or not self._connection.in_transaction:\n",
+        new="                if True:\n",
+        test=f"{_OPENING}without_wal_a_commit_waits_for_those_who_read",
+    ),
+    Mutation(
+        name="journal-by-hand",
+        mechanism="a journal mode that was set by hand stays",
+        file="src/clew/store/sqlite/opening.py",
+        old="        elif _is_copy(connection):\n",
+        new="        else:\n",
+        test=f"{_OPENING}a_journal_mode_set_by_hand_stays",
+    ),
+    Mutation(
+        name="secret-in-result",
+        mechanism="a result is cleaned of secrets before it is stored",
+        file="src/clew/agent/results.py",
+        old="        value = redact(value)\n",
+        new="",
+        test=f"{_RESULTS}no_result_holds_a_secret[text-base64]",
+    ),
+)
