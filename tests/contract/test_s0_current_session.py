@@ -42,6 +42,8 @@ async def test_s0_1_a_kill_right_after_a_compaction_loses_and_repeats_nothing(
         async with running(given(store_url, tmp_path, url)) as product:
             lineage = await product.lineage()
             assert [reason for _, reason in lineage] == [COMPRESSION, None]
+            async with product.client() as client:
+                assert await product.head_by(client, "talk") == lineage[-1][0]
             await ends(product)
             # It goes on in the compacted session, which nothing is compacted again for.
             assert await product.lineage() == lineage
@@ -148,7 +150,9 @@ class Looking:
         self._usage = {name: iter(tokens) for name, tokens in usage.items()}
 
     def __call__(self, request: Request) -> Reply:
-        file = next(text for text in request.user_texts if text.startswith("look ")).split()[1]
+        # After the compaction it stands below the summary, in one message.
+        lines = "\n".join(request.user_texts).splitlines()
+        file = next(line for line in lines if line.startswith("look ")).split()[1]
         tokens = next(self._usage[file.rpartition("/")[2]], None)
         if tokens is None:
             return Text("seen")

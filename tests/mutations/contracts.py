@@ -300,7 +300,7 @@ _KEPT_WARM = (
         _WARM,
         "        self._states.pop(conversation, None)\n",
         "        pass\n",
-        f"{_S2}6_a_state_that_was_dropped_is_read_anew[sqlite]",
+        f"{_S2}6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_more[sqlite]",
     ),
 )
 

@@ -122,7 +122,7 @@ LIFECYCLE = (
         old="if self._states.get(conversation) is not state or "
         "(state and state.position != known):",
         new="if False:",
-        test=f"{_S2}6_a_state_that_is_still_being_built_is_not_touched_by_a_refresh[sqlite]",
+        test=f"{_S2}6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_more[sqlite]",
     ),
     Mutation(
         name="warm-session",
@@ -130,7 +130,7 @@ LIFECYCLE = (
         file=f"{_TRANSACTIONS}/context.py",
         old="known.session_id == session.id and known.entry_id",
         new="known.entry_id",
-        test=f"{_S2}7_a_state_that_the_store_does_not_know_is_not_reused[sqlite-another-session]",
+        test=f"{_S2}7_a_state_of_a_session_that_is_no_more_is_not_reused[sqlite]",
     ),
     Mutation(
         name="warm-entry",

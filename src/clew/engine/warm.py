@@ -81,6 +81,14 @@ class Warm:
     def __contains__(self, conversation: ConversationId) -> bool:
         return conversation in self._states
 
+    def get(self, conversation: ConversationId) -> State | None:
+        """Return what is kept of a conversation, without a look at the store."""
+        return self._states.get(conversation)
+
+    def all(self) -> list[State]:
+        """Return all that is kept, the least recently used first."""
+        return list(self._states.values())
+
     async def refresh(self, conversation: ConversationId) -> State:
         """
         The conversation's state, true at the moment of the read.

@@ -113,7 +113,8 @@ async def _lead_to(way: Way, plan: Plan) -> None:
                 await product.submit(client, "go on")
             case Way.BY_HAND:
                 await product.command(client, "/compress")
-        await asyncio.sleep(_PATIENCE)
+        # One that was not killed ends by itself, and is not waited for.
+        await product.at_rest(seconds=_PATIENCE)
 
 
 async def ends(product: Product) -> None:

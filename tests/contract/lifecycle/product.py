@@ -210,7 +210,7 @@ class Product:
         conversation = await self.engine.resolve(name)
         return await self.engine.entries(conversation, limit=1000)
 
-    async def at_rest(self, name: str = "talk") -> None:
+    async def at_rest(self, name: str = "talk", *, seconds: float = SOON) -> None:
         """Wait until nothing is to be done in a conversation."""
 
         async def rests() -> bool:
@@ -219,7 +219,7 @@ class Product:
                 return False
             return await self.engine.unfinished_turn(conversation) is None
 
-        await wait_until(rests, f"{name} to be at rest", seconds=SOON)
+        await wait_until(rests, f"{name} to be at rest", seconds=seconds)
 
     async def becomes(self, wanted: list[tuple[str, str | None]], name: str = "talk") -> None:
         """Wait until a conversation has these sessions."""
@@ -259,6 +259,8 @@ class Plan:
     #: Whether a person talks on Telegram.
     telegram: bool = False
     role: str = "serve"
+    #: Whether it leaves to others what was handed in to them.
+    own_only: bool = False
 
 
 def plan(url: str, folder: Path, **more: Any) -> Plan:
@@ -282,7 +284,9 @@ async def running(given: Plan, *, telegram: FakeTelegram | None = None) -> Async
         store = await stack.enter_async_context(CountedStore(opened))
         await stack.enter_async_context(models_closed())
         means = _means(given, settings, store)
-        engine = await stack.enter_async_context(Engine(means, role=given.role, version="0"))
+        engine = await stack.enter_async_context(
+            Engine(means, role=given.role, version="0", own_only=given.own_only)
+        )
         if telegram is not None:
             await stack.enter_async_context(Gateway(engine, settings))
         yield Product(
