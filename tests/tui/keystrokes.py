@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import Counter
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.config.settings import ToolsSettings
 from clew.core.entry import Role
 from clew.testing import FakeProvider, Text
 from clew.testing.provider import Call, Calls
+from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.chat import Chat
 from clew.tui.state.guard import PAUSE
 from clew.tui.transports import ConnectionLost
@@ -25,9 +28,10 @@ from tests.tui.terminal_session import at_terminal
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator
+    from collections.abc import AsyncGenerator, Callable
     from pathlib import Path
 
+    from clew.core.ids import ConversationId
     from clew.testing import Reply, Request
     from clew.tui.transports import Connect, Connection
     from tests.integration.api_server import Server
@@ -222,16 +226,27 @@ class Player:
         queue = cast("asyncio.Queue[object]", getattr(self._session.app, "_message_queue"))  # noqa: B009
         for _ in range(3):
             await asyncio.sleep(0.002)
-            await wait_until(lambda: not queue.qsize(), "the keys", pause=0.001)
+            await self._until(lambda: not queue.qsize(), "the keys", pause=0.001)
+
+    async def _until(
+        self, condition: Callable[[], object], what: str, *, pause: float = 0.02
+    ) -> None:
+        """Wait for something on the screen; a program that has ended shows nothing any more."""
+        app = self._session.app
+        await wait_until(lambda: not app.is_running or condition(), what, pause=pause)
+        if not app.is_running:
+            log = app._fault_file  # pyright: ignore[reportPrivateUsage]
+            told = log.read_text("utf-8")[-4000:] if log.exists() else "and nothing is in its log"
+            raise AssertionError(f"the program has ended: {told}")
 
     async def _compare(self) -> None:
         """Let everything end, and compare the screen with the store."""
         session, self._way.is_away = self._session, False
         desk = session.app.desk
-        await wait_until(self._is_first_screen, "the first screen", pause=0.05)
-        await wait_until(lambda: not desk.outbox.unsent, "everything to be sent", pause=0.02)
+        await self._until(self._is_first_screen, "the first screen", pause=0.05)
+        await self._until(lambda: not desk.outbox.unsent, "everything to be sent", pause=0.02)
         while True:
-            await wait_until(lambda: desk.view.approvals or self._is_quiet(), "quiet", pause=0.05)
+            await self._until(lambda: desk.view.approvals or self._is_quiet(), "quiet", pause=0.05)
             if not desk.view.approvals:
                 break
             await self._decide()
@@ -256,29 +271,38 @@ class Player:
         """Answer one call on purpose."""
         session = self._session
         asked = session.app.desk.view.approvals[0]
-        session.press("f7")
-        await wait_until(lambda: len(session.app.screen_stack) > 1, "the question")
+        await self._until(self._is_asked, "the question")
         await session.see("Allow this tool call?")
         letter = self._chance.choice("yn")
         if letter == "y":
             self.played.allowed[asked.args] += 1
         await session.decide(letter)
-        await wait_until(
+        await self._until(
             lambda: asked.id not in {one.id for one in session.app.desk.view.approvals},
             "the answer",
         )
-        await wait_until(lambda: len(session.app.screen_stack) == 1, "the way back")
+        await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
+
+    def _is_asked(self) -> bool:
+        """Whether the question is open; a screen that a key of before has opened goes first."""
+        session = self._session
+        if isinstance(session.app.screen, ApprovalScreen):
+            return True
+        if self._is_first_screen():
+            session.press("f7")
+        return False
 
     async def _same_as_stored(self) -> None:
+        await wait_until(self._has_last_entry, "the last entry")
+        await self._session.same()
+
+    async def _has_last_entry(self) -> bool:
+        """Read both anew: what was asked for before may have come since."""
         view = self._session.app.desk.view
         assert view.conversation is not None
         conversation = await self._server.engine.resolve(view.conversation.id)
-        stored = [
-            entry.seq
-            for entry in await self._server.engine.entries(conversation, after=0, limit=100_000)
-        ]
-        await wait_until(lambda: self._session.app.desk.view.seq == len(stored), "the last entry")
-        await self._session.same()
+        stored = await self._server.engine.entries(conversation, after=0, limit=100_000)
+        return view.seq == len(stored)
 
     async def finish(self) -> Played:
         """Compare everything that was sent with everything that is stored."""
@@ -286,12 +310,29 @@ class Player:
         played, engine = self.played, self._server.engine
         for one in await self._conversations():
             conversation = await engine.resolve(one)
+            await wait_until(partial(self._is_settled, conversation), "what was left behind")
             for entry in await engine.entries(conversation, after=0, limit=100_000):
                 if entry.role is Role.USER and entry.kind.value == "message":
                     played.stored[entry.text] += 1
-        played.ran = Counter(f'{{"command":"{each}"}}' for each in asking_tools.ran)
+        played.ran = Counter(
+            # As the model wrote it: a line break within is written out.
+            json.dumps({"command": each}, separators=(",", ":"), ensure_ascii=False)
+            for each in asking_tools.ran
+        )
         played.losses = self._way.losses
         return played
+
+    async def _is_settled(self, conversation: ConversationId) -> bool:
+        """
+        Deny what waits, and say whether everything has been answered.
+
+        Whoever has gone to another conversation leaves messages behind that wait for an answer.
+        """
+        engine = self._server.engine
+        for asked in await engine.approvals(conversation):
+            await engine.answer(asked.id, yes=False)
+        is_running = await engine.unfinished_turn(conversation) is not None
+        return not is_running and not await engine.queue(conversation)
 
     async def _conversations(self) -> list[str]:
         found: list[str] = []

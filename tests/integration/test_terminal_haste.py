@@ -1,0 +1,75 @@
+"""Keys that come before the screen that they are meant for is built, or while it closes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from textual import events
+
+from clew.testing import FakeProvider, Text
+from clew.tui.screens.compaction import CompactionScreen
+from clew.tui.screens.decision import Confirmation
+from clew.tui.screens.keys import Keys
+from clew.tui.screens.picker import Choice, Narrowing
+from clew.tui.screens.queue import QueueList
+from clew.tui.screens.sessions import Sessions
+from clew.tui.screens.writing import Writing
+from tests.integration.api_server import always, running, settings_for
+from tests.tui.screen import at
+from tests.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from clew.tui.desk import Desk
+    from clew.tui.screens.dialog import Dialog
+
+DIALOGS: dict[str, Callable[[Desk], Dialog[Any]]] = {
+    "conversations": Sessions,
+    "a list": lambda _: Narrowing([Choice(key="a", text="first")], heading="List"),
+    "what waits": lambda _: QueueList([]),
+    "a text": lambda _: Writing("Change", "as it was"),
+    "the summary": CompactionScreen,
+    "a question": lambda _: Confirmation(lambda: 0.0, question="Go back?", does="go back"),
+    "the keys": lambda _: Keys(),
+}
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+async def test_a_key_while_the_screen_closes_does_nothing(tmp_path: Path, name: str) -> None:
+    with FakeProvider(always(Text("yes"))) as provider:
+        async with (
+            running(settings_for(tmp_path, provider=provider)) as server,
+            at(server, tmp_path) as seen,
+        ):
+            screen = DIALOGS[name](seen.app.desk)
+            seen.app.push_screen(screen)
+            await seen.pilot.pause()
+            screen.action_cancel()
+            await wait_until(lambda: not screen.is_attached, "the end of the screen")
+            # These were read before it closed, and are carried out only now.
+            bound = screen._bindings.key_to_bindings.values()  # pyright: ignore[reportPrivateUsage]
+            for binding in [one for each in bound for one in each]:
+                await seen.app.run_action(binding.action, screen)
+            await seen.pilot.pause()
+            assert seen.app.is_running
+            assert len(seen.app.screen_stack) == 1
+
+
+async def test_what_is_typed_before_a_list_is_built_narrows_it(tmp_path: Path) -> None:
+    with FakeProvider(always(Text("yes"))) as provider:
+        async with (
+            running(settings_for(tmp_path, provider=provider)) as server,
+            at(server, tmp_path) as seen,
+        ):
+            got: list[object] = []
+            choices = [Choice(key=one, text=one) for one in ("first", "second")]
+            screen = Narrowing(choices, heading="List")
+            seen.app.push_screen(screen, got.append)
+            for letter in "sec":
+                screen._forward_event(events.Key(letter, letter))  # pyright: ignore[reportPrivateUsage]
+            screen._forward_event(events.Key("enter", "\r"))  # pyright: ignore[reportPrivateUsage]
+            await wait_until(lambda: got, "the choice")
+            assert [getattr(one, "key", one) for one in got] == ["second"]
