@@ -9,9 +9,7 @@ TESTS = Path(__file__).parents[1]
 LEVELS = ["unit", "contract", "integration", "acceptance", "channels", "failing", "line", "tui"]
 
 #: Loops that sleep and are meant to: each with its reason.
-ALLOWED = {
-    "contract/test_s4_boundaries.py": "a plugin that hangs until its test lets go",
-}
+ALLOWED: dict[str, str] = {}
 
 
 def test_no_test_waits_without_a_bound() -> None:
