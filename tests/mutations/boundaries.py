@@ -11,7 +11,7 @@ _CLOSING = "tests/contract/test_s1_closing.py::test_s1_"
 _ANSWERS = "tests/contract/test_s1_answers.py::test_s1_"
 _ORPHANS = "tests/contract/test_s1_orphans.py::test_s1_"
 _S2 = "tests/contract/test_s2_warm_state.py::test_s2_"
-_S3 = "tests/contract/test_s3_two_compactions.py::test_s3_"
+_S3_RUNS = "tests/contract/test_s3_in_products.py::test_s3_"
 _S4 = "tests/contract/test_s4_boundaries.py::test_s4_"
 _COMPACTIONS = "tests/contract/test_compactions.py::test_"
 _ORPHAN_OF = """\
@@ -164,7 +164,7 @@ BOUNDARIES = (
         file=f"{_ENGINE}/compaction.py",
         old="session=session, exc_info=True)\n            return True\n",
         new="session=session, exc_info=True)\n            return False\n",
-        test=f"{_S3}3_a_lock_that_cannot_be_used_hinders_no_compaction[sqlite]",
+        test=f"{_S3_RUNS}3_a_store_without_locks_hinders_no_compaction[sqlite]",
     ),
     Mutation(
         name="finalise-told",

@@ -14,6 +14,7 @@ _ANSWERS = "tests/contract/test_s1_answers.py::test_s1_"
 _ORPHANS = "tests/contract/test_s1_orphans.py::test_s1_"
 _S2 = "tests/contract/test_s2_warm_state.py::test_s2_"
 _S3 = "tests/contract/test_s3_two_compactions.py::test_s3_"
+_S3_RUNS = "tests/contract/test_s3_in_products.py::test_s3_"
 _S4 = "tests/contract/test_s4_boundaries.py::test_s4_"
 
 _S0_4 = f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session[sqlite]"
@@ -311,7 +312,7 @@ _TWO = (
         f"{_ENGINE}/compaction.py",
         "            await self._lock.release_compression_lock(session, holder)\n",
         "            pass\n",
-        f"{_S3}1_of_two_threads_that_compact_one_session_one_moves_it[sqlite]",
+        f"{_S3_RUNS}1_of_two_products_that_compact_one_session_one_moves_it[sqlite]",
     ),
     _mutation(
         "lock-asked",
