@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = ParamSpec("P")
 
-WINDOW = {"model.context_window": "200000"}
+#: Twenty messages are as much as a turn compacts first, where nobody holds the lock.
+WINDOW = {"model.context_window": "140000"}
 COMPACT = CompactParams(session_id=OLD)
 
 

@@ -320,7 +320,7 @@ _TWO = (
         f"{_ENGINE}/compaction.py",
         "            return await self._lock.try_acquire_compression_lock(session, holder)\n",
         "            return True\n",
-        f"{_S3}2_while_the_lock_is_held_nothing_is_summarised_and_nothing_moves[sqlite]",
+        f"{_S3_RUNS}2_while_the_lock_is_held_no_program_and_no_turn_compacts[sqlite]",
     ),
     _mutation(
         "lock-unusable-after",

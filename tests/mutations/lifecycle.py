@@ -11,6 +11,7 @@ _CLOSING = "tests/contract/test_s1_closing.py::test_s1_"
 _TITLES = "tests/contract/test_s1_titles.py::test_s1_"
 _ORPHANS = "tests/contract/test_s1_orphans.py::test_s1_"
 _S2 = "tests/contract/test_s2_warm_state.py::test_s2_"
+_S3_RUNS = "tests/contract/test_s3_in_products.py::test_s3_"
 _S3 = "tests/contract/test_s3_two_compactions.py::test_"
 _S4 = "tests/contract/test_s4_boundaries.py::test_s4_"
 _CHAT = "tests/contract/test_chat_commands.py::test_"
@@ -147,7 +148,7 @@ LIFECYCLE = (
         file=f"{_TRANSACTIONS}/locks.py",
         old="WHERE lock.holder = excluded.holder OR lock.expires_at <= $4\n",
         new="WHERE $4 = $4\n",
-        test=f"{_S3}s3_2_while_the_lock_is_held_nothing_is_summarised_and_nothing_moves[sqlite]",
+        test=f"{_S3_RUNS}2_while_the_lock_is_held_no_program_and_no_turn_compacts[sqlite]",
     ),
     Mutation(
         name="compacted-already",
