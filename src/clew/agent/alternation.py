@@ -47,9 +47,28 @@ def send_alternating(model: Model) -> None:
 def _alternating_class(cls: type[Model]) -> type[Model]:
     def prepare_messages(self: Any, messages: Any, *rest: Any, **named: Any) -> list[ModelMessage]:
         # Not `super()`: the class is made here.
-        return alternating(cls.prepare_messages(self, messages, *rest, **named))
+        prepared = alternating(cls.prepare_messages(self, messages, *rest, **named))
+        return _without_unsigned_thinking(prepared) if self.system == "anthropic" else prepared
 
     return type(cls.__name__, (cls,), {"prepare_messages": prepare_messages})
+
+
+def _without_unsigned_thinking(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """
+    Leave out thinking that Anthropic's format cannot carry, since no provider of it has signed it.
+
+    The library would send it as a message of the person, so that two of theirs follow each other.
+    """
+    return [
+        replace(message, parts=[part for part in message.parts if not _is_unsigned(part)])
+        if isinstance(message, ModelResponse) and any(map(_is_unsigned, message.parts))
+        else message
+        for message in messages
+    ]
+
+
+def _is_unsigned(part: object) -> bool:
+    return isinstance(part, ThinkingPart) and not part.signature
 
 
 def alternating(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
