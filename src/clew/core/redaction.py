@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, quote_plus
 
@@ -39,10 +40,7 @@ class Redactor:
         long = {form for form in literal | derived if len(_GAPS.sub("", form)) >= SHORTEST}
         # The longest first: one may be a part of another.
         self._whole = sorted(literal, key=len, reverse=True)
-        self._parted = [
-            (squeezed, _parted(squeezed))
-            for squeezed in sorted({_GAPS.sub("", form) for form in long}, key=len, reverse=True)
-        ]
+        self._squeezed = sorted({_GAPS.sub("", form) for form in long}, key=len, reverse=True)
 
     def __bool__(self) -> bool:
         return bool(self._whole)
@@ -55,12 +53,13 @@ class Redactor:
             text = text.replace(form, HIDDEN)
         # A look without gaps first: the pattern is slow, and nearly nothing has a secret.
         squeezed = _GAPS.sub("", text)
-        for form, pattern in self._parted:
+        for form in self._squeezed:
             if form in squeezed:
-                text = pattern.sub(HIDDEN, text)
+                text = _parted(form).sub(HIDDEN, text)
         return text
 
 
+@lru_cache(maxsize=256)
 def _parted(form: str) -> re.Pattern[str]:
     return re.compile(_GAP.join(re.escape(character) for character in form))
 
