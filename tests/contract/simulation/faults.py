@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.core import chat
 from clew.core import session as reasons
+from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.entry import Role
+from clew.core.expired import DELETED
 from clew.core.ids import ConversationId, InboxId, OwnerId
 from clew.core.inbox import Input
 from clew.core.session import Head
@@ -14,17 +17,22 @@ from clew.errors import LeaseLost, NotFound
 from clew.store.transactions import (
     context,
     deletion,
+    deliveries,
     entries,
     inbox,
     leases,
     sessions,
     turns,
 )
-from tests.contract.simulation.sim import Call, Sim, compose
+from tests.contract.simulation.sim import CHATS, Call, Sim, compose
 
 if TYPE_CHECKING:
+    from clew.core.delivery import Delivery
+    from clew.core.ids import DeliveryId
     from clew.store.contract import Tx
     from tests.contract.simulation.model import Run, Thread
+
+_ENDED = (DeliveryState.DELIVERED, DeliveryState.FAILED)
 
 
 def new_owner(sim: Sim) -> OwnerId:
@@ -81,22 +89,38 @@ def repeat(sim: Sim, index: int) -> None:
 
 def delete(sim: Sim, thread: Thread) -> None:
     """A conversation is gone at once, whatever was going on in it."""
+    failed = sim.desk.do(_deliveries_of, thread.id)
     assert sim.call(bool, deletion.mark_deleted, thread.id)
     del sim.threads[thread.id]
     sim.deleted.append(thread.id)
-    sim.routes = {key: to for key, to in sim.routes.items() if to != thread.id}
     for run in [run for run in sim.runs if run.thread is thread]:
         sim.drop(run)
-    gone = sim.desk.do(_deliveries_of, thread.id)
-    sim.deliveries = {key: state for key, state in sim.deliveries.items() if key not in gone}
+    sim.deliveries = {key: state for key, state in sim.deliveries.items() if key not in failed}
+    _chats_are_told(sim, thread, [one for one in _stored(sim, thread) if one.id not in failed])
+    sim.routes = {key: to for key, to in sim.routes.items() if to != thread.id}
     # What is not known by an event is new when it comes again.
     sim.history = [call for call in sim.history if not _would_come_back(call, thread.id)]
     _nothing_lands(sim, thread)
 
 
-def _deliveries_of(t: Tx, conversation: ConversationId) -> set[str]:
-    found = t.all("SELECT id FROM delivery WHERE conversation_id = $1", conversation)
-    return {row[0] for row in found}
+def _chats_are_told(sim: Sim, thread: Thread, told: list[Delivery]) -> None:
+    """Each chat that had the conversation is to get one notice of its end, and nothing else."""
+    chats = [route.key for route in CHATS if sim.routes.get(route.key) == thread.id]
+    notice = chat.dump(chat.Outgoing(text=DELETED, markup=False))
+    assert sorted(one.route for one in told) == sorted(chats)
+    assert all(one.kind is DeliveryKind.NOTICE and one.body == notice for one in told)
+    assert all(one.state is DeliveryState.PENDING for one in told)
+    sim.deliveries |= {one.id: one.state for one in told}
+
+
+def _stored(sim: Sim, thread: Thread) -> list[Delivery]:
+    found = sim.desk.do(_deliveries_of, thread.id)
+    return [sim.desk.do(deliveries.get_delivery, one) for one in found]
+
+
+def _deliveries_of(t: Tx, conversation: ConversationId) -> list[DeliveryId]:
+    found = t.all("SELECT id FROM delivery WHERE conversation_id = $1 ORDER BY n", conversation)
+    return [row[0] for row in found]
 
 
 def _would_come_back(call: Call, conversation: ConversationId) -> bool:
@@ -118,6 +142,15 @@ def _nothing_lands(sim: Sim, thread: Thread) -> None:
 
 
 def delete_slice(sim: Sim, index: int) -> None:
+    """Rows go; what tells a chat of the deletion stays until it has arrived or was given up."""
     conversation = sim.deleted[index % len(sim.deleted)]
-    if not sim.desk.do(deletion.delete_slice, conversation, rows=3):
-        assert conversation not in sim.desk.do(deletion.half_deleted)
+    before = sim.desk.do(_deliveries_of, conversation)
+    unsent = [one for one in before if sim.deliveries.get(one, _ENDED[0]) not in _ENDED]
+    more = sim.desk.do(deletion.delete_slice, conversation, rows=3)
+    left = sim.desk.do(_deliveries_of, conversation)
+    assert set(unsent) <= set(left)
+    for gone in set(before) - set(left):
+        sim.deliveries.pop(gone, None)
+    if not more:
+        assert left == unsent
+        assert (conversation in sim.desk.do(deletion.half_deleted)) is bool(unsent)

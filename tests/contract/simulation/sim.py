@@ -36,6 +36,8 @@ ROUTES = (
     Route(platform="telegram", kind="dm", chat="42"),
     Route(platform="telegram", kind="group", chat="42", user="7"),
 )
+#: Those that get deliveries.
+CHATS = ROUTES[1:]
 
 
 def compose(item: InboxItem) -> Draft:
