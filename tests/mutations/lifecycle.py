@@ -59,14 +59,6 @@ LIFECYCLE = (
         "[sqlite]",
     ),
     Mutation(
-        name="client-alive",
-        mechanism="only clients of living processes count",
-        file=f"{_TRANSACTIONS}/clients.py",
-        old="alive = [row[0] for row in found if t.alive(row[0])]",
-        new="alive = [row[0] for row in found]",
-        test=f"{_ORPHANS}11_who_looks_at_a_continuation_keeps_it_and_who_is_gone_does_not[sqlite]",
-    ),
-    Mutation(
         name="old-session-id",
         mechanism="any session id of a conversation stands for it",
         file=f"{_TRANSACTIONS}/conversations.py",
