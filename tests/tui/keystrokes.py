@@ -233,7 +233,11 @@ class Player:
     ) -> None:
         """Wait for something on the screen; a program that has ended shows nothing any more."""
         app = self._session.app
-        await wait_until(lambda: not app.is_running or condition(), what, pause=pause)
+
+        def come() -> object:
+            return not app.is_running or condition()
+
+        await wait_until(come, what, pause=pause)
         if not app.is_running:
             log = app._fault_file  # pyright: ignore[reportPrivateUsage]
             told = log.read_text("utf-8")[-4000:] if log.exists() else "and nothing is in its log"
@@ -271,7 +275,12 @@ class Player:
         """Answer one call on purpose."""
         session = self._session
         asked = session.app.desk.view.approvals[0]
-        await self._until(self._is_asked, "the question")
+        while not isinstance(session.app.screen, ApprovalScreen):
+            # A screen that a key of before has opened goes first.
+            await self._until(self._is_first_screen, "the first screen")
+            session.press("f7")
+            await self._until(lambda: len(session.app.screen_stack) > 1, "the question")
+        await self._taken()
         await session.see("Allow this tool call?")
         letter = self._chance.choice("yn")
         if letter == "y":
@@ -283,17 +292,8 @@ class Player:
         )
         await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
 
-    def _is_asked(self) -> bool:
-        """Whether the question is open; a screen that a key of before has opened goes first."""
-        session = self._session
-        if isinstance(session.app.screen, ApprovalScreen):
-            return True
-        if self._is_first_screen():
-            session.press("f7")
-        return False
-
     async def _same_as_stored(self) -> None:
-        await wait_until(self._has_last_entry, "the last entry")
+        await self._until(self._has_last_entry, "the last entry")
         await self._session.same()
 
     async def _has_last_entry(self) -> bool:

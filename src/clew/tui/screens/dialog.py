@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.binding import Binding
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 R = TypeVar("R")
+
+#: Actions that only close.
+_LEAVING: Final = frozenset({"cancel", "leave"})
 
 
 class Dialog(ModalScreen[R | None], Generic[R]):
@@ -63,8 +66,14 @@ class Dialog(ModalScreen[R | None], Generic[R]):
         return not self._is_done and self.is_attached
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let a key do nothing once this is closed: what it would look at is gone already."""
-        return not self._is_done and super().check_action(action, parameters)
+        """
+        Let a key do nothing before this is built and once it is closed.
+
+        A key that was typed on the screen below, or here before, may be carried out then: what it
+        would look at is not there. Leaving looks at nothing.
+        """
+        is_usable = not self._is_done and (self._is_built or action in _LEAVING)
+        return is_usable and super().check_action(action, parameters)
 
     def action_cancel(self) -> None:
         """Close without a result."""
