@@ -59,6 +59,10 @@ async def said(server: Server) -> list[str]:
     return [entry.text for entry in entries if entry.role is Role.USER]
 
 
+async def _is_said(server: Server, text: str) -> bool:
+    return text in await said(server)
+
+
 def prompt(session: TerminalSession) -> str:
     return session.app.screen_stack[0].query_one(Prompt).text
 
@@ -71,7 +75,9 @@ async def test_each_enter_sends_what_stands_there_and_never_twice(
         session.press("first", "enter", "second", "enter", "enter")
         session.press("/status", "enter", "third", "enter")
         session.press("into it", "ctrl+s", "ctrl+s")
-        await session.see("into it", "echo: third")
+        await session.see("echo: third")
+        # It may have scrolled away.
+        await wait_until(lambda: _is_said(server, "into it"), "it to be stored")
         found = await said(server)
         # What steers goes before what waits.
         assert [each for each in found if each != "into it"] == ["m", "first", "second", "third"]

@@ -95,7 +95,7 @@ async def test_keys_that_every_terminal_passes_through_lead_to_the_screens(tmp_p
         for key, heading in [
             ("ctrl+o", "Conversations"),
             ("ctrl+t", "Sessions of this conversation"),
-            ("ctrl+r", "Esc leaves"),
+            ("ctrl+r", "would become a summary"),
             ("ctrl+l", "Model of this conversation"),
             ("ctrl+n", "Nothing waits"),
         ]:
