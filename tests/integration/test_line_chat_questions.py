@@ -65,7 +65,7 @@ class Person(Keyboard):
         self.begun: list[str] = []
         self._steps = steps
         self._reader, self._writer = os.pipe()
-        self.screen = io.StringIO()
+        self.screen: io.StringIO = io.StringIO()
 
     def ask(self, prompt: str, *, begun: str = "") -> str | None:
         self.begun.append(begun)
@@ -73,16 +73,44 @@ class Person(Keyboard):
 
     @contextmanager
     def typing_ahead(self) -> Generator[int | None]:
-        thread = threading.Thread(target=self._type)
+        over = threading.Event()
+        thread = threading.Thread(target=self._type, args=(over,))
         thread.start()
-        yield self._reader
-        thread.join()
+        try:
+            yield self._reader
+        finally:
+            over.set()
+            thread.join()
 
-    def _type(self) -> None:
+    def _type(self, over: threading.Event) -> None:
+        """Type all steps; a chat that does not end after them finds its terminal gone."""
         steps, self._steps = self._steps, ()
-        for wanted, typed in steps:
-            block_until(lambda wanted=wanted: wanted in self.screen.getvalue(), seconds=30)
-            os.write(self._writer, typed.encode())
+        try:
+            for wanted, typed in steps:
+                block_until(lambda wanted=wanted: wanted in self.screen.getvalue(), seconds=30)
+                self.type(typed)
+        except AssertionError:
+            os.close(self._writer)
+            raise
+        if not over.wait(60):
+            os.close(self._writer)
+
+    def type(self, text: str) -> None:
+        os.write(self._writer, text.encode())
+
+
+class Reflex(io.StringIO):
+    """A screen before which each text is typed in the moment in which something is shown."""
+
+    def __init__(self, person: Person, *steps: tuple[str, str]) -> None:
+        super().__init__()
+        self._person, self._steps = person, list(steps)
+
+    def write(self, text: str, /) -> int:
+        count = super().write(text)
+        if self._steps and self._steps[0][0] in text:
+            self._person.type(self._steps.pop(0)[1])
+        return count
 
 
 def talk(settings: Settings, replies: Sequence[Calls | Text], person: Person) -> str:
@@ -123,6 +151,22 @@ def test_all_of_the_arguments_are_shown_to_the_letter(settings: Settings) -> Non
     assert LONG in screen
     assert cuts(settings) == [LONG]
     assert "(allowed: cut)" in screen
+
+
+def test_an_answer_in_the_moment_of_the_question_counts(settings: Settings) -> None:
+    person = Person()
+    person.screen = Reflex(person, (ASKED, "y\n"))
+    screen = talk(settings, [calls("red"), END], person)
+    assert cuts(settings) == ["red"]
+    assert "answers nothing" not in screen
+
+
+def test_an_answer_before_the_question_was_shown_whole_allows_nothing(settings: Settings) -> None:
+    person = Person()
+    person.screen = Reflex(person, ("? cut(", "y\n"), (ASKED, "n\n"))
+    screen = talk(settings, [calls("red"), END], person)
+    assert cuts(settings) == []
+    assert "“y” answers nothing" in screen
 
 
 def test_all_calls_are_listed_and_all_allows_those(settings: Settings) -> None:

@@ -420,13 +420,18 @@ class LineChat:
     def _show_questions(self, keyboard: int | None) -> None:
         """Show all that would run; only what is typed from then on may answer it."""
         self._drain(keyboard)
-        if not self._questions.is_to_be_shown():
-            return
-        self._out.end_line()
-        self._notes.write("".join(f"{line}\n" for line in shown(self._questions.open)))
-        self._drain(keyboard)
-        self._typed.mark()
-        self._questions.arm()
+        while self._questions.is_to_be_shown():
+            asked = tuple(self._questions.open)
+            *listed, invitation = shown(asked)
+            self._out.end_line()
+            self._notes.write("".join(f"{line}\n" for line in listed))
+            self._drain(keyboard)
+            if tuple(self._questions.open) != asked:
+                continue  # one was answered meanwhile: the rest is shown anew
+            self._typed.mark()
+            self._questions.arm()
+            # Last, so that an answer to it is never taken for one that was typed before.
+            self._notes.write(f"{invitation}\n")
 
     def _drain(self, keyboard: int | None) -> None:
         """Take in what was typed until now."""
