@@ -219,7 +219,8 @@ def rename(
         given = t.run(
             """
             UPDATE conversation SET title = $2, titled_by = $3
-            WHERE id = $1 AND ($4 = 'person' OR COALESCE(titled_by, '') <> 'person')
+            WHERE id = $1 AND deleting_at IS NULL
+              AND ($4 = 'person' OR COALESCE(titled_by, '') <> 'person')
             """,
             conversation,
             title,
@@ -233,6 +234,8 @@ def rename(
         raise
     if given:
         t.wake(conversation)
+    elif titled_by is TitledBy.PERSON:
+        raise NotFound("conversation", conversation)  # deleted since we looked
     return bool(given)
 
 

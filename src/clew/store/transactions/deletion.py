@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, LiteralString
 
 from clew.core.expired import DELETED
 from clew.core.ids import TurnId
+from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated
 from clew.store import search
-from clew.store.transactions.conversations import routes_of
 from clew.store.transactions.deliveries import end_previews
 from clew.store.transactions.elsewhere import tell_chats
 from clew.store.transactions.entries import last_hash
@@ -104,17 +104,18 @@ def mark_deleted(
     ``delete_slice``; what remains in the end is the tombstone. For ``undo_for`` it can be brought
     back, by ``undelete``. Repeating it changes nothing.
     """
-    if undo_for:
-        keep_for_undo(t, conversation, millis=undo_for // timedelta(milliseconds=1))
-    routes = routes_of(t, conversation)
-    t.run("DELETE FROM route WHERE conversation_id = $1", conversation)
+    routes = _take_routes(t, conversation)
     row = t.one(
-        "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq",
+        "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq, fence",
         conversation,
     )
     if row is None:
         return _is_buried(t, conversation)
-    _bury(t, conversation, row[0])
+    last_seq, fence = row
+    _bury(t, conversation, last_seq)
+    if undo_for:
+        millis = undo_for // timedelta(milliseconds=1)
+        keep_for_undo(t, conversation, fence=fence, routes=routes, millis=millis)
     t.run("DELETE FROM head WHERE conversation_id = $1", conversation)
     t.run(
         "UPDATE conversation SET deleting_at = $2, title = NULL, titled_by = NULL WHERE id = $1",
@@ -127,6 +128,12 @@ def mark_deleted(
     t.run("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
     t.wake(conversation)
     return True
+
+
+def _take_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
+    # In one statement: of a route that moves away meanwhile nothing may be told here.
+    found = t.all("DELETE FROM route WHERE conversation_id = $1 RETURNING key", conversation)
+    return sorted(RouteKey(key) for (key,) in found)
 
 
 def _is_buried(t: Tx, conversation: ConversationId) -> bool:

@@ -15,9 +15,11 @@ from clew.store.transactions.conversations import claim_route, get_conversation,
 from clew.store.transactions.elsewhere import tell_chats
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from clew.core.conversation import Conversation
+    from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
 
@@ -59,26 +61,29 @@ def deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
     ]
 
 
-def keep_for_undo(t: Tx, conversation: ConversationId, *, millis: int) -> None:
-    """Note what a deletion takes away at once; part of its transaction, before anything else."""
-    row = t.one(
-        """
-        SELECT h.session_id, l.fence, c.title, c.titled_by FROM conversation c
-        JOIN head h ON h.conversation_id = c.id JOIN lease l ON l.conversation_id = c.id
-        WHERE c.id = $1
-        """,
+def keep_for_undo(
+    t: Tx, conversation: ConversationId, *, fence: int, routes: Sequence[RouteKey], millis: int
+) -> None:
+    """
+    Note what a deletion takes away at once: a part of its transaction.
+
+    The deletion has waited for whoever wrote: its lease is gone, so nobody moves the head now.
+    """
+    # An update, which waits for a title that is being given, and not for inputs that come in.
+    kept = t.one(
+        "UPDATE conversation SET undo_until = $2 WHERE id = $1 RETURNING title, titled_by",
         conversation,
-    )
-    if row is None:
-        return
-    routes = t.all("SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation)
-    head, fence, title, titled_by = row
-    undo = {"head": head, "fence": fence, "title": title, "titled_by": titled_by}
-    t.run(
-        "UPDATE conversation SET undo = $2, undo_until = $3 WHERE id = $1",
-        conversation,
-        json.dumps({**undo, "routes": [key for (key,) in routes]}),
         t.now + millis,
+    )
+    head = t.one("SELECT session_id FROM head WHERE conversation_id = $1", conversation)
+    assert kept is not None, f"{conversation} had a lease, and is not there"
+    assert head is not None, f"{conversation} had a lease, and no head"
+    title, titled_by = kept
+    undo = {"head": head[0], "fence": fence, "title": title, "titled_by": titled_by}
+    t.run(
+        "UPDATE conversation SET undo = $2 WHERE id = $1",
+        conversation,
+        json.dumps({**undo, "routes": list(routes)}),
     )
 
 
@@ -90,7 +95,8 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
 
     :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not see it
     """
-    row = t.one(f"{_DELETED} AND c.id = $2", t.now, conversation)
+    # Locked: it may be brought back, or given up for good, at the same moment.
+    row = t.one(f"{_DELETED} AND c.id = $2 @LOCK", t.now, conversation)
     if row is None or not sees(viewer, Scope(row[1])):
         raise NotFound("deleted conversation", conversation)
     _, scope, text, last_seq, _, _ = row

@@ -1,0 +1,101 @@
+"""Deletions and their undoing overlap with anything else: the whole of one, then of the other."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from clew.core.conversation import Conversation
+from clew.core.ids import ConversationId
+from clew.core.scope import LOCAL
+from clew.errors import NotFound
+from clew.store.transactions import conversations, deletion, undelete
+from tests.contract import acting
+from tests.contract.acting import message, started
+
+if TYPE_CHECKING:
+    from clew.store.contract import Tx
+    from tests.contract.acting import Overlap
+    from tests.contract.desk import Desk
+
+C1, C2 = ConversationId("cnv_1"), ConversationId("cnv_2")
+
+
+def delete(t: Tx) -> bool:
+    return deletion.mark_deleted(t, C1, undo_for=timedelta(minutes=10))
+
+
+def bring_back(t: Tx) -> Conversation:
+    return undelete.undelete(t, C1, viewer=LOCAL)
+
+
+def test_a_rotation_that_a_deletion_waits_for_is_kept(overlap: Overlap, desk: Desk) -> None:
+    lease = started(desk).lease
+    opened, gone = overlap(lambda t: acting.rotate(t, lease, acting.expected(t)), delete)
+    assert gone is True
+    assert desk.do(bring_back).head == opened.id
+
+
+def test_a_new_owner_that_a_deletion_waits_for_cannot_write_after_its_undoing(
+    overlap: Overlap, desk: Desk
+) -> None:
+    acting_as = started(desk)
+    desk.world.alive.discard(acting_as.lease.owner)
+    begun, _ = overlap(lambda t: acting.begin(t, owner=acting.OTHER, turn="trn_2"), delete)
+    desk.do(bring_back)
+    desk.do(acting.accept, message("inb_2"))
+    again = desk.do(acting.begin, turn="trn_3")
+    assert again.lease.fence > begun.lease.fence
+
+
+def test_a_title_that_a_deletion_waits_for_is_kept(overlap: Overlap, desk: Desk) -> None:
+    started(desk)
+    overlap(lambda t: conversations.rename(t, C1, "Crete"), delete)
+    assert desk.do(bring_back).title == "Crete"
+
+
+def test_a_title_that_comes_after_a_deletion_stays_free(overlap: Overlap, desk: Desk) -> None:
+    started(desk)
+    _, refused = overlap(delete, lambda t: conversations.rename(t, C1, "Crete"))
+    assert isinstance(refused, NotFound)
+    desk.do(acting.accept, message("inb_2"), new="cnv_2")
+    assert desk.do(conversations.rename, C2, "Crete")
+
+
+def test_of_two_undoings_one_finds_nothing_to_undo(overlap: Overlap, desk: Desk) -> None:
+    started(desk)
+    desk.do(delete)
+    first, second = overlap(bring_back, bring_back)
+    assert isinstance(first, Conversation)
+    assert isinstance(second, NotFound)
+
+
+def test_an_undoing_that_waits_for_the_end_of_its_time_finds_nothing_to_undo(
+    overlap: Overlap, desk: Desk
+) -> None:
+    started(desk)
+    desk.do(delete)
+    ended, refused = overlap(lambda t: undelete.end_grace(t, C1, at_once=True), bring_back)
+    assert ended is True
+    assert isinstance(refused, NotFound)
+
+
+def test_the_end_of_the_time_that_waits_for_an_undoing_ends_nothing(
+    overlap: Overlap, desk: Desk
+) -> None:
+    started(desk)
+    desk.do(delete)
+    back, ended = overlap(bring_back, lambda t: undelete.end_grace(t, C1, at_once=True))
+    assert isinstance(back, Conversation)
+    assert ended is False
+
+
+def test_a_deletion_that_waits_for_an_undoing_is_one_of_its_own(
+    overlap: Overlap, desk: Desk
+) -> None:
+    started(desk)
+    desk.do(delete)
+    head = desk.do(undelete.deleted_conversations, viewer=LOCAL)[0].entries
+    overlap(bring_back, delete)
+    back = desk.do(undelete.deleted_conversations, viewer=LOCAL)
+    assert [each.entries for each in back] in ([head], [])
