@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.conversation import Conversation
 from clew.core.ids import ConversationId
+from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.errors import NotFound
 from clew.store.transactions import conversations, deletion, undelete
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tests.contract.desk import Desk
 
 C1, C2 = ConversationId("cnv_1"), ConversationId("cnv_2")
+OTHER_ROUTE = local_route("other")
 
 
 def delete(t: Tx) -> bool:
@@ -99,3 +101,25 @@ def test_a_deletion_that_waits_for_an_undoing_is_one_of_its_own(
     overlap(bring_back, delete)
     back = desk.do(undelete.deleted_conversations, viewer=LOCAL)
     assert [each.entries for each in back] in ([head], [])
+
+
+def _two(desk: Desk) -> None:
+    started(desk)
+    desk.do(acting.accept, message("inb_2"), OTHER_ROUTE, new="cnv_2")
+
+
+def test_a_route_that_is_moved_to_what_is_being_deleted_leads_nowhere_after_it(
+    overlap: Overlap, desk: Desk
+) -> None:
+    _two(desk)
+    before, _ = overlap(lambda t: conversations.move_route(t, OTHER_ROUTE.key, C1), delete)
+    assert before == C2
+    accepted = desk.do(acting.accept, message("inb_3"), OTHER_ROUTE, new="cnv_3")
+    assert accepted.conversation_id == "cnv_3"
+
+
+def test_a_route_is_not_moved_to_what_was_deleted_meanwhile(overlap: Overlap, desk: Desk) -> None:
+    _two(desk)
+    _, refused = overlap(delete, lambda t: conversations.move_route(t, OTHER_ROUTE.key, C1))
+    assert isinstance(refused, NotFound)
+    assert desk.do(conversations.resolve, OTHER_ROUTE.key) == C2

@@ -121,8 +121,12 @@ def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> Conversa
     Make a route resolve to a conversation; the one that it resolved to before.
 
     Waits for every ``accept`` that has read the route, so that no message lands in a conversation
-    that was just left.
+    that was just left; a deletion of the conversation comes after it, or was before.
+
+    :raises NotFound: if there is no such conversation
     """
+    if t.one("SELECT 1 FROM lease WHERE conversation_id = $1 @SHARE", conversation) is None:
+        raise NotFound("conversation", conversation)
     if claim_route(t, route, conversation):
         return None
     row = t.one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)

@@ -112,6 +112,8 @@ def mark_deleted(
     if row is None:
         return _is_buried(t, conversation)
     last_seq, fence = row
+    # One may have been moved here while its lease was waited for; from now on none can.
+    routes = sorted({*routes, *_take_routes(t, conversation)})
     _bury(t, conversation, last_seq)
     if undo_for:
         millis = undo_for // timedelta(milliseconds=1)
