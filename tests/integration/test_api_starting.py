@@ -8,6 +8,7 @@ import httpx2
 from starlette.responses import PlainTextResponse
 
 from clew.api.health import model_names
+from clew.api.shutdown import Leaving
 from clew.api.starting import StartingApp
 from clew.config import Secret
 
@@ -41,6 +42,20 @@ async def test_what_needs_the_engine_waits_for_it() -> None:
         app.complete(PlainTextResponse("the engine's answer"))
         assert (await asked).text == (await other).text == "the engine's answer"
         assert (await http.get("/v1/models")).text == "the engine's answer"
+
+
+async def test_what_waits_is_refused_when_the_server_stops_before_the_engine_is_there() -> None:
+    leaving = Leaving()
+    app = StartingApp(models=("clew",), token=None, leaving=leaving)
+    async with client(app) as http:
+        asked = asyncio.create_task(http.post("/v1/chat/completions", json={}))
+        await asyncio.wait({asked}, timeout=0.05)
+        assert not asked.done()
+        leaving.soon.set()
+        answer = await asyncio.wait_for(asked, timeout=60)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not_ready")
+        assert answer.headers["retry-after"] == "1"
+        assert (await http.get("/healthz")).status_code == 200
 
 
 async def test_nobody_sees_more_without_the_token_than_later() -> None:

@@ -94,3 +94,17 @@ async def test_expect_is_answered_beside_an_offer(server: Server) -> None:
         writer.write(body)
         assert b" 200 " in await reader.readuntil(b"\r\n\r\n")
     writer.close()
+
+
+async def test_thousands_of_offers_in_one_packet_are_ignored_one_by_one(server: Server) -> None:
+    offer = (
+        "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n"
+    )
+    url = urlsplit(str(server.http.base_url))
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    writer.write(offer.encode() * 2000)
+    async with asyncio.timeout(60):
+        for _ in range(2000):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            await reader.readexactly(len(b'{"status":"ok"}'))
+    writer.close()

@@ -41,15 +41,22 @@ class _Parser(httptools.HttpRequestParser):
         self._connection = connection
 
     def feed_data(self, data: bytes | bytearray | memoryview | array[int]) -> None:
+        parser, rest = self, data
+        # Not by recursion: one packet holds thousands of requests, each with its offer.
+        while (after := parser.feed_until_offer(rest)) is not None:
+            rest = self._connection.head_without_upgrade + bytes(rest[after:])
+            parser = self._connection.parser = _Parser(self._connection)
+
+    def feed_until_offer(self, data: bytes | bytearray | memoryview | array[int]) -> int | None:
+        """Parse up to an offer that is ignored; where its head ends, ``None`` if there is none."""
         try:
             super().feed_data(data)
         except httptools.HttpParserUpgrade as offer:
             if not self._connection.ignores_upgrade:
                 raise
             (end_of_head,) = offer.args
-            again = self._connection.head_without_upgrade + bytes(data[end_of_head:])
-            self._connection.parser = _Parser(self._connection)
-            self._connection.parser.feed_data(again)
+            return int(end_of_head)
+        return None
 
 
 class Connection(HttpToolsProtocol):

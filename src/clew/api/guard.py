@@ -87,7 +87,7 @@ class Guard:
         if scope["type"] in _GUARDED and not _is_open(scope["path"]):
             connection = HTTPConnection(scope)
             if problem := self._problem(connection) or _twice(connection):
-                await _refuse(problem, scope, receive, send)
+                await refuse(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
                 scope["path"] = raw.decode("ascii", "replace")
@@ -120,7 +120,8 @@ def _is_open(path: str) -> bool:
     return path in OPEN or path.startswith(HOOKS)
 
 
-async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or the handshake of a socket, with a problem."""
     response = problem.response()
     if scope["type"] == "http":
         await response(scope, receive, send)

@@ -112,7 +112,8 @@ async def _live(settings: Settings) -> None:
         refuse_unusable_models(settings)
         stack.enter_context(announced(settings.home, url=url, name=name))
         leaving = Leaving()
-        app = StartingApp(models=model_names(settings.model.name), token=settings.api.token)
+        models, token = model_names(settings.model.name), settings.api.token
+        app = StartingApp(models=models, token=token, leaving=leaving)
         serving = serve_app(app, sockets, leaving=leaving, on_ready=_say_ready)
         server = await stack.enter_async_context(_background(serving))
         parts = await asyncio.to_thread(_import_parts)
