@@ -30,7 +30,7 @@ EDGES: tuple[Mutation, ...] = (
         name="upgrade-body",
         mechanism="the body behind an offer of another protocol is read",
         file="src/clew/api/connections.py",
-        old="self._connection.head_without_upgrade + bytes(data[end_of_head:])",
+        old="self._connection.head_without_upgrade + bytes(rest[after:])",
         new="self._connection.head_without_upgrade",
         test="tests/integration/test_api_upgrades.py::test_a_post_with_an_offer_keeps_its_body"
         "[java-length]",
