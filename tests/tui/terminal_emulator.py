@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Bytes of the keyboard protocol that the emulator does not know and would print.
 _KEYBOARD: Final = (b"\x1b[<u", b"\x1b[>25u")
+#: What a mark's name begins with.
+_MARK: Final = "mark "
 _SIGNALS: Final = (signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT, signal.SIGTTOU, signal.SIGTTIN)
 
 
@@ -67,11 +69,20 @@ class Cell:
 Cells = list[list[Cell]]
 
 
+class _Screen(pyte.Screen):
+    """A screen whose title is always the last mark."""
+
+    def set_title(self, param: str) -> None:
+        """Keep marks alone: the emulator takes the pointer's shape for a title, too."""
+        if param.startswith(_MARK):
+            super().set_title(param)
+
+
 class Emulator:
     """What a terminal shows of the bytes that it gets."""
 
     def __init__(self, columns: int, lines: int) -> None:
-        self._screen = pyte.Screen(columns, lines)
+        self._screen = _Screen(columns, lines)
         self._stream = pyte.ByteStream(self._screen)
         self._lock = threading.Lock()
 
@@ -164,7 +175,7 @@ class PseudoTerminal:
 
     def mark(self, driver: Driver) -> str:
         """Have the program write a mark behind everything else: the title says once it is here."""
-        name = f"mark {next(self._marks)}"
+        name = f"{_MARK}{next(self._marks)}"
         driver.write(f"\x1b]2;{name}\x07")
         return name
 
