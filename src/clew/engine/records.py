@@ -204,21 +204,24 @@ class Records:
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         """
         now = at_once or not self._undelete_for
-        if not (now and await self._is_deleted(conversation, viewer)):
+        if not now or await self._deleted(conversation, viewer) is None:
             await self._visible(conversation, conversation, viewer)
             undo_for = timedelta(0) if now else self._undelete_for
             await self._store.write(deletion.mark_deleted, conversation, undo_for=undo_for)
         if not now:
-            found = await self._store.read(undelete.deleted_conversations, viewer=viewer)
-            return next((each.undo_until for each in found if each.id == conversation), None)
+            found = await self._deleted(conversation, viewer)
+            return None if found is None else found.undo_until
         # Somebody may have brought it back in between.
         if await self._store.write(undelete.end_grace, conversation, at_once=True):
             await upkeep.erase(self._store, conversation)
             await self._store.write(deletion.delete_orphan_blobs)
         return None
 
-    async def _is_deleted(self, conversation: ConversationId, viewer: Scope) -> bool:
-        return any(each.id == conversation for each in await self.deleted(viewer=viewer))
+    async def _deleted(
+        self, conversation: ConversationId, viewer: Scope
+    ) -> DeletedConversation | None:
+        found = await self.deleted(viewer=viewer)
+        return next((each for each in found if each.id == conversation), None)
 
     async def deleted(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[DeletedConversation]:
         """Return the deleted conversations that can be brought back, the last deleted first."""
