@@ -11,8 +11,8 @@ import apsw
 
 from bench.figures import Figure
 from bench.places import postgres_database, scratch
-from clew.core.entry import Draft, Role
-from clew.core.ids import ConversationId, Ids, OwnerId, session_id
+from clew.core.entry import NewEntry, Role
+from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.scope import LOCAL
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import cursor_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store, Tx
 
 WRITERS = 100
-IDS = Ids(lambda: time.time_ns() // 1_000_000)
+IDS = IdGenerator(lambda: time.time_ns() // 1_000_000)
 SECONDS = 4.0
 TEXT = "The quick brown fox jumps over the lazy dog, and nobody knows why it does so."
 MESSAGE = '{"parts":[{"content":"' + TEXT + '","part_kind":"user-prompt"}],"kind":"request"}'
@@ -74,7 +74,7 @@ async def _rate(url: str, home: Path) -> float:
 
 def _open(t: Tx, number: int) -> tuple[Lease, SessionId]:
     conversation = ConversationId(f"cnv_{number}")
-    session = open_conversation(t, conversation, scope=LOCAL, session_ids=session_id)
+    session = open_conversation(t, conversation, scope=LOCAL, session_ids=new_session_id)
     return leases.acquire(t, conversation, owner=OwnerId("own_bench")).lease, session
 
 
@@ -82,7 +82,9 @@ async def _write(store: Store, lease: Lease, session: SessionId, until: float) -
     count = 0
     while time.monotonic() < until:
         count += 1
-        draft = Draft(id=IDS.entry(), role=Role.USER, text=TEXT, format=FORMAT, message=MESSAGE)
+        draft = NewEntry(
+            id=IDS.new_entry_id(), role=Role.USER, text=TEXT, format=FORMAT, message=MESSAGE
+        )
         await store.write(entries.append, lease, session, [draft])
     return count
 
@@ -100,7 +102,7 @@ def _bare(folder: Path) -> float:
             seq += 1
             execute("BEGIN IMMEDIATE")
             for conversation, session in heads:
-                row = (conversation, seq, IDS.entry(), session, TEXT, FORMAT, MESSAGE)
+                row = (conversation, seq, IDS.new_entry_id(), session, TEXT, FORMAT, MESSAGE)
                 execute(_INSERT, (*row, hashed, hashed))
             execute("COMMIT")
         return (seq - 10_000_000) * WRITERS / (time.monotonic() - started)

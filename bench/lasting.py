@@ -19,8 +19,8 @@ import apsw
 from bench.figures import Figure, percentile
 from bench.places import scratch
 from bench.turns import provider, serve, turn
-from clew.core.base import Range
-from clew.core.ids import ConversationId, Ids, OwnerId, session_id
+from clew.core.base import EntryRange
+from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.session import Head
 from clew.store.opening import open_store
 from clew.store.sqlite.driver import cursor_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FEW, MANY = 10, 10_000
 TURNS = 60
 KILLS = 7
-IDS = Ids(lambda: time.time_ns() // 1_000_000)
+IDS = IdGenerator(lambda: time.time_ns() // 1_000_000)
 
 _COPY = """
 INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
@@ -106,11 +106,11 @@ def _rotate(t: Tx, conversation: ConversationId, count: int) -> None:
     rotate(
         t,
         lease,
-        operation=IDS.operation(),
+        operation=IDS.new_operation_id(),
         expected=Head(session=get_head(t, conversation).id, last_seq=count),
-        base=(Range(first=count - FEW + 1, last=count),),
+        base=(EntryRange(first=count - FEW + 1, last=count),),
         reason="compression",
-        session_ids=session_id,
+        session_ids=new_session_id,
     )
     leases.release(t, lease)
 

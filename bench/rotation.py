@@ -11,8 +11,8 @@ import apsw
 from bench.corpus import ENTRY, insert_rows
 from bench.figures import Figure, percentile
 from bench.places import scratch
-from clew.core.base import Literal, Range
-from clew.core.ids import ConversationId, Ids, OwnerId, session_id
+from clew.core.base import EntryRange, InlineMessage
+from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.scope import LOCAL
 from clew.core.session import Head
 from clew.store.opening import open_store
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 FEW, MANY = 10, 1_000_000
 ROTATIONS = 300
-IDS = Ids(lambda: time.time_ns() // 1_000_000)
-SUMMARY = Literal(format="bench/1", message='{"content":"' + "what was said before " * 50 + '"}')
+IDS = IdGenerator(lambda: time.time_ns() // 1_000_000)
+SUMMARY = InlineMessage(
+    format="bench/1", message='{"content":"' + "what was said before " * 50 + '"}'
+)
 
 
 async def measure() -> list[Figure]:
@@ -61,7 +63,7 @@ def _name(count: int) -> ConversationId:
 
 
 def _open(t: Tx, count: int) -> SessionId:
-    session = open_conversation(t, _name(count), scope=LOCAL, session_ids=session_id)
+    session = open_conversation(t, _name(count), scope=LOCAL, session_ids=new_session_id)
     t.run("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", _name(count), count)
     return session
 
@@ -97,9 +99,9 @@ def _rotate(t: Tx, count: int, head: SessionId) -> SessionId:
     return rotate(
         t,
         lease,
-        operation=IDS.operation(),
+        operation=IDS.new_operation_id(),
         expected=Head(session=head, last_seq=count),
-        base=(SUMMARY, Range(first=count - 5, last=count)),
+        base=(SUMMARY, EntryRange(first=count - 5, last=count)),
         reason="compression",
-        session_ids=session_id,
+        session_ids=new_session_id,
     ).id

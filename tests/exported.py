@@ -7,17 +7,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.core.entry import GENESIS
-from clew.core.exported.book import Book, Weaver
-from clew.core.exported.copies import entry_hash
-from clew.core.exported.lines import FORMAT, VERSION, Sealer
-from clew.core.exported.places import places
-from clew.core.exported.shapes import line_of
-from clew.core.exported.verify import Verifier
+from clew.core.exported.book import ConversationExport, RecordInterleaver
+from clew.core.exported.copies import compute_entry_hash
+from clew.core.exported.lines import FORMAT, VERSION, LineSealer
+from clew.core.exported.places import index_lines
+from clew.core.exported.shapes import encode_line
+from clew.core.exported.verify import ExportVerifier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.core.exported.book import Typed
+    from clew.core.exported.book import TypedRecord
     from clew.core.exported.shapes import Record
 
 AT = 1_790_000_000_000
@@ -27,26 +27,26 @@ def made(*lengths: int, tombstones: int = 0) -> bytes:
     """An export of conversations ``cnv_0000``, ``cnv_0001`` … with so many entries each."""
     said: list[tuple[str, Record]] = []
     for number, length in enumerate(lengths):
-        said += [(kind, line_of(kind, record)) for kind, record in conversation(number, length)]
+        said += [(kind, encode_line(kind, record)) for kind, record in conversation(number, length)]
     for number in range(tombstones):
         grave = {"conversation": f"cnv_gone{number}", "last_seq": 7, "last_hash": bytes(32)}
-        said.append(("tombstone", line_of("tombstone", {**grave, "deleted_at": AT})))
+        said.append(("tombstone", encode_line("tombstone", {**grave, "deleted_at": AT})))
     return b"".join(sealed(said))
 
 
 def sealed(said: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[bytes]:
     """The lines of an export that says this, whether or not it makes sense."""
-    sealer = Sealer()
-    yield sealer.line("header", {"format": FORMAT, "version": VERSION})
+    sealer = LineSealer()
+    yield sealer.seal_line("header", {"format": FORMAT, "version": VERSION})
     for kind, line in said:
-        yield sealer.line(kind, line)
+        yield sealer.seal_line(kind, line)
     kinds = [kind for kind, _ in said]
     counted = {
         "conversations": kinds.count("conversation"),
         "entries": kinds.count("entry"),
         "tombstones": kinds.count("tombstone"),
     }
-    yield sealer.line("trailer", {**counted, "sums": sealer.sums})
+    yield sealer.seal_line("trailer", {**counted, "sums": sealer.sums_digest})
 
 
 def said_in(export: bytes) -> list[tuple[str, dict[str, Any]]]:
@@ -58,17 +58,17 @@ def said_in(export: bytes) -> list[tuple[str, dict[str, Any]]]:
     ]
 
 
-def conversation(number: int, length: int) -> Iterator[Typed]:
+def conversation(number: int, length: int) -> Iterator[TypedRecord]:
     """A conversation of turns with two entries each, whose session was compacted half-way."""
     entries = _entries(number, length)
     book = _book(number, entries)
-    weaver = Weaver(book)
+    weaver = RecordInterleaver(book)
     yield "conversation", book.conversation
     for entry in entries:
-        yield from weaver.before(entry)
+        yield from weaver.records_before(entry)
         yield "entry", entry
-    yield from weaver.rest()
-    yield weaver.end()
+    yield from weaver.remaining_records()
+    yield weaver.end_record()
 
 
 def name_of(number: int) -> str:
@@ -95,17 +95,17 @@ def _entries(number: int, length: int) -> list[Record]:
             "created_at": AT + seq,
             "prev_hash": entries[-1]["hash"] if entries else GENESIS,
         }
-        entries.append(entry | {"hash": entry_hash(entry)})
+        entries.append(entry | {"hash": compute_entry_hash(entry)})
     return entries
 
 
-def _book(number: int, entries: Sequence[Record]) -> Book:
+def _book(number: int, entries: Sequence[Record]) -> ConversationExport:
     name, half, last = name_of(number), len(entries) // 2, len(entries)
     base: list[Record] = [{"format": "t/1", "message": '"a summary"'}]
     if half:
         base.append({"first": 1, "last": half})
     turns = [(entry["turn"], entry["seq"]) for entry in entries if entry["role"] == "user"]
-    return Book(
+    return ConversationExport(
         conversation={
             "id": name, "scope": "local", "title": f"Title {number}", "titled_by": "model",
             "adhoc": 0, "origin": None, "origin_seq": None, "created_at": AT, "entries": last,
@@ -154,12 +154,12 @@ def _second_session(number: int, half: int, base: list[Record]) -> Record:
     }  # fmt: skip
 
 
-def verified(export: bytes) -> Verifier:
+def verified(export: bytes) -> ExportVerifier:
     lines = io.BytesIO(export).readlines()
-    verifier = Verifier(places(lines))
+    verifier = ExportVerifier(index_lines(lines))
     for line in lines:
-        verifier.take(line)
-    verifier.end()
+        verifier.add_line(line)
+    verifier.finish()
     return verifier
 
 

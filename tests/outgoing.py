@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.gateway.channels.discord import messages as discord
 from clew.gateway.channels.slack import messages as slack
 from clew.gateway.channels.telegram import messages as telegram
@@ -235,13 +235,13 @@ def _webhook(longest: int) -> Platform:
         assert len(json.loads(webhook.repeated(chunk))["text"]) <= longest
         return _marked(json.loads(chunk)["text"])
 
-    return Platform(lambda text: webhook.render(Outgoing(text=text), longest=longest), shown)
+    return Platform(lambda text: webhook.render(OutboundMessage(text=text), longest=longest), shown)
 
 
 PLATFORMS = {
-    "telegram": Platform(lambda text: telegram.render(Outgoing(text=text)), _telegram),
-    "discord": Platform(lambda text: discord.render(Outgoing(text=text)), _discord),
-    "slack": Platform(lambda text: slack.render(Outgoing(text=text)), _slack),
+    "telegram": Platform(lambda text: telegram.render(OutboundMessage(text=text)), _telegram),
+    "discord": Platform(lambda text: discord.render(OutboundMessage(text=text)), _discord),
+    "slack": Platform(lambda text: slack.render(OutboundMessage(text=text)), _slack),
     "webhook": _webhook(4000),
     "narrow webhook": _webhook(300),
 }

@@ -1,4 +1,4 @@
-"""Time as a value that is handed in: aware UTC for records, monotonic for durations."""
+"""Time as an injected dependency: aware UTC for records, monotonic for durations."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ _MILLI = timedelta(milliseconds=1)
 
 
 class Clock(Protocol):
-    """Where the time comes from; tests hand in their own."""
+    """Source of time; tests inject their own."""
 
     def now(self) -> datetime:
-        """The wall clock, aware, in UTC."""
+        """Return the wall-clock time, aware, in UTC."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never go back."""
         ...
 
 
 class SystemClock:
-    """The clock of this machine."""
+    """Clock of this machine."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -33,10 +33,10 @@ class SystemClock:
 
 
 def to_millis(moment: datetime) -> int:
-    """Milliseconds since the epoch, as the store keeps times."""
+    """Return milliseconds since the epoch, as the store keeps times."""
     return (moment - EPOCH) // _MILLI
 
 
 def from_millis(millis: int) -> datetime:
-    """The moment, aware, in UTC."""
+    """Return the time, aware, in UTC."""
     return EPOCH + millis * _MILLI

@@ -1,55 +1,57 @@
 """
-Every error that Clew raises on purpose.
+Errors that Clew raises on purpose.
 
 ::
 
     ClewError
-    ├── UsageError                what was asked for cannot be; nothing was changed
+    ├── UsageError                invalid request; nothing was changed
     │   ├── KeyReused
     │   ├── NotFound
     │   ├── SettingsError
     │   │   └── PortTaken
     │   ├── StoreNotEmpty
     │   └── TitleTaken
-    ├── GatewayRunning            this home has one already: says which process
-    ├── Refused                   the state of things changed first; nothing was changed
+    ├── GatewayRunning            this home has one already: names the process
+    ├── OperationRefused          the state changed first; nothing was changed
     │   ├── LeaseLost
+    │   │   └── LeaseExpired
     │   ├── LeaseHeld
     │   ├── RotationConflict
     │   ├── SessionEnded
-    │   ├── TakenBack
+    │   ├── TurnRolledBack
+    │   ├── TurnStopping
     │   ├── TurnEnded
-    │   └── WrongMove
+    │   └── InvalidTransition
     ├── ChannelError              a chat platform
-    │   ├── NotSent               a call certainly had no effect: trying again is safe
-    │   │   └── Throttled         … not before so many seconds
-    │   ├── OutcomeUnknown        a call may have had its effect
-    │   ├── NotDelivered          the platform refuses this message for good
-    │   ├── Contested             another program uses the account
-    │   └── AccountRefused        the platform does not take the token
+    │   ├── NotSent               the call had no effect: safe to retry
+    │   │   └── Throttled         … after a number of seconds
+    │   ├── OutcomeUnknown        the call may have had its effect
+    │   ├── NotDelivered          the platform rejects this message permanently
+    │   ├── AccountInUse          another program uses the account
+    │   └── AccountRefused        the platform rejects the token
     └── StoreError                the database
-        ├── ConstraintViolated    a constraint of the schema refused a write
-        ├── StoreUnavailable      for now: nothing was stored, try again
-        │   └── SearchNotReady    the search index is being built, or must be built again
-        ├── StoreFull             the disk or the quota
+        ├── ConstraintViolated    a constraint of the schema rejected a write
+        ├── StoreUnavailable      temporary: nothing was stored, try again
+        │   └── SearchNotReady    the search index is being built or needs a rebuild
+        ├── StoreFull             disk or quota
         ├── StoreDamaged          corrupt pages
-        ├── StoreInUse            somebody works on it: says who
-        └── StoreUnusable         cannot be opened at all: says what to do
+        ├── StoreInUse            in use elsewhere: names the holder
+        └── StoreUnusable         cannot be opened: says what to do
 """
 
 from __future__ import annotations
 
 
 class ClewError(Exception):
-    """The root: its text is a sentence that a person can act on."""
+    """Base class of Clew's errors; the text is a sentence that a person can act on."""
 
 
 class UsageError(ClewError):
-    """What was asked for cannot be done as asked; nothing was changed."""
+    """Invalid request; nothing was changed."""
 
 
 class KeyReused(UsageError):
-    """The same idempotency key came with another request."""
+    """Reuse of an idempotency key for another request."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -58,7 +60,7 @@ class KeyReused(UsageError):
 
 
 class NotFound(UsageError):
-    """There is no such conversation, session, route or turn."""
+    """Conversation, session, route or turn that does not exist."""
 
     def __init__(self, what: str, name: str) -> None:
         super().__init__(f"there is no {what} {name!r}")
@@ -66,7 +68,7 @@ class NotFound(UsageError):
 
 
 class SettingsError(UsageError):
-    """Settings are unknown or have no usable value: one sentence each, in ``problems``."""
+    """Unknown settings or unusable values: one sentence each, in ``problems``."""
 
     def __init__(self, *problems: str) -> None:
         one = "\n  - ".join(problems)
@@ -75,7 +77,7 @@ class SettingsError(UsageError):
 
 
 class PortTaken(SettingsError):
-    """Another program listens where the settings say."""
+    """Configured port that another program uses."""
 
     def __init__(self, host: str, port: int) -> None:
         super().__init__(
@@ -86,7 +88,7 @@ class PortTaken(SettingsError):
 
 
 class GatewayRunning(ClewError):
-    """A gateway serves this home already."""
+    """Home that a gateway already serves."""
 
     def __init__(self, home: str, *, pid: int, url: str) -> None:
         super().__init__(
@@ -97,7 +99,7 @@ class GatewayRunning(ClewError):
 
 
 class StoreNotEmpty(UsageError):
-    """Another store was to take the place of one that has something in it."""
+    """Target store that is not empty."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"the store {name} is not empty")
@@ -105,19 +107,19 @@ class StoreNotEmpty(UsageError):
 
 
 class TitleTaken(UsageError, ValueError):
-    """Another conversation of the same scope has this title."""
+    """Title already used by another conversation of the same scope."""
 
     def __init__(self, title: str) -> None:
         super().__init__(f"another conversation already has the title {title!r}")
         self.title = title
 
 
-class Refused(ClewError):
-    """Somebody else was faster; nothing was changed."""
+class OperationRefused(ClewError):
+    """Operation overtaken by a change of state; nothing was changed."""
 
 
-class LeaseLost(Refused):
-    """The lease is not held any more: another owner took the conversation over, or it ran out."""
+class LeaseLost(OperationRefused):
+    """Loss of the lease: another owner took it over, or it expired."""
 
     def __init__(self, conversation: str, *, owner: str, fence: int) -> None:
         super().__init__(
@@ -126,60 +128,64 @@ class LeaseLost(Refused):
         self.conversation, self.owner, self.fence = conversation, owner, fence
 
 
-class LeaseLapsed(LeaseLost):
-    """It could not be renewed in time because the store was away; maybe nobody has taken it."""
+class LeaseExpired(LeaseLost):
+    """
+    Expiry of a lease that could not be renewed while the store was unavailable.
+
+    Possibly no other owner has taken it.
+    """
 
 
-class LeaseHeld(Refused):
-    """Another living owner holds the lease."""
+class LeaseHeld(OperationRefused):
+    """Lease held by another living owner."""
 
     def __init__(self, conversation: str, *, holder: str) -> None:
         super().__init__(f"conversation {conversation} is being written by owner {holder}")
         self.conversation, self.holder = conversation, holder
 
 
-class RotationConflict(Refused):
-    """The head or the last seq is not the expected one any more."""
+class RotationConflict(OperationRefused):
+    """Head or last seq that is not the expected one."""
 
     def __init__(self, conversation: str, *, expected: str, head: str) -> None:
         super().__init__(f"conversation {conversation}: expected head {expected}, found {head}")
         self.conversation, self.expected, self.head = conversation, expected, head
 
 
-class SessionEnded(Refused):
-    """The session takes no more entries; ``head`` is the one that follows it."""
+class SessionEnded(OperationRefused):
+    """Session that accepts no more entries; ``head`` is its successor."""
 
     def __init__(self, session: str, *, head: str) -> None:
         super().__init__(f"session {session} has ended; the head is {head}")
         self.session, self.head = session, head
 
 
-class TakenBack(Refused):
-    """A message that came while the turn ran takes the turn back."""
+class TurnRolledBack(OperationRefused):
+    """Rollback of a turn by a message that came while it ran."""
 
     def __init__(self, turn: str) -> None:
         super().__init__(f"turn {turn} was taken back by a new message")
         self.turn = turn
 
 
-class TurnStopping(Refused):
-    """The turn was asked to stop: nothing more is begun in it."""
+class TurnStopping(OperationRefused):
+    """Turn that was asked to stop and starts nothing more."""
 
     def __init__(self, turn: str) -> None:
         super().__init__(f"turn {turn} was asked to stop")
         self.turn = turn
 
 
-class TurnEnded(Refused):
-    """The turn has its outcome already."""
+class TurnEnded(OperationRefused):
+    """Turn that already has its outcome."""
 
     def __init__(self, turn: str, *, outcome: str) -> None:
         super().__init__(f"turn {turn} has ended: {outcome}")
         self.turn, self.outcome = turn, outcome
 
 
-class WrongMove(Refused):
-    """A life cycle does not allow this move."""
+class InvalidTransition(OperationRefused):
+    """Transition that a life cycle does not allow."""
 
     def __init__(self, what: str, *, old: str, new: str) -> None:
         super().__init__(f"{what} cannot go from {old} to {new}")
@@ -187,15 +193,15 @@ class WrongMove(Refused):
 
 
 class ChannelError(ClewError):
-    """A chat platform refused or failed; no text of it holds a secret."""
+    """Refusal or failure of a chat platform; the text never contains a secret."""
 
 
 class NotSent(ChannelError):
-    """A call certainly had no effect: trying again is safe."""
+    """Call that certainly had no effect and is safe to retry."""
 
 
 class Throttled(NotSent):
-    """The platform takes no calls for a while, to a chat or from the whole account."""
+    """Rate limit of the platform, for a chat or the whole account."""
 
     def __init__(self, seconds: float, *, account: bool = False) -> None:
         super().__init__(f"the platform asks to wait {seconds:g} s")
@@ -203,15 +209,15 @@ class Throttled(NotSent):
 
 
 class OutcomeUnknown(ChannelError):
-    """The connection was lost after the call may have had its effect."""
+    """Connection lost after the call may have had its effect."""
 
 
 class NotDelivered(ChannelError):
     """
-    The platform refuses this message, and will again.
+    Permanent rejection of a message by the platform.
 
-    ``formatting``: because of its formatting, so that it may be sent without. ``gone``: what was to
-    be changed is not there any more. ``moved``: the id that the chat has now.
+    ``formatting``: because of its formatting, so it may be sent without. ``gone``: the
+    message to change no longer exists. ``moved``: the chat's current id.
     """
 
     def __init__(
@@ -226,20 +232,20 @@ class NotDelivered(ChannelError):
         self.formatting, self.gone, self.moved = formatting, gone, moved
 
 
-class Contested(ChannelError):
-    """Another program uses the account at the same time."""
+class AccountInUse(ChannelError):
+    """Account that another program uses at the same time."""
 
 
 class AccountRefused(ChannelError):
-    """The platform does not take the token, or does not let the account do its work."""
+    """Rejected token, or account without a needed permission."""
 
 
 class StoreError(ClewError):
-    """The database refused or failed."""
+    """Refusal or failure of the database."""
 
 
 class ConstraintViolated(StoreError):
-    """A constraint of the schema refused a write: a bug above, or a race that lost."""
+    """Write rejected by a constraint of the schema: a bug above, or a lost race."""
 
     def __init__(self, message: str, *, constraint: str) -> None:
         super().__init__(message)
@@ -248,9 +254,9 @@ class ConstraintViolated(StoreError):
 
 class StoreUnavailable(StoreError):
     """
-    The database cannot be reached or is shutting down.
+    Database that cannot be reached or is shutting down.
 
-    Nothing was stored, unless it is ``uncertain``: the connection was lost in COMMIT, and the
+    Nothing was stored, unless ``uncertain``: the connection was lost in COMMIT, and the
     database could not be asked since.
     """
 
@@ -261,9 +267,9 @@ class StoreUnavailable(StoreError):
 
 class SearchNotReady(StoreUnavailable):
     """
-    The search index cannot answer now; nothing else is touched by that.
+    Search index that cannot answer now; nothing else is affected.
 
-    ``damaged``: it is broken, and has to be rebuilt from the entries.
+    ``damaged``: it has to be rebuilt from the entries.
     """
 
     def __init__(self, *, damaged: bool) -> None:
@@ -273,16 +279,16 @@ class SearchNotReady(StoreUnavailable):
 
 
 class StoreFull(StoreError):
-    """There is no space left; nothing was stored."""
+    """Lack of space; nothing was stored."""
 
 
 class StoreDamaged(StoreError):
-    """The database file is damaged; nothing was written."""
+    """Damaged database file; nothing was written."""
 
 
 class StoreInUse(StoreError):
-    """Somebody works on the store, or on the file; nothing was changed."""
+    """Store or file in use by another process; nothing was changed."""
 
 
 class StoreUnusable(StoreError):
-    """The store cannot be opened; the text says why and what to do."""
+    """Store that cannot be opened; the text says why and what to do."""

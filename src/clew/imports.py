@@ -1,4 +1,4 @@
-"""Imports that bring only what is used: a library's size is mostly what nobody asks it for."""
+"""Lazy imports: import only the used parts of large libraries."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def without(*names: str) -> Generator[None]:
+def hide_modules(*names: str) -> Generator[None]:
     """
     Import within the block as if these modules were not installed.
 
-    For what a library takes along whenever it is there, and does without where it is not. A module
-    that was imported before stays.
+    For optional dependencies that a library imports whenever they are installed. Modules
+    imported before stay.
     """
     modules = cast("dict[str, object]", sys.modules)
     absent = [name for name in names if name not in modules]
-    # What the import system itself takes for "there is no such module".
+    # ``None`` in ``sys.modules`` means "no such module".
     modules.update(dict.fromkeys(absent))
     try:
         yield
@@ -36,14 +36,14 @@ def without(*names: str) -> Generator[None]:
 
 
 @contextmanager
-def on_demand(*packages: str) -> Generator[None]:
+def lazy_packages(*packages: str) -> Generator[None]:
     """
-    Import within the block none of these packages' modules before a name from them is used.
+    Import modules of these packages only when a name from them is used.
 
-    Holds for packages that only hand on names from their modules; others, and those that were
-    imported before, are as always. Afterwards, too, what was not used is imported when it is.
+    Applies to imports within the block, of packages that only re-export names from their
+    modules; others, and those imported before, are unaffected. Names stay lazy afterwards.
     """
-    finder = _Finder(packages)
+    finder = _LazyFinder(packages)
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -51,7 +51,7 @@ def on_demand(*packages: str) -> Generator[None]:
         sys.meta_path.remove(finder)
 
 
-class _Finder(MetaPathFinder):
+class _LazyFinder(MetaPathFinder):
     def __init__(self, packages: Sequence[str]) -> None:
         self._packages = packages
 
@@ -64,25 +64,25 @@ class _Finder(MetaPathFinder):
         if spec is None or not isinstance(spec.loader, InspectLoader):
             return None
         source = spec.loader.get_source(fullname)
-        names = None if source is None else _handed_on(source)
+        names = None if source is None else _find_reexports(source)
         if names is not None:
-            spec.loader = _Loader(names)
+            spec.loader = _LazyLoader(names)
         return spec
 
 
-class _Loader(Loader):
+class _LazyLoader(Loader):
     def __init__(self, names: Mapping[str, tuple[str, str]]) -> None:
         self._names = names
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        return _Package(spec.name, self._names)
+        return _LazyPackage(spec.name, self._names)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__all__"] = list(self._names)
 
 
-class _Package(ModuleType):
-    """A package whose names are imported when they are asked for."""
+class _LazyPackage(ModuleType):
+    """Package whose names are imported on first use."""
 
     def __init__(self, name: str, names: Mapping[str, tuple[str, str]]) -> None:
         super().__init__(name)
@@ -100,8 +100,8 @@ class _Package(ModuleType):
         return value
 
 
-def _handed_on(source: str) -> dict[str, tuple[str, str]] | None:
-    """By name: its module and its name there; ``None`` if the source does anything else."""
+def _find_reexports(source: str) -> dict[str, tuple[str, str]] | None:
+    """Return module and original name by name; ``None`` if the source does anything else."""
     names: dict[str, tuple[str, str]] = {}
     for statement in ast.parse(source).body:
         match statement:

@@ -23,8 +23,8 @@ from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.config.describe import secret_texts
 from clew.config.model_access import access_of, named_models
-from clew.core.compaction import over_budget, tokens_of
-from clew.core.ids import Ids, session_id
+from clew.core.compaction import estimate_tokens, exceeds_budget
+from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset import ResetPolicy
 from clew.distribution import VERSION
 from clew.engine.compaction import Compactions, Policy
@@ -114,7 +114,7 @@ def make_means(settings: Settings, store: Store) -> Means:
     models = make_models(settings)
     refuse_no_room(settings, instructions, window=context_window(models[0]))
     agent = make_agent(settings, instructions)
-    ids = Ids(lambda: time.time_ns() // 1_000_000)
+    ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     summariser = make_summariser(settings)
     return Means(
         store=store,
@@ -146,7 +146,7 @@ def make_means(settings: Settings, store: Store) -> Means:
             ),
         ),
         warm=Warm(store, pictures=settings.model.pictures),
-        titles=Titles(store, ids, session_ids=session_id, model=make_titler(settings)),
+        titles=Titles(store, ids, session_ids=new_session_id, model=make_titler(settings)),
         choice=ModelChoice(
             store,
             offered=(settings.model.name, *settings.model.fallback),
@@ -177,10 +177,10 @@ def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]
 def refuse_no_room(settings: Settings, instructions: str, *, window: int | None) -> None:
     """:raises SettingsError: if the instructions fill what a request may take"""
     window = settings.model.context_window or window
-    tokens = tokens_of(len(instructions.encode()))
+    tokens = estimate_tokens(len(instructions.encode()))
     if window is None or settings.agent.object is not None:
         return
-    if over_budget(tokens, window=window, threshold=settings.compaction.threshold):
+    if exceeds_budget(tokens, window=window, threshold=settings.compaction.threshold):
         raise SettingsError(
             f"the model's context window has {window:,} tokens and the instructions alone take "
             f"about {tokens:,}: shorten them, choose a model with a larger window, or correct "

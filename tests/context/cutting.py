@@ -21,7 +21,7 @@ from pydantic_ai.models.wrapper import WrapperModel
 
 from clew.agent import messages as codec
 from clew.agent.compactor import HarnessCompactor, sized
-from clew.core.compaction import MUCH
+from clew.core.compaction import LARGE_CONTEXT
 from clew.core.route import local_route
 from clew.core.session import COMPRESSION
 from clew.engine.compaction import Policy
@@ -90,12 +90,12 @@ def some_runs(last_seq: int, *, offset: int) -> Iterator[Run]:
 class Clearing(Summariser):
     """Clears as the product does; its summaries are as short as they may be."""
 
-    async def clear(
+    async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
         return await HarnessCompactor().clear(messages, keep_from=keep_from)
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,
@@ -106,7 +106,7 @@ class Clearing(Summariser):
     ) -> str:
         self.calls += 1
         size = sum(sized(message).tokens for message in messages)
-        return SUMMARY if size > MUCH else "## Done\n."
+        return SUMMARY if size > LARGE_CONTEXT else "## Done\n."
 
 
 @dataclass(kw_only=True)

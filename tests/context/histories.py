@@ -22,7 +22,7 @@ from pydantic_ai.messages import (
 )
 
 from clew.agent import messages
-from clew.core.entry import Draft, EntryKind, Role
+from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import EntryId, OwnerId
 from clew.store.transactions import entries, leases, sessions
 
@@ -98,7 +98,7 @@ def write(t: Tx, conversation: ConversationId, history: History) -> int:
     return len(drafts)
 
 
-def _drafts(conversation: ConversationId, history: History) -> Iterator[Draft]:
+def _drafts(conversation: ConversationId, history: History) -> Iterator[NewEntry]:
     numbers = itertools.count(1)
     for place, exchange in enumerate(history):
         for what in _exchange(place, exchange):
@@ -106,15 +106,15 @@ def _drafts(conversation: ConversationId, history: History) -> Iterator[Draft]:
             yield _aside(entry, what) if isinstance(what, str) else _message(entry, what)
 
 
-def _message(entry: EntryId, message: ModelMessage) -> Draft:
+def _message(entry: EntryId, message: ModelMessage) -> NewEntry:
     draft = messages.to_draft(entry, message)
     # As the engine stores them: what a tool shows was not said by a person.
     return replace(draft, role=Role.TOOL) if draft.answers else draft
 
 
-def _aside(entry: EntryId, text: str) -> Draft:
+def _aside(entry: EntryId, text: str) -> NewEntry:
     kind = EntryKind.ATTEMPT if text.startswith("529") else EntryKind.EVENT
-    return Draft(id=entry, kind=kind, role=None, text=text, format="clew/notice", message="null")
+    return NewEntry(id=entry, kind=kind, role=None, text=text, format="clew/notice", message="null")
 
 
 def _exchange(place: int, exchange: Exchange) -> Iterator[ModelMessage | str]:

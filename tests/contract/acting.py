@@ -8,9 +8,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.core.double_text import DoubleText
-from clew.core.entry import Draft, Role
-from clew.core.ids import ConversationId, EntryId, Ids, InboxId, OwnerId, TurnId, session_id
-from clew.core.inbox import Input
+from clew.core.entry import NewEntry, Role
+from clew.core.ids import (
+    ConversationId,
+    EntryId,
+    IdGenerator,
+    InboxId,
+    OwnerId,
+    TurnId,
+    new_session_id,
+)
+from clew.core.inbox import NewInput
 from clew.core.route import Route, local_route
 from clew.core.session import Head
 from clew.store.transactions import inbox, leases, sessions, turns
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.core.entry import Entry
-    from clew.core.inbox import Accepted, InboxItem
+    from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
     from clew.core.turn import Turn
@@ -29,20 +37,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-ids = Ids(lambda: BEGINNING)
+ids = IdGenerator(lambda: BEGINNING)
 MAIN = local_route("main")
 ME, OTHER = OwnerId("own_me"), OwnerId("own_other")
 LEASE_MS = leases.DURATION // timedelta(milliseconds=1)
 
 
-def draft(name: str, role: Role = Role.ASSISTANT, *, calls: tuple[str, ...] = ()) -> Draft:
-    return Draft(
+def draft(name: str, role: Role = Role.ASSISTANT, *, calls: tuple[str, ...] = ()) -> NewEntry:
+    return NewEntry(
         id=EntryId(name), role=role, text=name, calls=calls, format="t/1", message=json.dumps(name)
     )
 
 
-def compose(item: InboxItem) -> Draft:
-    return Draft(
+def compose(item: InboxItem) -> NewEntry:
+    return NewEntry(
         id=EntryId(f"ent_{item.id}"),
         role=Role.USER,
         text=item.text,
@@ -53,15 +61,15 @@ def compose(item: InboxItem) -> Draft:
 
 def message(
     name: str, rule: DoubleText = DoubleText.QUEUE, event: tuple[str, str, str] | None = None
-) -> Input:
-    return Input(id=InboxId(name), text=name, double_text=rule, event=event)
+) -> NewInput:
+    return NewInput(id=InboxId(name), text=name, double_text=rule, event=event)
 
 
 def accept(
-    t: Tx, item: Input, target: Route | ConversationId = MAIN, new: str = "cnv_1"
-) -> Accepted:
+    t: Tx, item: NewInput, target: Route | ConversationId = MAIN, new: str = "cnv_1"
+) -> AcceptResult:
     return inbox.accept(
-        t, item, target=target, new_conversation=ConversationId(new), session_ids=session_id
+        t, item, target=target, new_conversation=ConversationId(new), session_ids=new_session_id
     )
 
 
@@ -72,7 +80,7 @@ def begin(t: Tx, owner: OwnerId = ME, turn: str = "trn_1", of: str = "cnv_1") ->
         owner=owner,
         turn=TurnId(turn),
         compose=compose,
-        session_ids=session_id,
+        session_ids=new_session_id,
     )
     assert begun is not None
     return begun
@@ -115,7 +123,7 @@ def rotate(t: Tx, lease: Lease, found: Head, operation: str = "op_1") -> Session
         expected=found,
         base=(),
         reason="compression",
-        session_ids=session_id,
+        session_ids=new_session_id,
     )
 
 

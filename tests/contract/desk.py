@@ -65,22 +65,22 @@ class SimTx:
         return self._world.now
 
     @property
-    def index(self) -> SearchIndex:
+    def search_index(self) -> SearchIndex:
         return self._real.index
 
-    def run(self, sql: LiteralString, *args: Value) -> int:
+    def execute(self, sql: LiteralString, *args: Value) -> int:
         return self._real.run(sql, *args)
 
-    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+    def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
         return self._real.one(sql, *args)
 
-    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+    def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         return self._real.all(sql, *args)
 
-    def alive(self, owner: str) -> bool:
+    def is_alive(self, owner: str) -> bool:
         return owner in self._world.alive
 
-    def wake(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         """Nobody listens."""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.clock import SystemClock, to_millis
-from clew.core.entry import Draft, EntryKind, Role
-from clew.core.ids import ConversationId, Ids, OwnerId, SessionId, session_id
+from clew.core.entry import EntryKind, NewEntry, Role
+from clew.core.ids import ConversationId, IdGenerator, OwnerId, SessionId, new_session_id
 from clew.core.scope import LOCAL, Scope
 from clew.store import upkeep
 from clew.store.transactions import entries, leases
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from clew.store.contract import Store, Tx
     from clew.store.search import SearchPage
 
-IDS = Ids(lambda: to_millis(SystemClock().now()))
+IDS = IdGenerator(lambda: to_millis(SystemClock().now()))
 OWNER = OwnerId("own_test")
 
 
-def draft(text: str, kind: EntryKind = EntryKind.MESSAGE, role: Role = Role.USER) -> Draft:
-    return Draft(id=IDS.entry(), kind=kind, role=role, text=text, format="test/1", message="{}")
+def draft(text: str, kind: EntryKind = EntryKind.MESSAGE, role: Role = Role.USER) -> NewEntry:
+    return NewEntry(
+        id=IDS.new_entry_id(), kind=kind, role=role, text=text, format="test/1", message="{}"
+    )
 
 
 class Log:
@@ -34,8 +36,8 @@ class Log:
     @classmethod
     async def open(cls, store: Store, scope: Scope = LOCAL) -> Log:
         def job(t: Tx) -> Log:
-            conversation = IDS.conversation()
-            session = open_conversation(t, conversation, scope=scope, session_ids=session_id)
+            conversation = IDS.new_conversation_id()
+            session = open_conversation(t, conversation, scope=scope, session_ids=new_session_id)
             lease = leases.acquire(t, conversation, owner=OWNER).lease
             return cls(store, lease, session, scope)
 

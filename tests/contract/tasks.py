@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.ids import ConversationId, EntryId, OwnerId, TurnId, session_id
+from clew.core.ids import ConversationId, EntryId, OwnerId, TurnId, new_session_id
 from clew.errors import LeaseHeld, LeaseLost, RotationConflict
 from clew.store.transactions import entries, leases, sessions, turns
 from tests.contract import acting
@@ -12,7 +12,7 @@ from tests.contract import acting
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.lease import Lease
     from clew.core.session import Head
     from clew.store.contract import Store, Tx
@@ -46,7 +46,7 @@ async def take(store: Store, owner: OwnerId, duration: timedelta) -> Lease:
     """The lease of the first conversation."""
     begun = await store.write(
         turns.begin, conversation(0), owner=owner, turn=TurnId(f"trn_{owner}"),
-        compose=acting.compose, session_ids=session_id, duration=duration,
+        compose=acting.compose, session_ids=new_session_id, duration=duration,
     )  # fmt: skip
     assert begun is not None
     return begun.lease
@@ -61,7 +61,7 @@ async def say(store: Store, _owner: OwnerId, lease: Lease, name: str) -> int | s
     return entry.seq
 
 
-async def accept(store: Store, owner: OwnerId, events: int) -> list[Accepted]:
+async def accept(store: Store, owner: OwnerId, events: int) -> list[AcceptResult]:
     """Accept the same events as everybody else, on one new route."""
     return [
         await store.write(

@@ -170,10 +170,10 @@ async def test_b109_a_message_in_flight_during_a_compaction_and_everything_else_
     gate = asyncio.Event()
 
     class Slow(Summariser):
-        async def summarise(self, *args: object, **more: object) -> str:
+        async def summarise_messages(self, *args: object, **more: object) -> str:
             gate.set()
             await asyncio.sleep(0.05)
-            return await super().summarise(*args, **more)  # pyright: ignore[reportArgumentType]
+            return await super().summarise_messages(*args, **more)  # pyright: ignore[reportArgumentType]
 
     async with open_house(store_url, tmp_path, window=200_000, summariser=Slow()) as house:
         conversation = await house.open(TALK)

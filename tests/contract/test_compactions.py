@@ -6,10 +6,10 @@ import asyncio
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.compaction import MOST_DEATHS, State
+from clew.core.compaction import MAX_CRASHES, CompactionState
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.engine.compaction import Policy
 from clew.store.transactions import compactions
 from tests.contract.lifecycle.doubles import Provider, Summariser, answered
@@ -37,10 +37,10 @@ class Held(Summariser):
     def __init__(self) -> None:
         super().__init__()
         self.asked, self.gate = asyncio.Event(), asyncio.Event()
-        self.seen: list[State] = []
+        self.seen: list[CompactionState] = []
         self.house: House | None = None
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,
@@ -53,10 +53,12 @@ class Held(Summariser):
         self.seen.append(await _remembered(self.house))
         self.asked.set()
         await self.gate.wait()
-        return await super().summarise(messages, model, window=window, focus=focus, usage=usage)
+        return await super().summarise_messages(
+            messages, model, window=window, focus=focus, usage=usage
+        )
 
 
-async def _remembered(house: House, session: SessionId | None = None) -> State:
+async def _remembered(house: House, session: SessionId | None = None) -> CompactionState:
     head = session or (await house.head(TALK.key)).id
     return await house.store.read(compactions.compaction_state, head)
 
@@ -81,10 +83,10 @@ async def test_a_compaction_in_which_the_process_died_again_and_again_is_put_off
         conversation = await house.open(TALK)
         await house.store.write(fill, conversation, 20)
         session = (await house.head(TALK.key)).id
-        died = State(failures=MOST_DEATHS)
+        died = CompactionState(failures=MAX_CRASHES)
         await house.store.write(compactions.remember_compaction, session, died)
         ended = await house.end(await house.engine.lifecycle.compress(conversation))
-        assert f"died {MOST_DEATHS} times" in json.loads(ended.note or "{}")["note"]
+        assert f"died {MAX_CRASHES} times" in json.loads(ended.note or "{}")["note"]
         assert house.summariser.calls == 0
         # Whoever asks again is not held up by it.
         await house.end(await house.engine.lifecycle.compress(conversation))
@@ -108,10 +110,10 @@ async def test_a_stop_in_a_compaction_leaves_no_rotation_and_is_no_failure_of_it
         )
         stopped = await house.end(first)
         assert stopped.turn is not None
-        assert stopped.turn.outcome is Outcome.CANCELLED
+        assert stopped.turn.outcome is TurnOutcome.CANCELLED
         assert (await house.end(second)).text == "You said: rather this"
         assert (await house.head(TALK.key)).id == before
-        assert await _remembered(house) == State()
+        assert await _remembered(house) == CompactionState()
         assert held.calls == 0
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, LiteralString
 
 import pytest
 
-from clew.core.ids import ConversationId, SessionId, session_id
+from clew.core.ids import ConversationId, SessionId, new_session_id
 from clew.errors import ConstraintViolated
 from clew.store import search
 from clew.store.transactions import deletion, sessions
@@ -127,7 +127,7 @@ def _fork(t: Tx, *, predecessor: SessionId) -> None:
     t.run("UPDATE session SET ended_at = $1, end_reason = 'fork' WHERE ended_at IS NULL", t.now)
     sessions.insert_session(
         t, ConversationId("cnv_1"), predecessor=predecessor, opened_by="fork", opened_seq=1,
-        base=(), operation="op_fork", session_ids=session_id, instructions=None,
+        base=(), operation="op_fork", session_ids=new_session_id, instructions=None,
     )  # fmt: skip
 
 

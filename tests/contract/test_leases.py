@@ -10,7 +10,7 @@ import pytest
 from clew.core.effect import Effect
 from clew.core.ids import ApprovalId, ConversationId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.errors import LeaseHeld, LeaseLost, NotFound, RotationConflict, SessionEnded
 from clew.store.transactions import (
     approvals,
@@ -47,7 +47,7 @@ WRITES: dict[str, Callable[[Tx, Lease, SessionId], object]] = {
         t, lease, at, T1, step=1, after=1, compose=acting.compose
     ),
     "wait": lambda t, lease, _: turns.wait(t, lease, T1),
-    "finish": lambda t, lease, at: turns.finish(t, lease, at, T1, Outcome.ANSWERED),
+    "finish": lambda t, lease, at: turns.finish(t, lease, at, T1, TurnOutcome.ANSWERED),
     "intend": lambda t, lease, _: journal.intend(
         t, lease, CALL, position=0, tool="t", args="{}", effect=Effect.PURE
     ),
@@ -128,7 +128,7 @@ def test_renewing_keeps_the_fence_and_moves_the_end(desk: Desk) -> None:
 
 def test_a_finished_turn_leaves_the_lease_free(desk: Desk) -> None:
     lease = started(desk).lease
-    desk.do(turns.finish, lease, desk.do(acting.head).id, T1, Outcome.ANSWERED)
+    desk.do(turns.finish, lease, desk.do(acting.head).id, T1, TurnOutcome.ANSWERED)
     taken = desk.do(leases.acquire, C1, owner=OTHER)
     assert taken.lost_owner is None
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.base import Literal
+from clew.core.base import InlineMessage
 from clew.core.double_text import DoubleText
-from clew.core.entry import Draft, Role
-from clew.core.history import Said, asked, digest
-from clew.core.ids import Ids, session_id
-from clew.core.inbox import InboxOutcome, Input
+from clew.core.entry import NewEntry, Role
+from clew.core.history import HistoryMessage, history_digest, split_last_answer
+from clew.core.ids import IdGenerator, new_session_id
+from clew.core.inbox import InboxOutcome, NewInput
 from clew.core.reset import ResetPolicy
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import KeyReused, NotFound
 from clew.store.opening import open_store
 from clew.store.transactions import (
@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from clew.store.transactions.orders import Key, Placed
 
 
-def draft(ids: Ids, role: Role, text: str) -> Draft:
-    return Draft(id=ids.entry(), role=role, text=text, format="test/1", message=f'"{text}"')
+def draft(ids: IdGenerator, role: Role, text: str) -> NewEntry:
+    return NewEntry(
+        id=ids.new_entry_id(), role=role, text=text, format="test/1", message=f'"{text}"'
+    )
 
 
 @dataclass
@@ -51,66 +53,71 @@ class Shop:
     """Takes orders and serves them by hand."""
 
     store: Store
-    ids: Ids
+    ids: IdGenerator
 
-    def item(self, text: str, rule: DoubleText = DoubleText.QUEUE) -> Input:
-        return Input(id=self.ids.inbox(), text=text, double_text=rule)
+    def item(self, text: str, rule: DoubleText = DoubleText.QUEUE) -> NewInput:
+        return NewInput(id=self.ids.new_inbox_id(), text=text, double_text=rule)
 
     async def place(self, text: str, *, key: Key | None = None, name: str = "talk") -> Placed:
         return await self.repeat(self.item(text), key=key, name=name)
 
-    async def repeat(self, item: Input, *, key: Key | None = None, name: str = "talk") -> Placed:
+    async def repeat(self, item: NewInput, *, key: Key | None = None, name: str = "talk") -> Placed:
         return await self.store.write(
             orders.place,
             item,
             target=local_route(name),
             key=key,
-            new_conversation=self.ids.conversation(),
-            session_ids=session_id,
+            new_conversation=self.ids.new_conversation_id(),
+            session_ids=new_session_id,
             policy=ResetPolicy(),
         )
 
     async def resend(
-        self, item: Input, *history: str, caller: str = "me", new: Any = None
+        self, item: NewInput, *history: str, caller: str = "me", new: Any = None
     ) -> ConversationId:
-        said = [Said("user" if n % 2 == 0 else "assistant", each) for n, each in enumerate(history)]
-        before, answer = asked(said)
+        said = [
+            HistoryMessage("user" if n % 2 == 0 else "assistant", each)
+            for n, each in enumerate(history)
+        ]
+        before, answer = split_last_answer(said)
         resent = orders.Resent(
-            before=digest(caller, before),
-            now=digest(caller, [*said, Said("user", item.text)]),
+            before=history_digest(caller, before),
+            now=history_digest(caller, [*said, HistoryMessage("user", item.text)]),
             answer=answer,
-            base=tuple(Literal(format="test/1", message=f'"{each.text}"') for each in said),
+            base=tuple(InlineMessage(format="test/1", message=f'"{each.text}"') for each in said),
         )
         placed = await self.store.write(
             orders.place_resent,
             item,
             resent=resent,
             key=None,
-            new_conversation=new or self.ids.conversation(),
-            session_ids=session_id,
+            new_conversation=new or self.ids.new_conversation_id(),
+            session_ids=new_session_id,
         )
         return placed.accepted.conversation_id
 
-    def compose(self, item: InboxItem) -> Draft:
+    def compose(self, item: InboxItem) -> NewEntry:
         return draft(self.ids, Role.USER, item.text)
 
     async def begin(self, conversation: ConversationId) -> turns.Begun:
         begun = await self.store.write(
             turns.begin,
             conversation,
-            owner=self.ids.owner(),
-            turn=self.ids.turn(),
+            owner=self.ids.new_owner_id(),
+            turn=self.ids.new_turn_id(),
             compose=self.compose,
-            session_ids=session_id,
+            session_ids=new_session_id,
         )
         assert begun is not None
         return begun
 
     async def answer(self, conversation: ConversationId, text: str) -> Turn:
         begun = await self.begin(conversation)
-        return await self.finish(begun, Outcome.ANSWERED, text)
+        return await self.finish(begun, TurnOutcome.ANSWERED, text)
 
-    async def finish(self, begun: turns.Begun, outcome: Outcome, text: str | None = None) -> Turn:
+    async def finish(
+        self, begun: turns.Begun, outcome: TurnOutcome, text: str | None = None
+    ) -> Turn:
         assert begun.turn is not None
         found = await self.store.read(conversations.get_conversation, begun.lease.conversation_id)
         drafts = [] if text is None else [draft(self.ids, Role.ASSISTANT, text)]
@@ -126,7 +133,7 @@ class Shop:
 async def shop(store_url: str, tmp_path: Path) -> AsyncGenerator[Shop]:
     millis = iter(range(1_800_000_000_000, 1_900_000_000_000))
     async with await open_store(store_url, home=tmp_path) as store:
-        yield Shop(store, Ids(lambda: next(millis)))
+        yield Shop(store, IdGenerator(lambda: next(millis)))
 
 
 KEY = orders.Key(key=b"k" * 32, body=b"b" * 32)
@@ -157,10 +164,10 @@ async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -
         await shop.store.write(
             orders.place,
             shop.item("hello"),
-            target=shop.ids.conversation(),
+            target=shop.ids.new_conversation_id(),
             key=KEY,
-            new_conversation=shop.ids.conversation(),
-            session_ids=session_id,
+            new_conversation=shop.ids.new_conversation_id(),
+            session_ids=new_session_id,
             policy=ResetPolicy(),
         )
     assert not (await shop.place("hello", key=KEY)).accepted.duplicate
@@ -217,23 +224,23 @@ async def accept(shop: Shop, conversation: ConversationId) -> None:
         inbox.accept,
         shop.item("meanwhile"),
         target=conversation,
-        new_conversation=shop.ids.conversation(),
-        session_ids=session_id,
+        new_conversation=shop.ids.new_conversation_id(),
+        session_ids=new_session_id,
     )
 
 
 async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
     first = await shop.resend(shop.item("one"))
-    await shop.finish(await shop.begin(first), Outcome.FAILED)
-    said = Said("user", "one")
-    resent = orders.Resent(before=digest("me", [said]), now=b"n" * 32, answer="", base=())
+    await shop.finish(await shop.begin(first), TurnOutcome.FAILED)
+    said = HistoryMessage("user", "one")
+    resent = orders.Resent(before=history_digest("me", [said]), now=b"n" * 32, answer="", base=())
     placed = await shop.store.write(
         orders.place_resent,
         shop.item("two"),
         resent=resent,
         key=None,
-        new_conversation=shop.ids.conversation(),
-        session_ids=session_id,
+        new_conversation=shop.ids.new_conversation_id(),
+        session_ids=new_session_id,
     )
     assert placed.accepted.conversation_id == first
 
@@ -241,7 +248,7 @@ async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
 async def test_the_same_resent_order_placed_again_opens_nothing(shop: Shop) -> None:
     first = await shop.resend(shop.item("one"))
     await shop.answer(first, "1")
-    item, new = shop.item("two"), shop.ids.conversation()
+    item, new = shop.item("two"), shop.ids.new_conversation_id()
     for _ in range(2):
         assert await shop.resend(item, "one", "1", new=new) == first
     page = await shop.store.read(listing.list_conversations, viewer=LOCAL, adhoc=True)
@@ -263,7 +270,7 @@ async def test_an_abandoned_order_has_its_turn_cancelled(shop: Shop) -> None:
     begun = await shop.begin(placed.accepted.conversation_id)
     assert await shop.abandon(placed.accepted.inbox_id)
     assert begun.turn is not None
-    assert (await shop.store.read(stops.get_turn, begun.turn.id)).stop is Stop.CANCEL
+    assert (await shop.store.read(stops.get_turn, begun.turn.id)).stop is StopRequest.CANCEL
 
 
 async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:

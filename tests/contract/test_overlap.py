@@ -16,19 +16,19 @@ from clew.core.conversation import TitledBy
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
-from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, TurnId, session_id
+from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, TurnId, new_session_id
 from clew.core.inbox import InboxOutcome
 from clew.core.journal import CallKey, CallStatus
 from clew.core.scope import LOCAL
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import (
+    InvalidTransition,
     LeaseHeld,
     LeaseLost,
     NotFound,
     RotationConflict,
-    TakenBack,
     TitleTaken,
-    WrongMove,
+    TurnRolledBack,
 )
 from clew.store import search
 from clew.store.transactions import (
@@ -93,7 +93,9 @@ def test_two_first_messages_on_a_route_share_one_conversation(overlap: Overlap, 
 
 
 def _open(t: Tx, name: str) -> None:
-    conversations.open_conversation(t, ConversationId(name), scope=LOCAL, session_ids=session_id)
+    conversations.open_conversation(
+        t, ConversationId(name), scope=LOCAL, session_ids=new_session_id
+    )
 
 
 def test_no_message_lands_in_a_conversation_that_its_route_just_left(
@@ -129,7 +131,7 @@ def test_a_message_that_is_accepted_while_its_route_starts_afresh_is_cancelled_w
         lambda t: acting.accept(t, message("inb_2")),
         lambda t: resets.start_afresh(
             t, MAIN, item=InboxId("inb_new"), new_conversation=ConversationId("cnv_2"),
-            session_ids=session_id, reason="reset",
+            session_ids=new_session_id, reason="reset",
         ),
     )  # fmt: skip
     assert desk.do(inbox.get_item, InboxId("inb_2")).outcome is InboxOutcome.CANCELLED
@@ -296,7 +298,7 @@ def _deliver(desk: Desk) -> DeliveryId:
     )
     session = desk.do(acting.head).id
     desk.do(
-        turns.finish, begun.lease, session, T1, Outcome.ANSWERED,
+        turns.finish, begun.lease, session, T1, TurnOutcome.ANSWERED,
         drafts=[acting.draft("ent_1")], deliveries=[delivery],
     )  # fmt: skip
     return delivery.id
@@ -309,7 +311,7 @@ def test_a_delivery_that_has_arrived_does_not_become_unknown(overlap: Overlap, d
         lambda t: deliveries.move_delivery(t, delivery, DeliveryState.DELIVERED),
         lambda t: deliveries.move_delivery(t, delivery, DeliveryState.UNKNOWN),
     )
-    assert isinstance(second, WrongMove)
+    assert isinstance(second, InvalidTransition)
     assert desk.do(deliveries.get_delivery, delivery).state is DeliveryState.DELIVERED
 
 
@@ -329,7 +331,7 @@ def test_the_first_of_two_answers_to_a_question_stays(overlap: Overlap, desk: De
         lambda t: approvals.answer(t, question, ApprovalState.APPROVED, answered_by="b"),
     )
     assert first.state is ApprovalState.DENIED
-    assert isinstance(second, WrongMove)
+    assert isinstance(second, InvalidTransition)
 
 
 def test_the_first_of_two_results_of_a_call_stays(overlap: Overlap, desk: Desk) -> None:
@@ -353,11 +355,11 @@ def test_a_turn_that_is_finished_twice_at_once_has_the_first_outcome(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     first, second = overlap(
-        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
-        lambda t: turns.finish(t, lease, session, T1, Outcome.FAILED, error="x"),
+        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.FAILED, error="x"),
     )
     assert second == first or isinstance(second, LeaseLost)
-    assert desk.do(stops.get_turn, T1).outcome is Outcome.ANSWERED
+    assert desk.do(stops.get_turn, T1).outcome is TurnOutcome.ANSWERED
 
 
 def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
@@ -368,10 +370,10 @@ def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
     session = desk.do(acting.head).id
     _, finished = overlap(
         lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
-        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
+        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
     )
-    assert isinstance(finished, TakenBack)
-    assert desk.do(stops.get_turn, T1).stop is Stop.ROLLBACK
+    assert isinstance(finished, TurnRolledBack)
+    assert desk.do(stops.get_turn, T1).stop is StopRequest.ROLLBACK
 
 
 def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
@@ -380,7 +382,7 @@ def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     overlap(
-        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
+        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
         lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
     )
     assert desk.do(stops.get_turn, T1).stop is None
@@ -393,8 +395,8 @@ def test_a_stop_that_comes_while_a_turn_finishes_changes_nothing(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     _, asked = overlap(
-        lambda t: turns.finish(t, lease, session, T1, Outcome.ANSWERED),
-        lambda t: stops.request_stop(t, T1, Stop.STOP),
+        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: stops.request_stop(t, T1, StopRequest.STOP),
     )
     assert asked is False
 

@@ -13,8 +13,8 @@ from clew.core.effect import Effect
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, TurnId
 from clew.core.inbox import InboxOutcome
 from clew.core.journal import CallKey, CallStatus
-from clew.core.turn import Outcome
-from clew.errors import LeaseLost, StoreError, WrongMove
+from clew.core.turn import TurnOutcome
+from clew.errors import InvalidTransition, LeaseLost, StoreError
 from clew.store.transactions import approvals, deletion, deliveries, journal, leases, turns
 from tests.contract import acting
 from tests.contract.acting import MAIN, ME, OTHER, message, started
@@ -149,7 +149,7 @@ def test_ask_and_answer(desk: Desk) -> None:
     yes = ApprovalState.APPROVED
     first = desk.do(approvals.answer, asked.id, yes, answered_by="p")
     assert desk.do(approvals.answer, asked.id, yes, answered_by="p") == first
-    with pytest.raises(WrongMove):
+    with pytest.raises(InvalidTransition):
         desk.do(approvals.answer, asked.id, ApprovalState.DENIED, answered_by="p")
 
 
@@ -168,10 +168,10 @@ def test_finish_and_its_deliveries(desk: Desk) -> None:
     session = desk.do(acting.head).id
     drafts = [acting.draft("ent_1")]
     first = desk.do(
-        turns.finish, lease, session, T1, Outcome.ANSWERED, drafts=drafts, deliveries=[new]
+        turns.finish, lease, session, T1, TurnOutcome.ANSWERED, drafts=drafts, deliveries=[new]
     )
     before = desk.snapshot()
-    for outcome in (Outcome.ANSWERED, Outcome.CANCELLED):
+    for outcome in (TurnOutcome.ANSWERED, TurnOutcome.CANCELLED):
         again = desk.do(turns.finish, lease, session, T1, outcome, drafts=drafts, deliveries=[new])
         assert again == first
     assert desk.snapshot() == before

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.core.route import Route
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.testing import Call, Calls, Fail, Hang, Text, UnknownTool
 from tests.contract.lifecycle.dying import filled
 from tests.contract.lifecycle.product import CHAT, SOON, plan, running
@@ -90,7 +90,7 @@ async def test_s1_7_a_turn_that_the_user_interrupted_after_it_had_worked_stays_s
         end = await product.engine.input_end(item.id)
         assert end is not None
         assert end.turn is not None
-        assert (end.turn.outcome, end.text) == (Outcome.CANCELLED, "")
+        assert (end.turn.outcome, end.text) == (TurnOutcome.CANCELLED, "")
 
 
 OVERFLOW = Fail(

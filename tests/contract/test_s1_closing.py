@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.events import EntryAppended, InputEnded, TurnBegun
+from clew.core.events import EntryAppended, InputCompleted, TurnStarted
 from clew.core.ids import ConversationId, SessionId
 from clew.core.route import Route, local_route
 from clew.core.session import COMPRESSION, REOPEN, TUI_CLOSE
@@ -54,10 +54,10 @@ async def test_s1_1_while_another_client_is_attached_closing_only_detaches(
         first = await house.engine.clients.attach(TALK, front="tui")
         second = await house.engine.clients.attach(TALK, front="web")
         assert not await house.engine.clients.close(first.client)
-        assert (await house.head(TALK.key)).open
+        assert (await house.head(TALK.key)).is_open
         assert await house.engine.clients.close(second.client)
         await house.quiet(first.conversation)
-        assert not (await house.head(TALK.key)).open
+        assert not (await house.head(TALK.key)).is_open
 
 
 async def test_s1_1_where_a_channel_leads_closing_only_detaches(
@@ -68,7 +68,7 @@ async def test_s1_1_where_a_channel_leads_closing_only_detaches(
         await house.store.write(conversations.move_route, CHAT.key, attached.conversation)
         assert not await house.engine.clients.close(attached.client)
         await house.quiet(attached.conversation)
-        assert (await house.head(TALK.key)).open
+        assert (await house.head(TALK.key)).is_open
 
 
 async def test_s1_1_a_client_that_attaches_before_the_end_is_carried_out_keeps_the_session(
@@ -82,7 +82,7 @@ async def test_s1_1_a_client_that_attaches_before_the_end_is_carried_out_keeps_t
         house.let_go()
         await house.end(running)
         await house.quiet(first.conversation)
-        assert (await house.head(TALK.key)).open
+        assert (await house.head(TALK.key)).is_open
         assert house.notes.told == []
 
 
@@ -129,7 +129,7 @@ async def test_s1_3_after_a_compaction_the_old_session_id_acts_on_the_new_sessio
 
 def _session(event: object) -> str | None:
     match event:
-        case TurnBegun(session=session) | InputEnded(session=session):
+        case TurnStarted(session=session) | InputCompleted(session=session):
             return session
         case EntryAppended(entry=entry):
             return entry.session_id

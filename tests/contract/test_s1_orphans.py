@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from clew.core.delivery import DeliveryState
 from clew.core.double_text import DoubleText
 from clew.core.ids import ClientId, ConversationId, InboxId, OwnerId, SessionId
-from clew.core.inbox import Input
+from clew.core.inbox import NewInput
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.core.session import COMPRESSION, ORPHANED_COMPRESSION, USER_EXIT
@@ -134,7 +134,7 @@ def _input(t: Tx) -> None:
     _talk(t)
     inbox.accept(
         t,
-        Input(id=InboxId("inb_waits"), text="wait", double_text=DoubleText.QUEUE),
+        NewInput(id=InboxId("inb_waits"), text="wait", double_text=DoubleText.QUEUE),
         target=TALK,
         new_conversation=TALK,
         session_ids=Proposals(),

@@ -81,10 +81,10 @@ async def test_s1_1_of_two_clients_over_rpc_only_the_last_that_closes_ends_the_s
         conversation = await opened(one)
         await opened(two)
         assert not (await one.call(methods.CLOSE, Named(conversation="talk"))).ends
-        assert (await house.head(TALK.key)).open
+        assert (await house.head(TALK.key)).is_open
         assert (await two.call(methods.CLOSE, Named(conversation="talk"))).ends
         await house.quiet(conversation)
-        assert not (await house.head(TALK.key)).open
+        assert not (await house.head(TALK.key)).is_open
 
 
 async def test_s1_1_a_connection_that_breaks_only_detaches(store_url: str, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ async def test_s1_1_a_connection_that_breaks_only_detaches(store_url: str, tmp_p
         async with client(house, tmp_path) as other:
             await opened(other)
         await house.quiet(conversation)
-        assert (await house.head(TALK.key)).open
+        assert (await house.head(TALK.key)).is_open
         # It holds nothing open either.
         assert (await one.call(methods.CLOSE, Named(conversation="talk"))).ends
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 
-from clew.core.compaction import MOST_PER_TURN, MOST_STALLS
+from clew.core.compaction import MAX_PER_TURN, MAX_STALLS
 from clew.core.ids import SessionId
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.store.transactions import leases, locks, sessions
 from tests.contract.lifecycle.doubles import Provider, Summariser
 from tests.contract.lifecycle.filling import EARLIER, fill
@@ -222,14 +222,14 @@ async def test_s3_3_without_a_lock_a_turn_that_compaction_cannot_help_ends(
         await house.store.write(fill, await house.open(TALK), 20)
         ended = await house.say("and now?", to=TALK)
         assert ended.turn is not None
-        assert ended.turn.outcome is Outcome.FAILED
+        assert ended.turn.outcome is TurnOutcome.FAILED
         assert "/compact" in ended.text
-        assert 1 <= house.summariser.calls <= MOST_PER_TURN
+        assert 1 <= house.summariser.calls <= MAX_PER_TURN
         before = house.summariser.calls
         for _ in range(5):
             await house.say("and now?", to=TALK)
         # What makes no progress stops by itself, over turns too.
-        assert house.summariser.calls - before <= MOST_STALLS
+        assert house.summariser.calls - before <= MAX_STALLS
 
 
 async def test_a_compaction_beside_a_running_turn_of_the_same_process_leaves_its_lease(

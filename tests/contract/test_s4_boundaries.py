@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clew.core.ids import Ids
+from clew.core.ids import IdGenerator
 from clew.core.session import IDLE
 from clew.engine.exports import Exports
 from clew.engine.imports import Imports
@@ -315,7 +315,7 @@ RECORDS: dict[str, tuple[dict[str, bool], bool]] = {
 async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
     store_url: str, tmp_path: Path
 ) -> None:
-    ids = Ids(lambda: time.time_ns() // 1_000_000)
+    ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     named = [name for one in RECORDS for name in (one, f"{one}-next")]
     there = plan(f"sqlite:///{tmp_path}/there.db", tmp_path / "there", session_ids=named)
     async with running(there) as product, product.client() as client:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clew.core.entry import EntryKind, Role
 from clew.core.scope import LOCAL, Scope
-from clew.core.search import fold, units
+from clew.core.search import fold_text, split_units
 from clew.errors import SearchNotReady, UsageError
 from clew.store.opening import open_store
 from clew.store.search import BEHIND, EXAMINED, begin_anew, condemn, index_slice
@@ -43,7 +43,7 @@ TEXTS = st.text(
 def texts_with_a_part(draw: st.DrawFn) -> tuple[str, str]:
     """A text, and what stands in it between two borders of its units."""
     text = draw(TEXTS)
-    whole = units(fold(text))
+    whole = split_units(fold_text(text))
     start = draw(st.integers(0, len(whole)))
     return text, "".join(whole[start : draw(st.integers(start, len(whole)))])
 

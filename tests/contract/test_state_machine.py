@@ -28,7 +28,7 @@ from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
 from clew.core.inbox import InboxKind
 from clew.core.journal import CallStatus
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from tests.contract.desk import Desk, desk_at
 from tests.contract.simulation import deliveries, faults, inputs, sessions, turns
 from tests.contract.simulation.sim import ROUTES, Sim, compare_logs
@@ -144,8 +144,8 @@ class Owners(RuleBasedStateMachine):
             (inputs.edit if edited else inputs.cancel)(self.sim, thread, item)
 
     @precondition(has_threads)
-    @rule(which=ANY, stop=st.sampled_from(Stop))
-    def ask_to_stop(self, which: int, stop: Stop) -> None:
+    @rule(which=ANY, stop=st.sampled_from(StopRequest))
+    def ask_to_stop(self, which: int, stop: StopRequest) -> None:
         turns.request_stop(self.sim, self.thread(which), stop)
 
     @precondition(has_approvals)
@@ -228,8 +228,8 @@ class Owners(RuleBasedStateMachine):
             turns.wait(self.sim, run)
 
     @precondition(working)
-    @rule(which=ANY, outcome=st.sampled_from(Outcome), count=st.integers(0, 2))
-    def finish(self, which: int, outcome: Outcome, count: int) -> None:
+    @rule(which=ANY, outcome=st.sampled_from(TurnOutcome), count=st.integers(0, 2))
+    def finish(self, which: int, outcome: TurnOutcome, count: int) -> None:
         turns.finish(self.sim, self.run_of(which), outcome, count)
 
     @precondition(working)

@@ -16,12 +16,12 @@ from clew.core.ids import (
     InboxId,
     OwnerId,
     TurnId,
-    session_id,
+    new_session_id,
 )
-from clew.core.inbox import InboxKind, InboxOutcome, Input
+from clew.core.inbox import InboxKind, InboxOutcome, NewInput
 from clew.core.journal import CallKey
-from clew.core.turn import MAX_RESUMES, Begins, Outcome, Stop, TurnState
-from clew.errors import StoreError, TakenBack, WrongMove
+from clew.core.turn import MAX_RESUMES, StartMode, StopRequest, TurnOutcome, TurnState
+from clew.errors import InvalidTransition, StoreError, TurnRolledBack
 from clew.store.transactions import (
     approvals,
     context,
@@ -55,7 +55,7 @@ def _outcome(desk: Desk, name: str) -> InboxOutcome | None:
 def _begin(desk: Desk, turn: str = "trn_2") -> turns.Begun | None:
     return desk.do(
         turns.begin, C1, owner=ME, turn=TurnId(turn), compose=acting.compose,
-        session_ids=session_id,
+        session_ids=new_session_id,
     )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def _finish(desk: Desk, begun: turns.Begun, *names: str) -> Turn:
     drafts = [acting.draft(name) for name in names]
     session = desk.do(acting.head).id
     return desk.do(
-        turns.finish, begun.lease, session, begun.turn.id, Outcome.ANSWERED, drafts=drafts
+        turns.finish, begun.lease, session, begun.turn.id, TurnOutcome.ANSWERED, drafts=drafts
     )
 
 
@@ -137,14 +137,14 @@ def test_a_turn_that_is_taken_back_cannot_be_answered(desk: Desk) -> None:
     """3.9: the message that takes it back is answered instead, as if the turn had not been."""
     begun = started(desk)
     desk.do(acting.accept, message("inb_2", DoubleText.ROLLBACK))
-    with pytest.raises(TakenBack):
+    with pytest.raises(TurnRolledBack):
         _finish(desk, begun, "ent_1")
     assert begun.turn is not None
     session = desk.do(acting.head).id
     done = desk.do(
-        rewinds.roll_back, begun.lease, session, begun.turn, drafts=[], session_ids=session_id
+        rewinds.roll_back, begun.lease, session, begun.turn, drafts=[], session_ids=new_session_id
     )
-    assert done.outcome is Outcome.CANCELLED
+    assert done.outcome is TurnOutcome.CANCELLED
     assert _begin(desk) is not None
     said = [m.message for m in desk.do(context.head_context, C1).messages]
     assert said == ['"inb_2"']
@@ -160,10 +160,10 @@ def test_a_message_that_is_refused_is_not_said(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("rule", "stop"),
-    [(DoubleText.INTERRUPT, Stop.INTERRUPT), (DoubleText.ROLLBACK, Stop.ROLLBACK)],
+    [(DoubleText.INTERRUPT, StopRequest.INTERRUPT), (DoubleText.ROLLBACK, StopRequest.ROLLBACK)],
 )
 def test_a_message_that_interrupts_asks_the_turn_to_stop(
-    desk: Desk, rule: DoubleText, stop: Stop
+    desk: Desk, rule: DoubleText, stop: StopRequest
 ) -> None:
     started(desk)
     desk.do(acting.accept, message("inb_2", rule))
@@ -172,7 +172,7 @@ def test_a_message_that_interrupts_asks_the_turn_to_stop(
 
 def test_a_command_waits_for_the_turn_before_it(desk: Desk) -> None:
     begun = started(desk)
-    command = Input(
+    command = NewInput(
         id=InboxId("inb_2"), kind=InboxKind.COMMAND, text="x", double_text=DoubleText.QUEUE
     )
     desk.do(acting.accept, command)
@@ -219,7 +219,7 @@ def test_a_message_that_steers_ends_a_wait_whoever_looks_for_work(desk: Desk) ->
 
 def test_a_stop_ends_a_wait(desk: Desk) -> None:
     _wait(desk)
-    assert desk.do(stops.request_stop, T1, Stop.STOP)
+    assert desk.do(stops.request_stop, T1, StopRequest.STOP)
     assert C1 in desk.do(work_of.due_work, me=OTHER)
     assert _begin(desk) is not None
 
@@ -232,7 +232,7 @@ def test_resumes_are_counted_where_an_owner_was_lost_and_nothing_was_said_since(
         desk.world.alive.clear()
         due = desk.do(work_of.is_due, C1, me=OwnerId(f"own_{count}"))
         assert due is not None
-        assert due.begins is (Begins.IN_ORDER if count < MAX_RESUMES - 1 else Begins.ALONE)
+        assert due.begins is (StartMode.IN_ORDER if count < MAX_RESUMES - 1 else StartMode.ALONE)
         begun = desk.do(acting.begin, OwnerId(f"own_{count}"))
         assert begun.turn is not None
         assert begun.turn.resumes == count
@@ -266,10 +266,10 @@ def test_a_turn_that_is_done_stays_done(desk: Desk) -> None:
     begun = started(desk)
     done = _finish(desk, begun, "ent_1")
     taken = desk.do(leases.acquire, C1, owner=ME).lease
-    with pytest.raises(WrongMove):
+    with pytest.raises(InvalidTransition):
         desk.do(turns.wait, taken, T1)
     session = desk.do(acting.head).id
-    assert desk.do(turns.finish, taken, session, T1, Outcome.FAILED, error="x") == done
+    assert desk.do(turns.finish, taken, session, T1, TurnOutcome.FAILED, error="x") == done
 
 
 def test_a_name_longer_than_any_name_means_nothing(desk: Desk) -> None:

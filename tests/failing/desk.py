@@ -19,7 +19,7 @@ from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
 from clew.config import load
 from clew.core.entry import EntryKind, Role
-from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted, TurnClosed
+from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted, TurnFinished
 from clew.core.ids import ConversationId
 from clew.core.route import local_route
 from clew.engine.compaction import Compactions
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from clew.agent.ports import Journal, TurnLog
     from clew.clock import Clock
     from clew.core.entry import Entry
-    from clew.core.events import Event, InputEnded
-    from clew.core.inbox import Accepted
+    from clew.core.events import ConversationEvent, InputCompleted
+    from clew.core.inbox import AcceptResult
     from clew.engine.compaction import Policy
     from clew.engine.turns import Means
     from clew.store.contract import Store
@@ -69,9 +69,9 @@ def is_stand_in(entry: Entry) -> bool:
 class Told:
     """All that came of one message."""
 
-    ended: InputEnded
+    ended: InputCompleted
     #: What a client that followed was told while the turn ran; nothing where nobody followed.
-    events: Sequence[Event]
+    events: Sequence[ConversationEvent]
     #: Of the turn.
     entries: Sequence[Entry]
     #: The requests that the providers got meanwhile, by provider.
@@ -127,7 +127,7 @@ class Told:
         return [event.text for event in self.events if isinstance(event, Delta)]
 
 
-def screens(events: Iterable[Event]) -> list[tuple[str, str]]:
+def screens(events: Iterable[ConversationEvent]) -> list[tuple[str, str]]:
     """For each response: the pieces that were shown and not taken back, and its stored text."""
     found: list[tuple[str, str]] = []
     pieces = ""
@@ -180,13 +180,13 @@ class Desk:
         assert isinstance(loop, HastyLoop)
         loop.hasty, loop.hasty_silence = runs, timedelta(seconds=silence)
 
-    async def submit(self, name: str, text: str) -> Accepted:
+    async def submit(self, name: str, text: str) -> AcceptResult:
         """Hand a message in and do not wait."""
         accepted = await self.engine.submit(text, target=local_route(name))
         self.ids[name] = accepted.conversation_id
         return accepted
 
-    async def end(self, accepted: Accepted) -> InputEnded:
+    async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input."""
         return await self._end(accepted)
 
@@ -200,7 +200,7 @@ class Desk:
         if not stream:
             accepted = await self.submit(name, text)
             return await self.told_of(accepted, await self._end(accepted), [], before)
-        events: list[Event] = []
+        events: list[ConversationEvent] = []
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._follow(self.ids[name], events))
             await wait_until(lambda: self.means.hub.followed(self.ids[name]), "a follower")
@@ -208,15 +208,15 @@ class Desk:
             await following
         return await self.told_of(accepted, await self._end(accepted), events, before)
 
-    async def _follow(self, conversation: ConversationId, events: list[Event]) -> None:
+    async def _follow(self, conversation: ConversationId, events: list[ConversationEvent]) -> None:
         said = await self.engine.entries(conversation, limit=1000)
         async with aclosing(self.engine.follow(conversation, after=said[-1].seq)) as following:
             async for event in following:
                 events.append(event)
-                if isinstance(event, TurnClosed):
+                if isinstance(event, TurnFinished):
                     return
 
-    async def _end(self, accepted: Accepted) -> InputEnded:
+    async def _end(self, accepted: AcceptResult) -> InputCompleted:
         ended = await wait_until(
             lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
         )
@@ -224,7 +224,11 @@ class Desk:
         return ended
 
     async def told_of(
-        self, accepted: Accepted, ended: InputEnded, events: list[Event], before: list[int]
+        self,
+        accepted: AcceptResult,
+        ended: InputCompleted,
+        events: list[ConversationEvent],
+        before: list[int],
     ) -> Told:
         """All that came of a message that was handed in after so many requests."""
         turn = ended.turn

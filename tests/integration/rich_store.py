@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, LiteralString, cast
 from clew.core.delivery import DeliveryKind, NewDelivery
 from clew.core.ids import DeliveryId
 from clew.core.route import RouteKey
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.store.transactions import turns
 from tests.contract import acting
 
@@ -160,7 +160,7 @@ def fill(t: Tx, *, entries: int = 20) -> None:
         first.lease,
         acting.head(t).id,
         acting.the_turn(first).id,
-        Outcome.ANSWERED,
+        TurnOutcome.ANSWERED,
         deliveries=[
             NewDelivery(
                 id=DeliveryId(f"dlv_{name}"), route=RouteKey("r"), kind=DeliveryKind.TEXT, body=ODD

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.api.pace import Pace
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from clew.store.transactions import stops
 from clew.testing import FakeProvider, Text
 from tests.integration.api_server import always, events_of, running, settings_for, until
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from tests.integration.api_server import Server
 
-CASES: dict[str, tuple[dict[str, str], Outcome]] = {
-    "header": ({"X-Clew-Conversation": "talk"}, Outcome.ANSWERED),
-    "key": ({"Idempotency-Key": "k1"}, Outcome.ANSWERED),
-    "neither": ({}, Outcome.CANCELLED),
+CASES: dict[str, tuple[dict[str, str], TurnOutcome]] = {
+    "header": ({"X-Clew-Conversation": "talk"}, TurnOutcome.ANSWERED),
+    "key": ({"Idempotency-Key": "k1"}, TurnOutcome.ANSWERED),
+    "neither": ({}, TurnOutcome.CANCELLED),
 }
 
 
@@ -87,7 +87,7 @@ async def test_who_can_come_back_has_an_answer_waiting(
     turn = await only_turn(server)
     assert turn is not None
     assert turn.outcome is outcome
-    assert turn.stop is (Stop.CANCEL if outcome is Outcome.CANCELLED else None)
+    assert turn.stop is (StopRequest.CANCEL if outcome is TurnOutcome.CANCELLED else None)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -119,4 +119,4 @@ async def test_a_server_that_stops_cancels_nothing(
         await until(lambda: is_over(server))
         turn = await only_turn(server)
     assert turn is not None
-    assert turn.outcome is Outcome.ANSWERED
+    assert turn.outcome is TurnOutcome.ANSWERED

@@ -12,8 +12,8 @@ from pydantic_ai import ApprovalRequired, Tool
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 
 from clew.core.approval import ApprovalState
-from clew.core.turn import Outcome
-from clew.errors import WrongMove
+from clew.core.turn import TurnOutcome
+from clew.errors import InvalidTransition
 from clew.store.opening import open_store
 from clew.store.transactions import approvals
 from tests.line.clock import ShiftedClock
@@ -156,13 +156,15 @@ async def test_a_question_that_nobody_answers_in_time_is_answered_no(
         question = await world.question(accepted.conversation_id)
         if not restarted:
             clock.advance(hours=25)
-            with pytest.raises(WrongMove, match="approval cannot go from expired to approved"):
+            with pytest.raises(
+                InvalidTransition, match="approval cannot go from expired to approved"
+            ):
                 await world.engine.answer(question.id, yes=True)
             await world.end(accepted)
     clock.advance(hours=25)
     async with open_world(store_url, tmp_path, clock=clock) as world:
         await world.end(accepted)
-        with pytest.raises(WrongMove, match="approval cannot go from expired to approved"):
+        with pytest.raises(InvalidTransition, match="approval cannot go from expired to approved"):
             await world.engine.answer(question.id, yes=True)
         assert not world.tools.ran
         told = "pay!not approved: nobody answered in time"
@@ -178,11 +180,11 @@ async def test_of_many_answers_the_first_counts_and_the_others_are_told(world: W
         return_exceptions=True,
     )
     first = [answer for answer in answers if not isinstance(answer, BaseException)]
-    late = [answer for answer in answers if isinstance(answer, WrongMove)]
+    late = [answer for answer in answers if isinstance(answer, InvalidTransition)]
     assert (len(first), len(late)) == (1, 9)
     await world.end(accepted)
     assert sum(world.tools.ran.values()) == int(first[0].state is ApprovalState.APPROVED)
-    with pytest.raises(WrongMove):
+    with pytest.raises(InvalidTransition):
         await world.engine.answer(question.id, yes=True, by="late")
 
 
@@ -195,9 +197,9 @@ async def test_a_stop_while_the_turn_waits_ends_it_and_what_was_allowed_does_not
     assert await world.engine.stop(accepted.conversation_id)
     ended = await world.end(accepted)
     assert ended.turn is not None
-    assert ended.turn.outcome is Outcome.CANCELLED
+    assert ended.turn.outcome is TurnOutcome.CANCELLED
     assert not world.tools.ran
-    with pytest.raises(WrongMove, match="approval cannot go from denied to approved"):
+    with pytest.raises(InvalidTransition, match="approval cannot go from denied to approved"):
         await world.engine.answer(other.id, yes=True)
     assert (await world.end(await world.say("b:"))).text == "answer to a b"
 

@@ -9,7 +9,7 @@ from pydantic_ai import Agent
 
 from clew.agent.compactor import HarnessCompactor
 from clew.agent.results import LONGEST
-from clew.core.compaction import MOST_PER_TURN
+from clew.core.compaction import MAX_PER_TURN
 from clew.engine.compaction import Policy
 from clew.testing import Call, Calls, Hang, Text
 from tests.failing.compacting import Plays, filled, sent, sessions_of
@@ -95,14 +95,14 @@ async def test_b017_compactions_of_one_message_are_counted_over_a_restart(tmp_pa
         desk.play(plays)
         accepted = await desk.submit(talk, "read five pages")
         await desk.until(lambda: plays.turns and "page 5: " in sent(plays.turns[-1]))
-        assert (await sessions_of(desk, talk)).count("compression") == MOST_PER_TURN
+        assert (await sessions_of(desk, talk)).count("compression") == MAX_PER_TURN
     restarted = True
     async with open_desk(tmp_path, "chat", policy=WINDOW, agent=Agent(tools=[look])) as desk:
         desk.play(plays)
         desk.ids[talk] = accepted.conversation_id
         ended = await desk.end(accepted)
         assert ended.text == "all is read"
-        assert (await sessions_of(desk, talk)).count("compression") == MOST_PER_TURN
+        assert (await sessions_of(desk, talk)).count("compression") == MAX_PER_TURN
 
 
 def glance(page: int) -> str:
@@ -164,7 +164,7 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
         desk.play(plays)
         told = await desk.say(talk, "read it all")
         assert told.text == "read"
-        assert (await sessions_of(desk, talk)).count("compression") <= MOST_PER_TURN
+        assert (await sessions_of(desk, talk)).count("compression") <= MAX_PER_TURN
 
 
 async def test_a_tool_that_fills_the_window_each_turn_costs_few_summaries(

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelResponse, ToolCallPart
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
 from clew.clock import SystemClock
-from clew.core.approval import Approval, ApprovalState, question, visible
+from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
@@ -303,18 +303,18 @@ def test_a_question_shows_all_of_what_would_run_and_nothing_in_it_ends_the_code(
     random_ = ["".join(chance.choices(signs, k=chance.randint(1, 400))) for _ in range(60)]
     for command in (*COMMANDS, *random_):
         args = json.dumps({"command": command}, ensure_ascii=False)
-        chunks = render(question(approval(args)))
+        chunks = render(format_question(approval(args)))
         shown = "".join(read(chunk) for chunk in chunks)
         # Only line breaks are where one message ends and the next begins.
-        assert visible(args).replace("\n", "") in shown.replace("\n", ""), command[:60]
-        assert json.loads(visible(args)) == {"command": command}
+        assert escape_invisible(args).replace("\n", "") in shown.replace("\n", ""), command[:60]
+        assert json.loads(escape_invisible(args)) == {"command": command}
         assert (
             ("buttons" in chunks[-1]) or ("components" in chunks[-1]) or ("actions" in chunks[-1])
         )
 
 
 def test_what_is_not_seen_is_written_as_an_escape() -> None:
-    text = question(
+    text = format_question(
         approval(json.dumps({"x": "a\u202eb\u200b\ufeff\U000e0041"}, ensure_ascii=False))
     ).text
     assert '"a\\u202eb\\u200b\\ufeff\\udb40\\udc41"' in text

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class TestMemory(ChannelContract):
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         yield MemoryPlatform()
 
 
@@ -29,7 +29,7 @@ class TestMemoryThatRemembers(ChannelContract):
     """As a platform that can be asked, and sends the same key once."""
 
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         yield MemoryPlatform(capabilities=replace(CAPABILITIES, idempotent=True, read_back=True))
 
 
@@ -42,7 +42,7 @@ class Telegram:
         self._fake = fake
         fake.meet(42)
 
-    def channel(self) -> Channel:
+    def create_channel(self) -> Channel:
         return open_telegram(
             ChannelConfig(
                 name="telegram",
@@ -52,24 +52,24 @@ class Telegram:
             )
         )
 
-    def say(self, text: str) -> None:
+    def post_message(self, text: str) -> None:
         self._fake.say(text)
 
-    def shown(self) -> Sequence[Shown]:
+    def shown_messages(self) -> Sequence[Shown]:
         return [Shown(message=str(one.id), text=one.text) for one in self._fake.messages]
 
-    def cut(self, *, after: bool) -> None:
+    def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next(lost=after)
 
-    def throttle(self, seconds: int) -> None:
+    def throttle_calls(self, seconds: int) -> None:
         self._fake.throttle(42, seconds)
 
-    def refuse(self) -> None:
+    def block_agent(self) -> None:
         self._fake.block(42)
 
 
 class TestTelegram(ChannelContract):
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         with FakeTelegram() as fake:
             yield Telegram(fake)

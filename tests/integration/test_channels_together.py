@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.health import ChannelState
 from clew.errors import Throttled
 from clew.testing.discord import FakeDiscord
@@ -140,7 +140,7 @@ async def test_b085_a_wait_of_any_length_is_told_to_the_gate_and_not_waited_for(
     with ExitStack() as stack:
         platform = PLATFORMS[name](stack)
         async with platform.channel() as channel:
-            chunks = channel.render(Outgoing(text="word " * 3000))
+            chunks = channel.render(OutboundMessage(text="word " * 3000))
             message = await channel.send(platform.route, chunks[0], key="d:0")
             for seconds in (3, 35, 149, 1000):
                 platform.throttle(seconds)

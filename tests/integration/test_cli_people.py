@@ -11,14 +11,14 @@ import pytest
 from clew.cli.entry import run
 from clew.cli.pair import open_people
 from clew.config import load
-from clew.core.people import Account
+from clew.core.people import ChannelAccount
 from clew.core.route import RouteKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-ACCOUNT = Account(channel="telegram", account="1")
+ACCOUNT = ChannelAccount(channel="telegram", account="1")
 
 
 @pytest.fixture

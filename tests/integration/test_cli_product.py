@@ -153,7 +153,7 @@ class Typist(Keyboard):
         self.begun: list[str] = []
         self._reader, self._writer = os.pipe()
 
-    def ask(self, prompt: str, *, begun: str = "") -> str | None:
+    def read_message(self, prompt: str, *, begun: str = "") -> str | None:
         self.begun.append(begun)
         line = self.lines.pop(0)
         if line == "^C":
@@ -161,7 +161,7 @@ class Typist(Keyboard):
         return line
 
     @contextmanager
-    def typing_ahead(self) -> Generator[int | None]:
+    def enable_typeahead(self) -> Generator[int | None]:
         if self._ahead:
             os.write(self._writer, self._ahead.pop(0).encode())
         yield self._reader

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
     from clew.core.ids import DeliveryId
 
 WORDS = [f"word{number}" for number in range(400)]
@@ -326,7 +326,7 @@ async def test_a_fault_of_the_channel_buries_one_delivery_and_not_the_chat(
 
     render = MemoryChannel.render
 
-    def broken(self: MemoryChannel, message: Outgoing) -> Sequence[str]:
+    def broken(self: MemoryChannel, message: OutboundMessage) -> Sequence[str]:
         if "word1" in message.text:
             raise ValueError("cannot render that")
         return render(self, message)
@@ -418,7 +418,7 @@ async def test_an_answer_that_was_cut_says_so_in_the_chat(
 async def test_what_a_channel_makes_no_message_of_is_a_dead_letter(
     desk: MemoryDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def render(_self: MemoryChannel, _message: Outgoing) -> list[str]:
+    def render(_self: MemoryChannel, _message: OutboundMessage) -> list[str]:
         return []
 
     monkeypatch.setattr(MemoryChannel, "render", render)

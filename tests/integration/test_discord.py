@@ -12,7 +12,7 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from clew.config.secret import Secret
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.health import ChannelState
 from clew.core.route import Route
 from clew.errors import (
@@ -231,7 +231,7 @@ async def test_what_is_said_while_no_process_runs_is_answered_once_after_a_resta
 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link, "_REFUSED", (0.0, 0.0))
+    monkeypatch.setattr(link, "_INVALID_SESSION_PAUSE", (0.0, 0.0))
 
 
 @pytest.mark.usefixtures("at_once")
@@ -368,7 +368,7 @@ async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
         )
         async with open_channel(config) as channel:
             discord.throttle_all(35)
-            (chunk,) = channel.render(Outgoing(text="hello"))
+            (chunk,) = channel.render(OutboundMessage(text="hello"))
             route = Route(platform="discord", kind="dm", chat="742")
             with pytest.raises(Throttled) as raised:
                 await channel.send(route, chunk, key="k")

@@ -26,7 +26,7 @@ class Discord:
         self._fake, self._marks = fake, MemoryMarks()
         fake.meet("42")
 
-    def channel(self) -> Channel:
+    def create_channel(self) -> Channel:
         return open_channel(
             ChannelConfig(
                 name="discord",
@@ -37,24 +37,24 @@ class Discord:
             )
         )
 
-    def say(self, text: str) -> None:
+    def post_message(self, text: str) -> None:
         self._fake.say(text)
 
-    def shown(self) -> Sequence[Shown]:
+    def shown_messages(self) -> Sequence[Shown]:
         return [Shown(message=one.id, text=one.content) for one in self._fake.sent]
 
-    def cut(self, *, after: bool) -> None:
+    def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next(lost=after)
 
-    def throttle(self, seconds: int) -> None:
+    def throttle_calls(self, seconds: int) -> None:
         self._fake.throttle("742", seconds)
 
-    def refuse(self) -> None:
+    def block_agent(self) -> None:
         self._fake.block("42")
 
 
 class TestDiscord(ChannelContract):
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         with FakeDiscord() as fake:
             yield Discord(fake)

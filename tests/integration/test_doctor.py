@@ -17,7 +17,7 @@ from clew.cli.doctoring import machine, storing
 from clew.cli.doctoring.findings import Level, size
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
-from clew.core.ids import ConversationId, OwnerId, session_id
+from clew.core.ids import ConversationId, OwnerId, new_session_id
 from clew.core.route import local_route
 from clew.store.opening import open_store
 from clew.store.sqlite.integrity import quick_check
@@ -83,7 +83,7 @@ def said(t: Tx, conversation: str) -> None:
         message(f"inb_{conversation}"),
         target=local_route(conversation.replace("_", "-")),
         new_conversation=ConversationId(conversation),
-        session_ids=session_id,
+        session_ids=new_session_id,
     )
     begin(t, turn=f"trn_{conversation}", of=conversation)
 

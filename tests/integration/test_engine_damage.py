@@ -7,9 +7,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from clew.agent.models import models_closed
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.core.route import local_route
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.testing.provider import FakeProvider
@@ -32,16 +32,16 @@ async def test_a_turn_whose_context_cannot_be_read_fails_and_says_so(tmp_path: P
         for key in ("c1m2", "c1m3"):
             end = await _said(job, Say(key=key))
             assert end.turn is not None
-            assert end.turn.outcome is Outcome.FAILED
+            assert end.turn.outcome is TurnOutcome.FAILED
             assert "internal error" in end.text
 
 
-async def _said(job: Job, say: Say) -> InputEnded:
+async def _said(job: Job, say: Say) -> InputCompleted:
     """What becomes of a message in a process of its own."""
     async with models_closed(), await open_store(job.store_url, home=job.folder) as store:
         means = make_means(job, store, Killer(None, job.fronts, job.folder))
         async with Engine(means, role="test", version="0") as engine:
             accepted = await engine.submit(say.text, target=local_route(say.conversation))
             events = [event async for event in engine.follow_input(accepted)]
-    assert isinstance(events[-1], InputEnded)
+    assert isinstance(events[-1], InputCompleted)
     return events[-1]

@@ -15,7 +15,7 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from clew.agent.alternation import send_alternating
 from clew.agent.choice import Models, Patience
 from clew.core.double_text import DoubleText
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
 
 BEGUN = f"{job_name(turns.begin)} before"
 
@@ -90,7 +90,7 @@ async def test_a_burst_that_is_being_collected_is_begun_once(watched: Watched) -
     assert watched.reached[BEGUN] <= 2
 
 
-async def _end(engine: Engine, accepted: Accepted) -> str:
+async def _end(engine: Engine, accepted: AcceptResult) -> str:
     events = [event async for event in engine.follow_input(accepted)]
-    assert isinstance(events[-1], InputEnded)
+    assert isinstance(events[-1], InputCompleted)
     return events[-1].text

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.core.exported.verify import verify
-from clew.core.ids import ConversationId, Ids
+from clew.core.exported.verify import verify_export
+from clew.core.ids import ConversationId, IdGenerator
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.engine import imports as importing
 from clew.engine.exports import Exports
 from clew.engine.imports import Imported, Imports, Result
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Store, Tx
     from tests.line.world import World
 
-ids = Ids(lambda: time.time_ns() // 1_000_000)
+ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_what_was_taken_in_goes_on_there(store_url: str, tmp_path: Path) -
         await taken_in(world.store.inner, export)
         ended = await world.end(await world.say("x:look", to=name))
         assert ended.turn is not None
-        assert ended.turn.outcome is Outcome.ANSWERED
+        assert ended.turn.outcome is TurnOutcome.ANSWERED
         assert len(world.model.sent[-1]) > 8, "with everything that was said before"
         assert (await world.engine.show(name)).routes == ()
         await world.engine.delete(name)
@@ -244,13 +244,13 @@ async def test_a_deletion_leaves_a_mark_that_fits_what_was_exported_before(both:
     after = await exported(both.there.store.inner, name)
     assert b"unheard_of" in before
     assert b"unheard_of" not in after
-    assert verify(io.BytesIO(after), earlier=verified(before)).findings == []
+    assert verify_export(io.BytesIO(after), earlier=verified(before)).findings == []
     # It is not deleted here, and deleting it here later leaves a mark of its own.
     await taken_in(both.here.store.inner, after)
     assert await both.entries(name) == 2
     await both.here.engine.delete(name)
     after = await exported(both.here.store.inner, name)
-    assert verify(io.BytesIO(after), earlier=verified(before)).findings == []
+    assert verify_export(io.BytesIO(after), earlier=verified(before)).findings == []
 
 
 async def test_a_turn_that_is_not_over_is_stopped_where_it_was_taken_in(both: Both) -> None:
@@ -286,7 +286,7 @@ async def test_one_that_others_write_to_is_left_for_later(both: Both) -> None:
 async def test_ids_that_others_have_here_are_not_taken_from_them(both: Both) -> None:
     await both.say("a:")
     (session,) = [line["id"] for kind, line in said_in(await both.export()) if kind == "session"]
-    other = ids.conversation()
+    other = ids.new_conversation_id()
     await both.here.store.inner.write(
         conversations.open_conversation, other, scope=LOCAL, session_ids=lambda _: session
     )

@@ -13,7 +13,7 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserP
 from clew.agent.failures import FailureKind, classify, without_pictures
 from clew.agent.files import has_picture, line_of
 from clew.agent.files import without_pictures as named
-from clew.core.chat import Shown
+from clew.core.chat import InlineFile
 from clew.core.route import local_route
 from clew.store.transactions.files import Fetched
 from clew.testing import Call, Calls, Fail, Reply, Text
@@ -148,8 +148,10 @@ def test_a_limit_of_bytes_is_told_from_one_of_tokens(status: int, message: str, 
 
 
 def test_a_picture_is_named_the_same_way_each_time() -> None:
-    file = Shown(line="[file att_1: a.png]", sha256="ab", name="a.png", kind="picture", size=28)
-    text = Shown(line="[file att_2: a.txt]", sha256="cd", name="a.txt", kind="text", size=28)
+    file = InlineFile(
+        line="[file att_1: a.png]", sha256="ab", name="a.png", kind="picture", size=28
+    )
+    text = InlineFile(line="[file att_2: a.txt]", sha256="cd", name="a.txt", kind="text", size=28)
     request = ModelRequest(parts=[UserPromptPart(["look", line_of(file), line_of(text)])])
     assert has_picture(request)
     once = named(request)

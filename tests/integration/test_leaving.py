@@ -96,7 +96,7 @@ async def test_who_leaves_the_screen_ends_the_session_unless_others_look(
                 pass
             found = await server.engine.resolve("talk")
             (session,) = (await server.engine.show(found)).sessions
-            assert session.open
+            assert session.is_open
         await wait_until(home.boundaries, "plugins to be told", seconds=SOON)
         (session,) = (await server.engine.show(found)).sessions
         assert session.end_reason == TUI_CLOSE

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.core.double_text import LONGEST, MOST, QUIET, DoubleText
+from clew.core.double_text import MAX_COLLECTED, MAX_WINDOW, QUIET_PERIOD, DoubleText
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import local_route
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from clew.errors import UsageError
 from clew.store.opening import open_store
 from clew.store.transactions import context, rows, stops
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.ids import ConversationId
-    from clew.core.inbox import Accepted, InboxItem
+    from clew.core.inbox import AcceptResult, InboxItem
     from clew.store.contract import Tx
     from tests.line.world import World
 
@@ -55,15 +55,15 @@ async def still(store_url: str, tmp_path: Path, clock: StillClock) -> AsyncGener
         assert await found.check() == []
 
 
-async def _burst(world: World, count: int, apart: timedelta) -> list[Accepted]:
-    said: list[Accepted] = []
+async def _burst(world: World, count: int, apart: timedelta) -> list[AcceptResult]:
+    said: list[AcceptResult] = []
     for number in range(count):
         world.clock.advance(seconds=apart.total_seconds() if number else 0)
         said.append(await world.say(f"m{number}:", DoubleText.COLLECT))
     return said
 
 
-async def _outcomes(world: World, said: Sequence[Accepted]) -> list[InboxOutcome | None]:
+async def _outcomes(world: World, said: Sequence[AcceptResult]) -> list[InboxOutcome | None]:
     return [(await world.item(accepted)).outcome for accepted in said]
 
 
@@ -72,35 +72,35 @@ def _merged(count: int) -> list[InboxOutcome]:
 
 
 async def test_a_burst_is_one_turn_once_it_is_quiet(still: World) -> None:
-    said = await _burst(still, 3, QUIET / 2)
+    said = await _burst(still, 3, QUIET_PERIOD / 2)
     last = (await still.item(said[-1])).received_at
-    assert {(await still.item(accepted)).due_at for accepted in said} == {last + QUIET}
+    assert {(await still.item(accepted)).due_at for accepted in said} == {last + QUIET_PERIOD}
     assert await _outcomes(still, said) == [None] * 3
-    await _let_pass(still, QUIET, said)
+    await _let_pass(still, QUIET_PERIOD, said)
     assert (await still.end(said[0])).text == "answer to m0 m1 m2"
     assert await _outcomes(still, said) == _merged(3)
 
 
 async def test_a_burst_without_end_is_begun_on_after_three_seconds(still: World) -> None:
-    said = await _burst(still, 7, LONGEST / 7)
+    said = await _burst(still, 7, MAX_WINDOW / 7)
     first = (await still.item(said[0])).received_at
-    assert (await still.item(said[-1])).due_at == first + LONGEST
-    await _let_pass(still, first + LONGEST - still.clock.now(), said)
+    assert (await still.item(said[-1])).due_at == first + MAX_WINDOW
+    await _let_pass(still, first + MAX_WINDOW - still.clock.now(), said)
     await still.end(said[0])
     assert await _outcomes(still, said) == _merged(7)
 
 
 async def test_the_tenth_message_of_a_burst_begins_it(still: World) -> None:
-    said = await _burst(still, MOST, timedelta(0))
+    said = await _burst(still, MAX_COLLECTED, timedelta(0))
     await still.end(said[0])
-    assert await _outcomes(still, said) == _merged(MOST)
+    assert await _outcomes(still, said) == _merged(MAX_COLLECTED)
 
 
 async def test_a_burst_is_due_at_its_time_after_a_restart_too(
     store_url: str, tmp_path: Path, clock: StillClock
 ) -> None:
     async with open_world(store_url, tmp_path, clock=clock) as world:
-        said = await _burst(world, 2, QUIET / 2)
+        said = await _burst(world, 2, QUIET_PERIOD / 2)
         due = (await world.item(said[0])).due_at
     async with open_world(store_url, tmp_path, clock=clock) as world:
         world.engine.attend(said[0].conversation_id)
@@ -111,7 +111,7 @@ async def test_a_burst_is_due_at_its_time_after_a_restart_too(
         assert await _outcomes(world, said) == _merged(2)
 
 
-async def _let_pass(world: World, time: timedelta, said: Sequence[Accepted]) -> None:
+async def _let_pass(world: World, time: timedelta, said: Sequence[AcceptResult]) -> None:
     world.clock.advance(seconds=time.total_seconds())
     world.engine.attend(said[0].conversation_id)
 
@@ -134,7 +134,7 @@ async def test_a_store_that_makes_every_write_twice_changes_nothing(
 
 async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world: World) -> None:
     left: list[ConversationId] = []
-    said: list[Accepted] = []
+    said: list[AcceptResult] = []
 
     async def talk(number: int) -> None:
         rule = RULES[number % len(RULES)]
@@ -163,7 +163,7 @@ def _items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
 
 
 async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: World) -> None:
-    waiting: list[Accepted] = []
+    waiting: list[AcceptResult] = []
 
     async def start_afresh() -> None:
         waiting.extend([await world.say("b:"), await world.say("c:", DoubleText.STEER)])
@@ -174,7 +174,7 @@ async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: W
     first = await world.say("a: look")
     ended = await world.end(first)
     assert ended.turn is not None
-    assert (ended.turn.outcome, ended.turn.stop) == (Outcome.CANCELLED, Stop.INTERRUPT)
+    assert (ended.turn.outcome, ended.turn.stop) == (TurnOutcome.CANCELLED, StopRequest.INTERRUPT)
     assert [(await world.end(item)).outcome for item in waiting] == [InboxOutcome.CANCELLED] * 2
     assert (await world.say("d:")).conversation_id != first.conversation_id
     await world.idle(first.conversation_id)
@@ -208,7 +208,7 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
 
 
 async def test_a_rewind_waits_for_the_turn_that_runs(world: World) -> None:
-    filed: list[Accepted] = []
+    filed: list[AcceptResult] = []
 
     async def rewind() -> None:
         filed.append(await world.engine.rewind(first.conversation_id, to=0))
@@ -244,7 +244,7 @@ async def test_a_stop_of_another_process_ends_the_turn(
     await other.say("stop", turn.id, url=store_url, home=tmp_path)
     ended = await world.end(accepted)
     assert ended.turn is not None
-    assert ended.turn.outcome is Outcome.CANCELLED
+    assert ended.turn.outcome is TurnOutcome.CANCELLED
 
 
 @pytest.mark.parametrize("word", ["approve", "deny"])
@@ -274,11 +274,11 @@ async def test_a_turn_that_was_stopped_stays_so_after_a_restart(
         turn = await world.engine.unfinished_turn(accepted.conversation_id)
     assert turn is not None
     async with await open_store(store_url, home=tmp_path) as store:
-        assert await store.write(stops.request_stop, turn.id, Stop.STOP)
+        assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)
     async with open_world(store_url, tmp_path) as world:
         ended = await world.end(accepted)
         assert ended.turn is not None
-        assert ended.turn.outcome is Outcome.CANCELLED
+        assert ended.turn.outcome is TurnOutcome.CANCELLED
         assert not world.tools.ran
         assert not world.model.sent
         shape = await world.shape(accepted.conversation_id)

@@ -67,12 +67,12 @@ class Person(Keyboard):
         self._reader, self._writer = os.pipe()
         self.screen: io.StringIO = io.StringIO()
 
-    def ask(self, prompt: str, *, begun: str = "") -> str | None:
+    def read_message(self, prompt: str, *, begun: str = "") -> str | None:
         self.begun.append(begun)
         return self.prompts.pop(0)
 
     @contextmanager
-    def typing_ahead(self) -> Generator[int | None]:
+    def enable_typeahead(self) -> Generator[int | None]:
         over = threading.Event()
         thread = threading.Thread(target=self._type, args=(over,))
         thread.start()

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolReturn
 
 from clew.agent.results import LONGEST
 from clew.agent.stored_results import LARGEST, TOOL, abridge, cut_out
-from clew.core.ids import Ids
+from clew.core.ids import IdGenerator
 from clew.engine.compaction import Policy
 from clew.engine.exports import Exports
 from clew.engine.fsck import Fsck
@@ -186,7 +186,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
     assert found.findings == []
     home = tmp_path / "other"
     async with await open_store("sqlite:///clew.db", home=home) as store:
-        async with Imports(store, Ids(lambda: 1), version="0").opened() as imports:
+        async with Imports(store, IdGenerator(lambda: 1), version="0").opened() as imports:
             for outline in found.conversations:
                 await imports.take(io.BytesIO(export), outline)
         assert await store.read(files.result_of, source, call_id) == TEXT.encode()

@@ -11,14 +11,14 @@ from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     DeltaKind,
     EntryAppended,
-    InputEnded,
+    InputCompleted,
     Retracted,
-    StandingChanged,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
 from clew.core.ids import TurnId
 from clew.core.route import local_route
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from structlog.typing import EventDict
 
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.testing import Reply, Request, Script
     from tests.failing.desk import Desk, Format
 
@@ -349,7 +349,7 @@ async def test_a_client_sees_a_cut_stream_taken_back_and_the_text_once(tmp_path:
                         screen, took_back = "", took_back + 1
                     case EntryAppended():
                         pass
-                    case InputEnded():
+                    case InputCompleted():
                         assert event.text == "one two three four five six"
                     case _:
                         pass
@@ -359,11 +359,13 @@ async def test_a_client_sees_a_cut_stream_taken_back_and_the_text_once(tmp_path:
         assert told.screens == [("one two three four five six",) * 2]
 
 
-async def until_closed(events: AsyncIterator[Event], told: list[Event]) -> TurnClosed:
+async def until_closed(
+    events: AsyncIterator[ConversationEvent], told: list[ConversationEvent]
+) -> TurnFinished:
     while True:
         event = await anext(events)
         told.append(event)
-        if isinstance(event, TurnClosed):
+        if isinstance(event, TurnFinished):
             return event
 
 
@@ -376,7 +378,7 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         called = Calls([Call("look", {"at": "it"})], text="I look.")
         desk.play(sequence([CutStream(after=2), called, CutStream(after=3, reply=text), text]))
         said = await desk.engine.entries(conversation)
-        told: list[Event] = []
+        told: list[ConversationEvent] = []
         async with aclosing(desk.engine.follow(conversation, after=said[-1].seq)) as events:
             first = asyncio.create_task(anext(events))
             await wait_until(lambda: desk.means.hub.followed(conversation), "a follower", pause=0)
@@ -416,7 +418,7 @@ async def test_a_busy_client_is_told_a_quick_turn_from_its_begin_to_its_end(
             await until_closed(events, told)
     stored = [event for event in told if not isinstance(event, Delta)]
     assert [type(event) for event in stored] == [
-        StandingChanged, EntryAppended, TurnBegun, EntryAppended, TurnClosed
+        ConversationStateChanged, EntryAppended, TurnStarted, EntryAppended, TurnFinished
     ]  # fmt: skip
 
 

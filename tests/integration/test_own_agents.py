@@ -19,7 +19,7 @@ from clew.agent.choice import Patience
 from clew.agent.limits import CodeLimits
 from clew.agent.loop import Loop
 from clew.agent.models import models_closed
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.hooks.specs import hookimpl
@@ -47,10 +47,10 @@ class Desk:
     store: Store
     loop: Loop
 
-    async def say(self, text: str) -> InputEnded:
+    async def say(self, text: str) -> InputCompleted:
         said = await self.engine.submit(text, target=local_route("talk"))
         events = [event async for event in self.engine.follow_input(said)]
-        assert isinstance(events[-1], InputEnded)
+        assert isinstance(events[-1], InputCompleted)
         return events[-1]
 
 

@@ -10,7 +10,7 @@ import structlog
 from pydantic_ai.messages import ModelResponse, TextPart
 
 from clew.core.entry import Role
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.errors import NotSent
 from clew.store.opening import open_store
 from clew.store.transactions import stops
@@ -114,7 +114,7 @@ async def test_a_beginning_that_no_answer_follows_says_so(
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
     async with await open_store(store_url, home=tmp_path) as store:
         (turn,) = await store.read(stops.unfinished_turns)
-        assert await store.write(stops.request_stop, turn.id, Stop.STOP)
+        assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         await passes(timer, 0.5, until_=lambda: not desk.texts()[0].endswith("…"))
         await desk.quiet()
@@ -160,7 +160,7 @@ async def test_a_channel_that_gives_no_ids_shows_nothing_twice_unmarked(
     timer: FakeTimer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(MemoryPlatform, "channel", without_ids)
+    monkeypatch.setattr(MemoryPlatform, "create_channel", without_ids)
     go_on = asyncio.Event()
     with structlog.testing.capture_logs() as logs:
         async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:

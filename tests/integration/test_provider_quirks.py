@@ -77,7 +77,7 @@ class Server:
 
 
 class Hasty(TolerantClient):
-    patience = 0.01
+    tail_timeout = 0.01
 
 
 @functools.cache

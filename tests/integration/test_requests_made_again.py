@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
-from clew.errors import NotFound, Refused
+from clew.errors import NotFound, OperationRefused
 from clew.testing import Call, Calls, Fail, Text, sequence
 from tests.failing.desk import FORMATS, always, open_desk
 
@@ -79,5 +79,5 @@ async def test_a_step_that_failed_before_its_request_has_none(tmp_path: Path) ->
         desk.play(always(Calls((Call("look", {"at": "no number"}),))))
         said = await desk.say(talk, "look")
         assert said.ended.turn is not None
-        with pytest.raises(Refused, match="does not end in what a model is to be sent"):
+        with pytest.raises(OperationRefused, match="does not end in what a model is to be sent"):
             await desk.engine.request_of(said.ended.turn.id, 2)

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from clew.agent.choice import Patience
 from clew.agent.loop import Loop
 from clew.agent.models import models_closed
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.runtime import make_means
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.store.contract import Store
     from clew.testing import Reply, Request
 
@@ -60,9 +60,9 @@ def make_engine(store: Store, home: Path, provider: FakeProvider) -> Engine:
     return Engine(replace(means, loop=Loop(agent, max_steps=50)), role="test", version="0")
 
 
-async def ended(engine: Engine, accepted: Accepted) -> InputEnded:
+async def ended(engine: Engine, accepted: AcceptResult) -> InputCompleted:
     events = [event async for event in engine.follow_input(accepted)]
-    assert isinstance(events[-1], InputEnded)
+    assert isinstance(events[-1], InputCompleted)
     return events[-1]
 
 

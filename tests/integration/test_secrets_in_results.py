@@ -15,7 +15,7 @@ from clew.agent.known_secrets import redact, register_secrets
 from clew.agent.results import LONGEST, encode, said
 from clew.config import load
 from clew.core.journal import CallStatus
-from clew.core.text import HIDDEN
+from clew.core.text import REDACTED
 from clew.testing import Call, Calls, FakeProvider, Text, sequence
 from tests.integration.api_server import running
 
@@ -66,7 +66,7 @@ def test_no_result_holds_a_secret(written: str, shape: str) -> None:
         result = said(CallStatus.ERROR, f"cannot reach {text}")
     else:
         result = encode(values[shape], tool="look", call_id="c1")
-    assert HIDDEN in result.result
+    assert REDACTED in result.result
     assert redact(result.result) == result.result
     json.loads(result.result)
 
@@ -80,7 +80,7 @@ def test_what_is_kept_whole_of_a_long_result_has_none() -> None:
     result = encode("x" * LONGEST + SECRET + "y" * LONGEST, tool="look", call_id="c1")
     assert result.whole is not None
     assert SECRET not in str(result.whole)
-    assert HIDDEN in str(result.whole)
+    assert REDACTED in str(result.whole)
 
 
 async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
@@ -107,4 +107,4 @@ async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
         sent = json.dumps(provider.settled()[-1].json)
     for text in (sent, listed.text):
         assert redact(text) == text
-        assert text.count(HIDDEN) >= 2
+        assert text.count(REDACTED) >= 2

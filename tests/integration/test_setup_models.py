@@ -42,15 +42,15 @@ class Answering(Person):
     texts: list[str] = field(default_factory=list[str])
     choices: list[int] = field(default_factory=list[int])
 
-    def choose(self, question: str, options: Sequence[str]) -> int:
+    def choose_option(self, question: str, options: Sequence[str]) -> int:
         self.offered.append(tuple(options))
         return self.choices.pop(0) if self.choices else 0
 
-    def ask(self, question: str, *, default: str | None = None, secret: bool = False) -> str:
+    def ask_text(self, question: str, *, default: str | None = None, secret: bool = False) -> str:
         self.asked.append(question)
         return self.texts.pop(0)
 
-    def agrees(self, question: str) -> bool:
+    def confirm(self, question: str) -> bool:
         self.asked.append(question)
         return False
 

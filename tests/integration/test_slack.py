@@ -14,7 +14,7 @@ from slack_sdk.socket_mode.response import SocketModeResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from clew.config.secret import Secret
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.health import ChannelState
 from clew.core.route import Route
 from clew.errors import AccountRefused, NotDelivered, OutcomeUnknown, SettingsError, Throttled
@@ -278,7 +278,7 @@ async def test_each_error_of_slack_is_what_it_means() -> None:
             name="slack", token=Secret.of(slack.token), base_url=slack.api, options=options
         )
         async with open_channel(config) as channel:
-            (chunk,) = channel.render(Outgoing(text="hello"))
+            (chunk,) = channel.render(OutboundMessage(text="hello"))
             for name in ERRORS:
                 slack.refuse("D42", name)
                 found = await asyncio.gather(

@@ -26,7 +26,7 @@ class Slack:
         self._fake = fake
         fake.meet("U42")
 
-    def channel(self) -> Channel:
+    def create_channel(self) -> Channel:
         return open_channel(
             ChannelConfig(
                 name="slack",
@@ -36,26 +36,26 @@ class Slack:
             )
         )
 
-    def say(self, text: str) -> None:
+    def post_message(self, text: str) -> None:
         self._fake.say(text)
 
-    def shown(self) -> Sequence[Shown]:
+    def shown_messages(self) -> Sequence[Shown]:
         texts = self._fake.texts("D42")
         found = zip(self._fake.messages, texts, strict=True)
         return [Shown(message=one.ts, text=text) for one, text in found]
 
-    def cut(self, *, after: bool) -> None:
+    def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next(lost=after)
 
-    def throttle(self, seconds: int) -> None:
+    def throttle_calls(self, seconds: int) -> None:
         self._fake.throttle("D42", seconds)
 
-    def refuse(self) -> None:
+    def block_agent(self) -> None:
         self._fake.refuse("D42", "messages_tab_disabled")
 
 
 class TestSlack(ChannelContract):
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         with FakeSlack() as fake:
             yield Slack(fake)

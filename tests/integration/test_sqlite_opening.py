@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from clew.core.ids import ConversationId, session_id
+from clew.core.ids import ConversationId, new_session_id
 from clew.core.scope import LOCAL
 from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnavailable, StoreUnusable
 from clew.store import health
@@ -394,7 +394,7 @@ async def test_a_replacement_that_is_refused_leaves_the_store_in_its_journal_mod
             conversations.open_conversation,
             ConversationId("cnv_1"),
             scope=LOCAL,
-            session_ids=session_id,
+            session_ids=new_session_id,
         )
     built = open_incoming(url, home=tmp_path)
     built.direct.write(migrate, "sqlite")

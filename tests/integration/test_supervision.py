@@ -40,7 +40,7 @@ class Closed(MemoryPlatform):
     meets: Callable[[], Awaitable[None]]
     tries: list[float] = field(default_factory=list[float])
 
-    def channel(self) -> MemoryChannel:
+    def create_channel(self) -> MemoryChannel:
         return _AtADoor(self)
 
 
@@ -90,8 +90,8 @@ async def test_b151_without_a_network_for_ten_minutes_the_gateway_stays_up_and_r
 async def test_b157_a_connect_that_hangs_and_cannot_be_cancelled_is_replaced(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "CONNECT", 0.05)
-    monkeypatch.setattr(supervision, "_GRACE", 0.05)
+    monkeypatch.setattr(supervision, "CONNECT_TIMEOUT", 0.05)
+    monkeypatch.setattr(supervision, "_CANCEL_GRACE", 0.05)
     monkeypatch.setattr(supervision, "FIRST_PAUSE", 0.05)
     network, over = asyncio.Event(), asyncio.Event()
 
@@ -168,7 +168,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> MemoryPlatform:
         return _Refusing(platform)
 
     monkeypatch.setattr(_Refusing, "broken", True)
-    monkeypatch.setattr(MemoryPlatform, "channel", channel)
+    monkeypatch.setattr(MemoryPlatform, "create_channel", channel)
     return MemoryPlatform(timer=FakeTimer())
 
 

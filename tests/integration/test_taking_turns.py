@@ -10,7 +10,7 @@ import pytest
 from clew.core import scope as scopes
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.engine.plans import Policy
 from clew.testing import Call, Calls, EmptyText, Fail, Hang, Text
 from clew.testing.provider import Request, sequence
@@ -61,7 +61,7 @@ async def stopped(desk: Desk, talk: str) -> None:
 
 
 async def rolled_back(desk: Desk, talk: str) -> None:
-    await _cut_short(desk, talk, lambda: desk.engine.stop(desk.ids[talk], Stop.ROLLBACK))
+    await _cut_short(desk, talk, lambda: desk.engine.stop(desk.ids[talk], StopRequest.ROLLBACK))
 
 
 async def _while_it_hangs(desk: Desk, talk: str, rule: DoubleText) -> None:

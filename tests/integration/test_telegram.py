@@ -336,7 +336,7 @@ async def test_a_token_that_telegram_does_not_know_is_told_without_the_token(
 async def test_b148_a_poll_that_is_never_answered_is_replaced(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(supervision, "SILENCE", 0.5)
+    monkeypatch.setattr(supervision, "SILENCE_TIMEOUT", 0.5)
     with FakeTelegram(longest_poll=0.1) as telegram:
         async with open_desk(url, tmp_path, telegram) as desk:
             telegram.say("hello")

@@ -15,7 +15,7 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 from structlog.testing import capture_logs
 
 from clew.agent import results
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from tests.line.world import open_world
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ async def test_a_stop_ends_a_turn_whose_tool_hangs(
         # The tool is not freed before the test is over: nobody waits for it.
         ended = await world.end(accepted)
         assert ended.turn is not None
-        assert ended.turn.outcome is Outcome.CANCELLED
+        assert ended.turn.outcome is TurnOutcome.CANCELLED
         _, _, result, notice = await world.shape(ended.conversation)
         assert result.startswith(f"{tool}!cancelled: stopped by the user")
         assert notice == "[stopped by the user]"
@@ -255,7 +255,7 @@ async def test_a_model_that_asks_for_the_same_five_times_is_stopped_and_the_pers
         world.model.script = _calling_again(times=1000)
         ended = await world.end(await world.say("a:"))
         assert ended.turn is not None
-        assert (ended.turn.outcome, ended.turn.error_code) == (Outcome.FAILED, "repeated_calls")
+        assert (ended.turn.outcome, ended.turn.error_code) == (TurnOutcome.FAILED, "repeated_calls")
         assert "it called again 5 times in a row, with the same result each time" in ended.text
         assert len(world.model.sent) == 5
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:

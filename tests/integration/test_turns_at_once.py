@@ -10,14 +10,14 @@ import pytest
 from clew.core import scope
 from clew.core.inbox import InboxOutcome
 from clew.core.route import local_route
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from tests.line.world import open_world
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.store.contract import Tx
     from tests.line.world import World
 
@@ -29,7 +29,7 @@ async def world(store_url: str, tmp_path: Path) -> AsyncGenerator[World]:
         assert await found.check() == []
 
 
-async def _at_work(world: World) -> tuple[Accepted, asyncio.Event]:
+async def _at_work(world: World) -> tuple[AcceptResult, asyncio.Event]:
     """A turn that has the slot, and what lets it go on."""
     reached, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -43,7 +43,7 @@ async def _at_work(world: World) -> tuple[Accepted, asyncio.Event]:
     return accepted, goes_on
 
 
-async def _outcome(world: World, accepted: Accepted) -> Outcome | None:
+async def _outcome(world: World, accepted: AcceptResult) -> TurnOutcome | None:
     turn = (await world.end(accepted)).turn
     return None if turn is None else turn.outcome
 
@@ -79,7 +79,7 @@ async def test_commands_wait_for_no_slot(world: World) -> None:
     assert await world.engine.cancel_input(waiting.inbox_id)
     assert (await world.end(closed)).outcome is InboxOutcome.EXECUTED
     await world.engine.stop(first.conversation_id)
-    assert await _outcome(world, first) is Outcome.CANCELLED
+    assert await _outcome(world, first) is TurnOutcome.CANCELLED
     goes_on.set()
 
 
@@ -92,5 +92,5 @@ async def test_who_waits_for_a_person_holds_no_slot(world: World) -> None:
     assert await world.engine.input_end(asks.inbox_id) is None
     # Its place in the order is of its first turn; a stop needs none.
     await world.engine.stop(asks.conversation_id)
-    assert await _outcome(world, asks) is Outcome.CANCELLED
+    assert await _outcome(world, asks) is TurnOutcome.CANCELLED
     goes_on.set()

@@ -27,7 +27,7 @@ class Webhook:
     def __init__(self, fake: FakeWebhook) -> None:
         self._fake, self.doors = fake, Doors()
 
-    def channel(self) -> Channel:
+    def create_channel(self) -> Channel:
         return open_channel(
             ChannelConfig(
                 name="webhook",
@@ -41,25 +41,25 @@ class Webhook:
     async def hand_in(self, headers: Mapping[str, str], body: bytes) -> int:
         return (await self.doors.knock("webhook", Knock(headers=headers, body=body))).status
 
-    def say(self, text: str) -> None:
+    def post_message(self, text: str) -> None:
         self._fake.say(text)
 
-    def shown(self) -> Sequence[Shown]:
+    def shown_messages(self) -> Sequence[Shown]:
         return [Shown(message=one.id, text=one.text) for one in self._fake.sent]
 
-    def cut(self, *, after: bool) -> None:
+    def cut_next_call(self, *, after: bool) -> None:
         self._fake.fail_next(lost=after)
 
-    def throttle(self, seconds: int) -> None:
+    def throttle_calls(self, seconds: int) -> None:
         self._fake.throttle("42", seconds)
 
-    def refuse(self) -> None:
+    def block_agent(self) -> None:
         self._fake.refuse("42")
 
 
 class TestWebhook(ChannelContract):
     @asynccontextmanager
-    async def platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[Platform]:
         with FakeWebhook() as fake:
             there = Webhook(fake)
             handing = asyncio.create_task(fake.deliver(there.hand_in))

@@ -11,9 +11,22 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart, UserPromptPart
 from structlog.testing import capture_logs
 
-from clew.core.chat import GROUP, Deleted, Edited, Heard, Pressed, Sender
+from clew.core.chat import (
+    GROUP,
+    ButtonPressed,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    MessageSender,
+)
 from clew.core.inbox import InboxOutcome
-from clew.core.people import CODE_LASTS, MOST_TRIES, UNSHOWN_LASTS, Account, Standing
+from clew.core.people import (
+    CODE_LIFETIME,
+    MAX_ATTEMPTS,
+    UNSHOWN_CODE_LIFETIME,
+    AccessStatus,
+    ChannelAccount,
+)
 from clew.core.route import Route
 from clew.engine.commands import CHANGE
 from clew.errors import ChannelError, NotSent, Throttled, UsageError
@@ -29,7 +42,7 @@ if TYPE_CHECKING:
 
     from clew.engine.people import People
 
-ACCOUNT = Account(channel="memory", account="bot")
+ACCOUNT = ChannelAccount(channel="memory", account="bot")
 PEOPLE = ("unknown", "allowed", "paired", "removed", "blocked")
 PLACES = ("dm", "group", "thread", "button", "command", "edit")
 
@@ -52,12 +65,14 @@ def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
     return answer
 
 
-def heard(text: str, user: str, route: Route, *, name: str = "", addressed: bool = True) -> Heard:
+def heard(
+    text: str, user: str, route: Route, *, name: str = "", addressed: bool = True
+) -> MessageReceived:
     event = f"{route.key}:{user}:{text}"
-    return Heard(
+    return MessageReceived(
         event=event,
         route=route,
-        sender=Sender(id=user, name=name or user),
+        sender=MessageSender(id=user, name=name or user),
         message=event,
         text=text,
         addressed=addressed,
@@ -65,8 +80,8 @@ def heard(text: str, user: str, route: Route, *, name: str = "", addressed: bool
     )
 
 
-def edited(before: Heard, text: str) -> Edited:
-    return Edited(
+def edited(before: MessageReceived, text: str) -> MessageEdited:
+    return MessageEdited(
         event=f"{before.event}:edited:{text}",
         route=before.route,
         sender=before.sender,
@@ -121,7 +136,7 @@ async def set_up(desk: MemoryDesk) -> None:
     people = desk.world.engine.people
     for place in PLACES:
         await let_in(people, f"paired-{place}")
-        for who, to in (("removed", Standing.REMOVED), ("blocked", Standing.BLOCKED)):
+        for who, to in (("removed", AccessStatus.REMOVED), ("blocked", AccessStatus.BLOCKED)):
             await people.shut_out(ACCOUNT, f"{who}-{place}", to=to, by="tester")
     await desk.quiet()
     desk.platform.messages.clear()
@@ -143,8 +158,10 @@ def act(platform: MemoryPlatform, who: str, place: str) -> None:
         case _:
             (asked,) = [one for one in platform.messages if one.chat == chat]
             route, data = group(chat), asked.buttons[0][1]
-            sender = Sender(id=user)
-            pressed = Pressed(event=user, route=route, sender=sender, message=asked.id, data=data)
+            sender = MessageSender(id=user)
+            pressed = ButtonPressed(
+                event=user, route=route, sender=sender, message=asked.id, data=data
+            )
             platform.tell(pressed)
 
 
@@ -186,7 +203,7 @@ async def test_removal_takes_effect_at_once(desk: MemoryDesk) -> None:
     await until(lambda: desk.platform.messages)
     conversation = await desk.world.engine.resolve(dm("host").key)
     (waiting,) = await desk.world.engine.queue(conversation)
-    await desk.world.engine.people.shut_out(ACCOUNT, "host", to=Standing.REMOVED, by="tester")
+    await desk.world.engine.people.shut_out(ACCOUNT, "host", to=AccessStatus.REMOVED, by="tester")
     event = desk.platform.press("Allow", user="host")
     await until(lambda: event in desk.platform.answers)
     assert desk.platform.answers[event] == "You may not answer that."
@@ -226,7 +243,7 @@ async def test_b121_wrong_codes_lock_the_right_one_too(desk: MemoryDesk) -> None
     people = desk.world.engine.people
     code = await people.code_for(ACCOUNT, "9", name="Eve", route=dm("9").key)
     assert code is not None
-    for number in range(MOST_TRIES):
+    for number in range(MAX_ATTEMPTS):
         with pytest.raises(UsageError, match="lets nobody in"):
             await people.approve(f"WRNG-{number:04}", by="tester")
     with pytest.raises(UsageError, match="lets nobody in"):
@@ -241,7 +258,7 @@ async def test_a_code_works_once_and_is_shown_once(desk: MemoryDesk) -> None:
     (shown,) = desk.platform.texts("9")
     code = shown.split("clew pair approve ")[1].split()[0]
     person = await desk.world.engine.people.approve(code, by="tester")
-    assert (person.user, person.standing) == ("9", Standing.PAIRED)
+    assert (person.user, person.standing) == ("9", AccessStatus.PAIRED)
     await until(lambda: len(desk.platform.texts("9")) == 2)
     assert "You are paired" in desk.platform.texts("9")[1]
     with pytest.raises(UsageError):
@@ -263,7 +280,7 @@ async def test_operators_let_people_in_and_out_in_chat_and_nobody_else_does(
     await until(lambda: "paired: Eve" in desk.platform.texts("boss")[-1])
     desk.platform.say("/pair remove 9", user="boss")
     await until(lambda: desk.platform.texts("boss")[-1] == "Shut out: 9.")
-    assert await desk.world.engine.people.standing(ACCOUNT, "9") is Standing.REMOVED
+    assert await desk.world.engine.people.standing(ACCOUNT, "9") is AccessStatus.REMOVED
 
 
 async def test_b120_a_name_opens_no_door(desk: MemoryDesk) -> None:
@@ -355,7 +372,7 @@ async def test_the_last_message_is_asked_again_and_an_older_one_only_noted(
     desk.platform.tell(edited(replace(second), "fourth"))
     await until(lambda: desk.platform.texts("host")[3:] == ["You said: fourth"])
     desk.platform.tell(edited(first, "zeroth"))
-    desk.platform.tell(Deleted(event="gone", route=dm("host"), original=first.event))
+    desk.platform.tell(MessageDeleted(event="gone", route=dm("host"), original=first.event))
     conversation = await desk.world.engine.resolve(dm("host").key)
 
     async def noted() -> bool:
@@ -386,7 +403,7 @@ async def test_a_message_that_is_deleted_while_it_waits_is_not_answered(desk: Me
     gone = heard("never mind", "host", dm("host"))
     desk.platform.tell(heard("first", "host", dm("host")))
     desk.platform.tell(gone)
-    desk.platform.tell(Deleted(event="gone", route=dm("host"), original=gone.event))
+    desk.platform.tell(MessageDeleted(event="gone", route=dm("host"), original=gone.event))
     await until(lambda: not desk.platform.waiting)
     go_on.set()
     await desk.quiet()
@@ -467,11 +484,11 @@ async def test_a_code_is_good_for_its_hour_only_once_it_was_shown(desk: MemoryDe
     assert await people.code_for(ACCOUNT, "9", name="Eve", route=dm("9").key) is not None
     (person,) = await people.list()
     assert person.code_until is not None
-    assert person.code_until < now + UNSHOWN_LASTS * 2
+    assert person.code_until < now + UNSHOWN_CODE_LIFETIME * 2
     await people.code_shown(ACCOUNT, "9")
     (person,) = await people.list()
     assert person.code_until is not None
-    assert person.code_until > now + CODE_LASTS / 2
+    assert person.code_until > now + CODE_LIFETIME / 2
 
 
 async def test_in_a_group_no_text_begins_as_if_another_person_spoke(desk: MemoryDesk) -> None:

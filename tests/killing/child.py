@@ -24,9 +24,9 @@ from clew.agent.choice import Patience
 from clew.agent.loop import Loop
 from clew.config import load
 from clew.core.double_text import DoubleText
-from clew.core.events import Delta, InputEnded
+from clew.core.events import Delta, InputCompleted
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import Accepted
+from clew.core.inbox import AcceptResult
 from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.errors import StoreUnavailable
@@ -219,7 +219,7 @@ class Front:
                 tasks.create_task(self._follow(say, accepted))
             self._killer.reach("front: all delivered")
 
-    async def _deliver(self, say: Say, rule: DoubleText) -> Accepted:
+    async def _deliver(self, say: Say, rule: DoubleText) -> AcceptResult:
         accepted = await self._submit(say, rule)
         self._job.fronts.add(
             Acknowledged(
@@ -231,7 +231,7 @@ class Front:
         )
         return accepted
 
-    async def _submit(self, say: Say, rule: DoubleText) -> Accepted:
+    async def _submit(self, say: Say, rule: DoubleText) -> AcceptResult:
         while True:
             try:
                 return await self._engine.submit(
@@ -243,11 +243,11 @@ class Front:
             except StoreUnavailable:
                 await asyncio.sleep(0.1)
 
-    async def _follow(self, say: Say, accepted: Accepted) -> None:
+    async def _follow(self, say: Say, accepted: AcceptResult) -> None:
         async for event in self._engine.follow_input(accepted):
             if isinstance(event, Delta):
                 self._killer.reach("front: delta")
-            elif isinstance(event, InputEnded):
+            elif isinstance(event, InputCompleted):
                 self._job.fronts.add(
                     Ended(
                         key=say.key,
@@ -273,8 +273,8 @@ class Front:
         await self._engine.answer(approval.id, yes=True, by="tester")
 
 
-def _known(record: Acknowledged) -> Accepted:
-    return Accepted(
+def _known(record: Acknowledged) -> AcceptResult:
+    return AcceptResult(
         inbox_id=InboxId(record.inbox_id),
         conversation_id=ConversationId(record.conversation),
         duplicate=record.duplicate,
@@ -282,6 +282,6 @@ def _known(record: Acknowledged) -> Accepted:
     )
 
 
-def _value(event: InputEnded) -> str | None:
+def _value(event: InputCompleted) -> str | None:
     outcome = event.turn.outcome if event.turn else None
     return outcome.value if outcome else None

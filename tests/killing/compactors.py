@@ -125,7 +125,7 @@ class Noting(Summariser):
         super().__init__(seconds=0.01)
         self._log, self._reach = summaries_in(home), reach
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,
@@ -138,7 +138,9 @@ class Noting(Summariser):
         with self._log.open("a") as log:
             log.write(f"{line}\n")
         self._reach("summary begins")
-        summary = await super().summarise(messages, model, window=window, focus=focus, usage=usage)
+        summary = await super().summarise_messages(
+            messages, model, window=window, focus=focus, usage=usage
+        )
         self._reach("summary ends")
         return f"{summary}\nUp to {number(messages[-1])}."
 

@@ -115,13 +115,13 @@ class WatchedStore(Store):
     ) -> T:
         return await self._inner.read(job, *args, **kwargs)
 
-    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
         return self._inner.changes()
 
-    async def register(self, owner: str) -> None:
+    async def register_owner(self, owner: str) -> None:
         await self._inner.register(owner)
 
-    async def check(self) -> None:
+    async def check_available(self) -> None:
         await self._inner.check()
 
     async def aclose(self) -> None:

@@ -53,12 +53,12 @@ class Compacting:
         assert self._compactions is not None
         self._compactions.plans.policy = policy
 
-    async def clear(
+    async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
         return list(messages)
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,

@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 
 from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxOutcome
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from tests.line import compacting, strict
 from tests.line.plans import respond
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from tests.line.model import Respond
     from tests.line.world import World
 
@@ -94,7 +94,7 @@ MOMENTS = (
 class Found:
     """What came of it, or should."""
 
-    first: Outcome
+    first: TurnOutcome
     second: InboxOutcome
     log: list[str]
     #: The last request to the model.
@@ -125,7 +125,7 @@ def _stopped(rule: DoubleText, moment: Moment) -> Found:
     unanswered = any(word == "a" for word in kept) and '"answer to"' not in kept
     answer = '"answer to a b"' if unanswered else '"answer to b"'
     return Found(
-        first=Outcome.CANCELLED,
+        first=TurnOutcome.CANCELLED,
         second=InboxOutcome.TURN,
         log=[*stored, f"[{why}]", "b", answer],
         # No rotation where a compaction was stopped.
@@ -135,7 +135,9 @@ def _stopped(rule: DoubleText, moment: Moment) -> Found:
 
 def _found(second: InboxOutcome, moment: Moment, log: list[str]) -> Found:
     before = [strict.SUMMARY] if moment.compacts else _WARM
-    return Found(first=Outcome.ANSWERED, second=second, log=log, sent=[*before, *_said(log[:-1])])
+    return Found(
+        first=TurnOutcome.ANSWERED, second=second, log=log, sent=[*before, *_said(log[:-1])]
+    )
 
 
 def _said(log: Sequence[str]) -> list[str]:
@@ -151,7 +153,7 @@ async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
     """Say *a*, and *b* at the moment; wait until both have ended."""
     name = f"talk-{next(_numbers)}"
     warm = (await world.end(await world.say("warm:", to=name))).conversation
-    said: list[Accepted] = []
+    said: list[AcceptResult] = []
 
     async def say_second() -> None:
         said.append(await world.say("b:", rule, to=name))

@@ -17,7 +17,7 @@ from clew.core.double_text import DoubleText
 from clew.core.inbox import InboxOutcome
 from clew.core.route import local_route
 from clew.core.session import COMPRESSION
-from clew.core.turn import Outcome, Stop
+from clew.core.turn import StopRequest, TurnOutcome
 from tests.line import compacting, strict
 from tests.line.double_text import JOINING, STOPPING
 from tests.line.plans import respond
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
     from clew.core.ids import ConversationId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.turn import Turn
     from tests.line.model import Respond
     from tests.line.world import World
@@ -85,7 +85,7 @@ class Sweep:
         warm = (await world.end(await world.say("warm:", to=name))).conversation
         world.model.sent.clear()
         world.tools.ran = Counter()
-        second: list[Accepted] = []
+        second: list[AcceptResult] = []
         self._summaries, self._over = world.compacting.summaries, False
         if self._compacts:
             world.model.script = self._compacting_once()
@@ -115,7 +115,7 @@ class Sweep:
         return script
 
     async def _do(
-        self, act: Act, name: str, conversation: ConversationId, second: list[Accepted]
+        self, act: Act, name: str, conversation: ConversationId, second: list[AcceptResult]
     ) -> None:
         if act in (*STOPPING, STOP, NEW):
             # Else what comes next would find the context as long as it was.
@@ -195,7 +195,7 @@ def _against_the_table(run: Run) -> list[str]:
 
 
 def _answered(run: Run) -> bool:
-    return run.turn is not None and run.turn.outcome is Outcome.ANSWERED
+    return run.turn is not None and run.turn.outcome is TurnOutcome.ANSWERED
 
 
 def _follows(run: Run) -> bool:
@@ -222,7 +222,7 @@ def _may_stop(run: Run) -> bool:
         return _follows(run)
     place = run.log.index("b")
     before = run.log[:place]
-    if run.turn.stop is Stop.ROLLBACK:
+    if run.turn.stop is StopRequest.ROLLBACK:
         return _is_stopped(before) and run.sent == ["b"]
     kept = [word for word in before if not word.startswith("[")]
     was_right = _is_stopped(before) if not _answered(run) else before == _WHOLE

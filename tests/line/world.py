@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from clew.core.approval import Approval
     from clew.core.entry import Entry
-    from clew.core.events import InputEnded
-    from clew.core.inbox import Accepted, InboxItem
+    from clew.core.events import InputCompleted
+    from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.turn import Turn
     from clew.engine.turns import Means
 
@@ -72,12 +72,12 @@ class World:
         rule: DoubleText = DoubleText.QUEUE,
         *,
         to: Route | ConversationId | str = "talk",
-    ) -> Accepted:
+    ) -> AcceptResult:
         """Accept a message; a NAME is a local route."""
         target = to if isinstance(to, Route) or to.startswith("cnv_") else local_route(to)
         return await self.engine.submit(text, target=_target(target), double_text=rule)
 
-    async def end(self, accepted: Accepted) -> InputEnded:
+    async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nobody follows the turn."""
         ended = await wait_until(
             lambda: self.engine.input_end(accepted.inbox_id),
@@ -87,7 +87,7 @@ class World:
         assert ended is not None
         return ended
 
-    async def item(self, accepted: Accepted) -> InboxItem:
+    async def item(self, accepted: AcceptResult) -> InboxItem:
         return await self.store.inner.read(inbox.get_item, accepted.inbox_id)
 
     async def log(self, conversation: ConversationId, *, after: int = 0) -> Sequence[Entry]:

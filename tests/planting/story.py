@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.approval import ApprovalState
-from clew.core.base import Literal, Range
-from clew.core.compaction import State
+from clew.core.base import EntryRange, InlineMessage
+from clew.core.compaction import CompactionState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
 from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
-from clew.core.entry import Draft, EntryKind, Role
+from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import (
     ApprovalId,
     ClientId,
@@ -26,11 +26,11 @@ from clew.core.ids import (
     SessionId,
     TurnId,
 )
-from clew.core.inbox import Input
+from clew.core.inbox import NewInput
 from clew.core.journal import CallKey, CallStatus
 from clew.core.route import local_route
 from clew.core.session import Head
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.store.transactions import (
     approvals,
     clients,
@@ -102,8 +102,8 @@ class Story:
 
     def _draft(
         self, name: str, role: Role | None = Role.ASSISTANT, **more: tuple[str, ...]
-    ) -> Draft:
-        return Draft(
+    ) -> NewEntry:
+        return NewEntry(
             id=EntryId(f"ent_{self.name}_{name}"),
             kind=EntryKind.EVENT if role is None else EntryKind.MESSAGE,
             role=role,
@@ -113,11 +113,11 @@ class Story:
             **more,
         )
 
-    def _compose(self, item: InboxItem) -> Draft:
+    def _compose(self, item: InboxItem) -> NewEntry:
         return self._draft(item.id, Role.USER)
 
     def accept(self, number: int) -> Callable[[Tx], object]:
-        item = Input(
+        item = NewInput(
             id=InboxId(f"inb_{self.name}_{number}"),
             text="hello",
             double_text=DoubleText.QUEUE,
@@ -211,7 +211,7 @@ class Story:
                 self._lease(t),
                 self._head(t),
                 self.turn(number),
-                Outcome.ANSWERED,
+                TurnOutcome.ANSWERED,
                 drafts=[self._draft(f"{text} {number}")],
                 deliveries=[sent] if delivered else [],
             )
@@ -241,9 +241,9 @@ class Story:
             lease,
             operation=f"op_{self.name}",
             expected=Head(session=self._head(t), last_seq=last_seq),
-            base=(Literal(format="t/1", message="{}"), Range(first=6, last=7)),
+            base=(InlineMessage(format="t/1", message="{}"), EntryRange(first=6, last=7)),
             reason="compression",
-            state=State(),
+            state=CompactionState(),
             session_ids=self._session_id,
         )
         assert session.opened_seq == 7

@@ -14,8 +14,8 @@ from clew.agent.models import models_closed
 from clew.agent.probe import probe
 from clew.agent.rebuilding import listening
 from clew.agent.titler import ask_for_title
-from clew.core.base import extended
-from clew.core.compaction import State
+from clew.core.base import extend_base
+from clew.core.compaction import CompactionState
 from clew.store.transactions import compactions, context, sessions, titles
 from clew.store.transactions.context import Context
 from clew.testing import Fail, FakeProvider, LengthStop, Text
@@ -141,7 +141,7 @@ class _Forgetful(Reader):
 
     async def read(self, job: Any, *args: Any, **kwargs: Any) -> Any:
         if job is compactions.compaction_state:
-            return State()
+            return CompactionState()
         return await super().read(job, *args, **kwargs)
 
 
@@ -208,7 +208,7 @@ def _contexts(t: Tx, conversation: ConversationId) -> Iterator[Context]:
         for seq in range(end - 1, session.opened_seq - 1, -1)
     ]
     for session, seq in places:
-        base = extended(
+        base = extend_base(
             sessions.get_base(t, session.id), opened_seq=session.opened_seq, last_seq=seq
         )
         messages = context.materialised(t, conversation, base)

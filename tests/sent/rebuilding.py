@@ -19,7 +19,7 @@ from clew.agent.files import files_of, with_contents
 from clew.agent.messages import ModelRequest
 from clew.agent.ports import LoopContext
 from clew.agent.rebuilding import body_of
-from clew.core.base import extended
+from clew.core.base import extend_base
 from clew.store.transactions import context, files, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides
 from tests.sent.models import model_of
@@ -217,7 +217,7 @@ class Talk:
         key = hash((session_id, seq))
         if key not in self._places:
             session = self._sessions[session_id]
-            base = extended(
+            base = extend_base(
                 sessions.get_base(self._t, session_id), opened_seq=session.opened_seq, last_seq=seq
             )
             messages = context.materialised(self._t, self._id, base)

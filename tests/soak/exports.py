@@ -15,8 +15,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.core.exported.verify import verify
-from clew.core.ids import Ids
+from clew.core.exported.verify import verify_export
+from clew.core.ids import IdGenerator
 from clew.engine.exports import Exports
 from clew.engine.imports import Imports
 from clew.store.opening import open_store
@@ -80,7 +80,7 @@ def run() -> Table:
 def _on(database: str, server_url: str, export: bytes) -> Row:
     wrong: list[str] = []
     began = time.monotonic()
-    found = verify(io.BytesIO(export))
+    found = verify_export(io.BytesIO(export))
     verifying = time.monotonic() - began
     wrong += [str(finding) for finding in found.findings]
     with fresh(database, server_url) as (url, home):
@@ -144,7 +144,7 @@ async def _there_and_back(
 
 async def _take_in(store: Store, export: bytes) -> int:
     found = verified(export)
-    ids = Ids(lambda: time.time_ns() // 1_000_000)
+    ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     async with Imports(store, ids, version="soak").opened() as imports:
         source = io.BytesIO(export)
         taken = [await imports.take(source, outline) for outline in found.conversations]
@@ -197,11 +197,11 @@ def _missed(export: bytes) -> list[str]:
     missed += [
         f"line {at + 1} was taken out"
         for at in range(len(lines))
-        if verified(b"".join(lines[:at] + lines[at + 1 :])).clean
+        if verified(b"".join(lines[:at] + lines[at + 1 :])).is_clean
     ]
     for one, other in itertools.combinations(range(len(lines)), 2):
         swapped = list(lines)
         swapped[one], swapped[other] = lines[other], lines[one]
-        if verified(b"".join(swapped)).clean:
+        if verified(b"".join(swapped)).is_clean:
             missed.append(f"lines {one + 1} and {other + 1} were swapped")
     return missed

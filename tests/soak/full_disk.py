@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from clew.core.double_text import DoubleText
 from clew.core.ids import InboxId
-from clew.core.inbox import Input
+from clew.core.inbox import NewInput
 from clew.errors import StoreFull
 from clew.store.opening import open_store
 from tests.contract import acting, invariants
@@ -50,9 +50,9 @@ def run() -> Table:
     )
 
 
-def _message(name: str, size: int) -> Input:
+def _message(name: str, size: int) -> NewInput:
     text = name + "x" * size
-    return Input(id=InboxId(name), text=text, double_text=DoubleText.QUEUE)
+    return NewInput(id=InboxId(name), text=text, double_text=DoubleText.QUEUE)
 
 
 async def _try(store: Store, names: Iterable[tuple[str, int]]) -> tuple[set[str], set[str]]:

@@ -12,7 +12,7 @@ from clew.agent.advice import ADVICE, OF_TURNS, START_ANEW, advice_for
 from clew.agent.failure_reference import reference
 from clew.agent.failures import FailureKind, ToolsetFailed, classify
 from clew.agent.start_problems import refuse_unusable_key
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.engine.answers import answer_text
 from clew.errors import SettingsError
 
@@ -29,7 +29,7 @@ RESETTABLE = {
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_only_faults_of_the_context_advise_a_new_conversation(kind: FailureKind) -> None:
-    told = answer_text("", outcome=Outcome.FAILED, error="401 no", code=kind.value, steps=2)
+    told = answer_text("", outcome=TurnOutcome.FAILED, error="401 no", code=kind.value, steps=2)
     assert ("/reset" in told) is (kind in RESETTABLE)
     assert ADVICE[kind].text in told or kind is FailureKind.OVERFLOW
 
@@ -52,7 +52,7 @@ def test_the_page_says_what_the_code_says() -> None:
 def test_a_set_of_tools_that_hangs_is_not_blamed_on_the_provider() -> None:
     failure = classify(ToolsetFailed("the tools of mcp:home did not come within 30 s"))
     assert failure.kind is FailureKind.TOOLSET
-    told = answer_text("", outcome=Outcome.FAILED, error=failure.told, code=failure.kind.value)
+    told = answer_text("", outcome=TurnOutcome.FAILED, error=failure.told, code=failure.kind.value)
     assert "mcp:home" in told
     assert "toolset" in told
     assert "provider" not in told

@@ -15,14 +15,14 @@ from clew.core.events import (
     Delta,
     DeltaKind,
     EntryAppended,
-    InputEnded,
+    InputCompleted,
     Retracted,
     ToolCalled,
-    TurnBegun,
+    TurnStarted,
 )
 from clew.core.ids import ConversationId, EntryId, InboxId, SessionId, TurnId
 from clew.core.inbox import InboxOutcome
-from clew.core.turn import Outcome, Turn, TurnState
+from clew.core.turn import Turn, TurnOutcome, TurnState
 
 if TYPE_CHECKING:
     from clew.cli.talk import Told
@@ -44,7 +44,7 @@ def piece(text: str, kind: DeltaKind = DeltaKind.TEXT) -> Delta:
     return Delta(conversation=CONVERSATION, turn=TURN, after=1, kind=kind, text=text)
 
 
-def turn(outcome: Outcome | None = Outcome.ANSWERED) -> Turn:
+def turn(outcome: TurnOutcome | None = TurnOutcome.ANSWERED) -> Turn:
     return Turn(
         id=TURN,
         conversation_id=CONVERSATION,
@@ -69,8 +69,8 @@ def end(
     of: Turn | None = None,
     outcome: InboxOutcome = InboxOutcome.TURN,
     note: str | None = None,
-) -> InputEnded:
-    return InputEnded(
+) -> InputCompleted:
+    return InputCompleted(
         inbox_id=InboxId("inb_1"),
         conversation=CONVERSATION,
         session=SESSION,
@@ -81,7 +81,7 @@ def end(
     )
 
 
-def answered(text: str) -> InputEnded:
+def answered(text: str) -> InputCompleted:
     return end(text, of=turn())
 
 
@@ -130,7 +130,7 @@ def test_the_answer_stands_there_in_the_end_whatever_was_streamed(pieces: list[s
 
 def test_text_beside_tool_calls_is_printed_once_and_calls_are_remarks() -> None:
     out, notes = told(
-        TurnBegun(turn=turn(None), session=SESSION),
+        TurnStarted(turn=turn(None), session=SESSION),
         piece("I loo"),
         piece("k."),
         stored("I look.", calls=("c",)),
@@ -161,13 +161,13 @@ def test_text_that_was_taken_back_is_said_to_be_void() -> None:
 
 
 def test_a_failure_is_a_remark_and_no_answer() -> None:
-    failed = end("That failed: 401.", of=turn(Outcome.FAILED))
+    failed = end("That failed: 401.", of=turn(TurnOutcome.FAILED))
     assert told(piece("half"), failed) == ("half\n", "That failed: 401.\n")
     assert not succeeded(failed)
 
 
 def test_an_answer_that_was_stopped_ends_in_a_remark() -> None:
-    stopped = end(of=turn(Outcome.CANCELLED))
+    stopped = end(of=turn(TurnOutcome.CANCELLED))
     assert told(piece("half"), stopped) == ("half\n", "(stopped)\n")
     assert not succeeded(stopped)
 

@@ -16,33 +16,36 @@ from pydantic_ai.messages import (
 from clew.agent.compactor import sized
 from clew.agent.titler import title_in
 from clew.core.compaction import (
-    COOLDOWN,
-    MOST_DEATHS,
-    MUCH,
-    Sized,
-    State,
-    after_failure,
-    after_success,
-    begun,
-    cut,
-    deadly,
-    last_user,
+    COOLDOWN_SECONDS,
+    LARGE_CONTEXT,
+    MAX_CRASHES,
+    CompactionState,
+    MessageSize,
+    crashed_repeatedly,
+    find_last_user,
+    find_tail_start,
+    is_too_frequent,
     may_compact,
-    refusal,
-    too_often,
+    record_attempt,
+    record_failure,
+    record_success,
+    rejection_reason,
 )
 
 CALLS = st.lists(st.sampled_from(["text", "calls", "user"]), max_size=12)
 
 
-def _context(kinds: list[str], sizes: list[int]) -> list[Sized]:
-    found: list[Sized] = []
+def _context(kinds: list[str], sizes: list[int]) -> list[MessageSize]:
+    found: list[MessageSize] = []
     for number, (kind, tokens) in enumerate(zip(kinds, sizes, strict=False)):
         ids = frozenset({f"a{number}", f"b{number}"})
         if kind == "calls":
-            found += [Sized(tokens=tokens, calls=ids), Sized(tokens=tokens, answers=ids)]
+            found += [
+                MessageSize(tokens=tokens, calls=ids),
+                MessageSize(tokens=tokens, answers=ids),
+            ]
         else:
-            found.append(Sized(tokens=tokens, from_user=kind == "user"))
+            found.append(MessageSize(tokens=tokens, from_user=kind == "user"))
     return found
 
 
@@ -51,7 +54,7 @@ def test_the_tail_is_as_long_as_it_may_be_and_divides_no_call_from_its_result(
     kinds: list[str], sizes: list[int], keep: int
 ) -> None:
     context = _context(kinds, sizes)
-    tail = cut(context, keep=keep)
+    tail = find_tail_start(context, keep=keep)
     assert 0 <= tail <= len(context)
     opened = [call for message in context[:tail] for call in message.calls]
     closed = [call for message in context[:tail] for call in message.answers]
@@ -62,9 +65,9 @@ def test_the_tail_is_as_long_as_it_may_be_and_divides_no_call_from_its_result(
 
 
 def test_what_a_person_said_last_is_found_and_no_tool_counts() -> None:
-    said = Sized(tokens=1, from_user=True)
-    assert last_user([said, said, Sized(tokens=1)]) == 1
-    assert last_user([Sized(tokens=1)]) is None
+    said = MessageSize(tokens=1, from_user=True)
+    assert find_last_user([said, said, MessageSize(tokens=1)]) == 1
+    assert find_last_user([MessageSize(tokens=1)]) is None
 
 
 def test_what_a_tool_shows_beside_its_result_was_said_by_nobody() -> None:
@@ -74,34 +77,38 @@ def test_what_a_tool_shows_beside_its_result_was_said_by_nobody() -> None:
 
 
 def test_an_attempt_counts_before_it_is_made_so_that_one_that_kills_is_not_made_for_ever() -> None:
-    state = State()
-    for attempt in range(MOST_DEATHS):
-        assert not deadly(state), attempt
-        state = begun(state)
-    assert deadly(state)
-    put_off = after_failure(state, now=1000)
-    assert not deadly(put_off)
+    state = CompactionState()
+    for attempt in range(MAX_CRASHES):
+        assert not crashed_repeatedly(state), attempt
+        state = record_attempt(state)
+    assert crashed_repeatedly(state)
+    put_off = record_failure(state, now=1000)
+    assert not crashed_repeatedly(put_off)
     assert not may_compact(put_off, now=1000, turn_from=1)
-    assert may_compact(put_off, now=1000 + int(COOLDOWN * 1000), turn_from=1)
+    assert may_compact(put_off, now=1000 + int(COOLDOWN_SECONDS * 1000), turn_from=1)
     # The attempt after the cool-down is the last one again, unless it comes to something.
-    assert deadly(begun(put_off))
-    assert not deadly(after_success(begun(put_off), last_seq=9, before=100, after=10))
+    assert crashed_repeatedly(record_attempt(put_off))
+    assert not crashed_repeatedly(
+        record_success(record_attempt(put_off), last_seq=9, before=100, after=10)
+    )
 
 
 def test_a_failure_that_ends_is_tried_again_after_each_cool_down() -> None:
-    state = State()
+    state = CompactionState()
     for attempt in range(5):
-        assert not deadly(state), attempt
-        state = after_failure(begun(state), now=1000)
+        assert not crashed_repeatedly(state), attempt
+        state = record_failure(record_attempt(state), now=1000)
 
 
 def test_a_summary_is_refused_that_cannot_stand_for_what_it_replaces() -> None:
     headings = ("## Done",)
-    assert refusal("  ", replaces=100, headings=headings) is not None
-    assert refusal("## Done\n" + "x" * 300, replaces=100, headings=headings) is not None
-    assert refusal("done", replaces=100, headings=headings) is not None
-    assert refusal("## Done\nit", replaces=MUCH + 1, headings=headings) is not None
-    assert refusal("## done\nit", replaces=MUCH, headings=headings) is None
+    assert rejection_reason("  ", replaces=100, headings=headings) is not None
+    assert rejection_reason("## Done\n" + "x" * 300, replaces=100, headings=headings) is not None
+    assert rejection_reason("done", replaces=100, headings=headings) is not None
+    assert (
+        rejection_reason("## Done\nit", replaces=LARGE_CONTEXT + 1, headings=headings) is not None
+    )
+    assert rejection_reason("## done\nit", replaces=LARGE_CONTEXT, headings=headings) is None
 
 
 @pytest.mark.parametrize(
@@ -117,7 +124,10 @@ def test_a_summary_is_refused_that_cannot_stand_for_what_it_replaces() -> None:
 def test_compactions_that_come_close_together_are_too_often(
     fired: tuple[int, ...], often: bool
 ) -> None:
-    assert too_often(State(fired=fired), last_seq=fired[-1] + 4 if fired else 4) is often
+    assert (
+        is_too_frequent(CompactionState(fired=fired), last_seq=fired[-1] + 4 if fired else 4)
+        is often
+    )
 
 
 def test_a_title_that_was_cut_off_is_none() -> None:

@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from clew.core.chat import Button, Deleted, Edited, Event, Heard, Ignored, Outgoing, Pressed
+from clew.core.chat import (
+    Button,
+    ButtonPressed,
+    ChannelEvent,
+    IgnoredEvent,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    OutboundMessage,
+)
 from clew.gateway.channels.discord import codec
 from clew.gateway.channels.discord.messages import LONGEST, nonce
 from clew.gateway.text.markdown import read
@@ -24,7 +33,7 @@ ME = codec.Me(id="1")
 @settings(max_examples=25)
 @given(DOCUMENTS)
 def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
-    chunks = codec.render(Outgoing(text=text))
+    chunks = codec.render(OutboundMessage(text=text))
     written = [json.loads(chunk)["content"] for chunk in chunks]
     wanted = squeezed(plain(with_addresses(read(text), linkable)))
     assert squeezed("".join(plain(read(part)) for part in written)) == wanted
@@ -38,7 +47,7 @@ def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
 
 def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> None:
     buttons = tuple(Button(label="x" * 100, data=f"a:{number}") for number in range(6))
-    chunks = codec.render(Outgoing(text="word " * 700, buttons=buttons, reply_to="7"))
+    chunks = codec.render(OutboundMessage(text="word " * 700, buttons=buttons, reply_to="7"))
     first, last = (codec.new(chunk, key="k") for chunk in chunks)
     assert first["message_reference"] == {"message_id": "7", "fail_if_not_exists": False}
     assert first["components"] == []
@@ -60,7 +69,7 @@ def test_a_nonce_is_short_and_the_same_for_the_same_key() -> None:
     assert nonce("dlv_1:0") in found
 
 
-def told(kind: str = "MESSAGE_CREATE", **more: Any) -> Event | Ignored:
+def told(kind: str = "MESSAGE_CREATE", **more: Any) -> ChannelEvent | IgnoredEvent:
     message = {
         "id": "175928847299117063",
         "channel_id": "20",
@@ -84,7 +93,7 @@ def told(kind: str = "MESSAGE_CREATE", **more: Any) -> Event | Ignored:
     ],
 )
 def test_what_nobody_said_is_passed_over(more: dict[str, Any]) -> None:
-    assert isinstance(told(**more), Ignored)
+    assert isinstance(told(**more), IgnoredEvent)
 
 
 @pytest.mark.parametrize(
@@ -99,13 +108,13 @@ def test_what_nobody_said_is_passed_over(more: dict[str, Any]) -> None:
 def test_what_somebody_said_is_read_as_they_see_it(content: str, text: str) -> None:
     mentions = [{"id": "7", "username": "eve", "global_name": "Eve"}]
     heard = told(content=content, mentions=mentions)
-    assert isinstance(heard, Heard)
+    assert isinstance(heard, MessageReceived)
     assert heard.text == text
 
 
 def test_a_message_says_where_by_whom_and_when_it_was_written() -> None:
     heard = told(guild_id="9", channel_id="21", member={"nick": "Countess"})
-    assert isinstance(heard, Heard)
+    assert isinstance(heard, MessageReceived)
     assert (heard.route.kind, heard.route.chat, heard.route.thread) == ("group", "20", "21")
     assert codec.target(heard.route) == "21"
     assert not heard.addressed
@@ -113,17 +122,17 @@ def test_a_message_says_where_by_whom_and_when_it_was_written() -> None:
     assert heard.sent_at.isoformat().startswith("2016-04-30T11:18:25")
     assert codec.moment_of(codec.snowflake_of(heard.sent_at)) == heard.sent_at
     sticker = told(content="", sticker_items=[{"name": "wave"}])
-    assert isinstance(sticker, Heard)
-    assert sticker.body == "[sticker wave]"
+    assert isinstance(sticker, MessageReceived)
+    assert sticker.agent_text == "[sticker wave]"
 
 
 def test_a_change_and_a_deletion_name_the_message_that_was_heard() -> None:
     heard = told()
     changed = told("MESSAGE_UPDATE", content="new", edited_timestamp="2026-01-01T00:00:00Z")
     gone = told("MESSAGE_DELETE")
-    assert isinstance(heard, Heard)
-    assert isinstance(changed, Edited)
-    assert isinstance(gone, Deleted)
+    assert isinstance(heard, MessageReceived)
+    assert isinstance(changed, MessageEdited)
+    assert isinstance(gone, MessageDeleted)
     assert changed.original == gone.original == heard.event
     assert len({heard.event, changed.event, gone.event}) == 3
 
@@ -132,6 +141,6 @@ def test_a_button_of_somebody_else_is_none_of_ours() -> None:
     user, message = {"id": "42", "username": "ada"}, {"id": "7"}
     more = {"type": 3, "user": user, "message": message}
     ours = told("INTERACTION_CREATE", data={"custom_id": "clew:a:1"}, **more)
-    assert isinstance(ours, Pressed)
+    assert isinstance(ours, ButtonPressed)
     assert (ours.data, ours.message, ours.sender.id) == ("a:1", "7", "42")
-    assert isinstance(told("INTERACTION_CREATE", data={"custom_id": "vote"}, **more), Ignored)
+    assert isinstance(told("INTERACTION_CREATE", data={"custom_id": "vote"}, **more), IgnoredEvent)

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from clew.distribution import NAME, VERSION, install_command
+from clew.distribution import DISTRIBUTION_NAME, VERSION, format_install_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,11 +63,13 @@ def test_the_search_finds_what_it_looks_for(text: str) -> None:
 
 def test_the_project_and_the_code_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert (project["name"], project["version"]) == (NAME, VERSION)
+    assert (project["name"], project["version"]) == (DISTRIBUTION_NAME, VERSION)
     extras = project["optional-dependencies"]
-    assert install_command("tui") == "pip install 'clew-gateway[tui]'"
+    assert format_install_command("tui") == "pip install 'clew-gateway[tui]'"
     (everything,) = extras["all"]
-    assert everything == f"{NAME}[{','.join(name for name in extras if name != 'all')}]"
+    assert (
+        everything == f"{DISTRIBUTION_NAME}[{','.join(name for name in extras if name != 'all')}]"
+    )
 
 
 def test_the_wheel_bears_the_name_and_installs_the_command(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_the_wheel_bears_the_name_and_installs_the_command(tmp_path: Path) -> No
         metadata = Parser().parsestr(wheel.read(f"{folder}/METADATA").decode())
         commands = wheel.read(f"{folder}/entry_points.txt").decode()
         packages = {name.split("/")[0] for name in wheel.namelist()} - {folder}
-    assert (metadata["Name"], metadata["Version"]) == (NAME, VERSION)
+    assert (metadata["Name"], metadata["Version"]) == (DISTRIBUTION_NAME, VERSION)
     assert "clew = clew.cli:main" in commands
     assert packages == {"clew"}
     assert not [one for one in metadata.get_all("Requires-Dist", []) if one.startswith("clew[")]

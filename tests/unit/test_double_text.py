@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 
 from clew.clock import EPOCH
 from clew.core.double_text import (
-    LONGEST,
-    MOST,
-    QUIET,
+    MAX_COLLECTED,
+    MAX_WINDOW,
+    QUIET_PERIOD,
     DoubleText,
-    Execute,
-    OwnTurn,
-    Wait,
+    RunCommand,
+    StartTurn,
+    WaitUntil,
     next_work,
-    rule_for,
-    steering,
-    window_closes,
+    resolve_rule,
+    select_steering,
+    window_end,
 )
 from clew.core.ids import ConversationId, InboxId
 from clew.core.inbox import InboxItem, InboxKind
@@ -75,40 +75,40 @@ LINES = st.lists(
 
 
 def test_auto_collects_from_people_and_queues_from_programs() -> None:
-    assert rule_for("auto", people=True) is DoubleText.COLLECT
-    assert rule_for("auto", people=False) is DoubleText.QUEUE
+    assert resolve_rule("auto", people=True) is DoubleText.COLLECT
+    assert resolve_rule("auto", people=False) is DoubleText.QUEUE
 
 
 @pytest.mark.parametrize("rule", DoubleText)
 def test_a_rule_is_taken_by_its_name(rule: DoubleText) -> None:
-    assert rule_for(rule.value, people=True) is rule
+    assert resolve_rule(rule.value, people=True) is rule
 
 
 def test_an_unknown_rule_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(UsageError, match="auto, queue, steer"):
-        rule_for("later", people=True)
+        resolve_rule("later", people=True)
 
 
 def test_a_window_closes_after_some_quiet() -> None:
-    assert window_closes(NOW, earlier=[]) == NOW + QUIET
-    assert window_closes(NOW, earlier=[NOW - QUIET]) == NOW + QUIET
+    assert window_end(NOW, earlier=[]) == NOW + QUIET_PERIOD
+    assert window_end(NOW, earlier=[NOW - QUIET_PERIOD]) == NOW + QUIET_PERIOD
 
 
 def test_a_window_closes_a_while_after_its_first_message_whatever_comes() -> None:
-    first = NOW - LONGEST + QUIET / 2
-    assert window_closes(NOW, earlier=[first, NOW]) == first + LONGEST
+    first = NOW - MAX_WINDOW + QUIET_PERIOD / 2
+    assert window_end(NOW, earlier=[first, NOW]) == first + MAX_WINDOW
 
 
 def test_a_window_closes_when_it_is_full() -> None:
-    assert window_closes(NOW, earlier=[NOW] * (MOST - 1)) == NOW
-    assert window_closes(NOW, earlier=[NOW] * (MOST - 2)) == NOW + QUIET
+    assert window_end(NOW, earlier=[NOW] * (MAX_COLLECTED - 1)) == NOW
+    assert window_end(NOW, earlier=[NOW] * (MAX_COLLECTED - 2)) == NOW + QUIET_PERIOD
 
 
 @given(st.lists(st.integers(0, 3000).map(lambda ms: NOW - timedelta(milliseconds=ms)), max_size=12))
 def test_a_window_never_closes_late(earlier: Sequence[datetime]) -> None:
-    closes = window_closes(NOW, earlier=earlier)
-    assert closes <= NOW + QUIET
-    assert closes <= min(earlier, default=NOW) + LONGEST or closes == NOW
+    closes = window_end(NOW, earlier=earlier)
+    assert closes <= NOW + QUIET_PERIOD
+    assert closes <= min(earlier, default=NOW) + MAX_WINDOW or closes == NOW
 
 
 def test_an_empty_line_asks_for_nothing() -> None:
@@ -118,7 +118,7 @@ def test_an_empty_line_asks_for_nothing() -> None:
 @pytest.mark.parametrize("rule", [rule for rule in DoubleText if rule is not DoubleText.COLLECT])
 def test_a_message_begins_a_turn_of_its_own(rule: DoubleText) -> None:
     line = [item(1, rule), item(2, rule)]
-    assert next_work(line, NOW) == OwnTurn(items=(line[0],))
+    assert next_work(line, NOW) == StartTurn(items=(line[0],))
 
 
 def test_a_burst_begins_one_turn_up_to_whatever_is_no_part_of_it() -> None:
@@ -129,33 +129,33 @@ def test_a_burst_begins_one_turn_up_to_whatever_is_no_part_of_it() -> None:
         item(3, collect, InboxKind.COMMAND),
     ):  # fmt: skip
         line = [*burst, other, item(4, collect)]
-        assert next_work(line, NOW) == OwnTurn(items=tuple(burst))
+        assert next_work(line, NOW) == StartTurn(items=tuple(burst))
 
 
 def test_a_burst_is_not_larger_than_a_window() -> None:
-    line = [item(n, DoubleText.COLLECT) for n in range(MOST + 3)]
-    assert next_work(line, NOW) == OwnTurn(items=tuple(line[:MOST]))
+    line = [item(n, DoubleText.COLLECT) for n in range(MAX_COLLECTED + 3)]
+    assert next_work(line, NOW) == StartTurn(items=tuple(line[:MAX_COLLECTED]))
 
 
 def test_a_message_that_still_collects_is_waited_for_with_all_behind_it() -> None:
     line = [item(1, DoubleText.COLLECT, due_at=LATER), item(2)]
-    assert next_work(line, NOW) == Wait(until=LATER)
+    assert next_work(line, NOW) == WaitUntil(until=LATER)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in InboxKind if kind is not InboxKind.MESSAGE])
 def test_a_command_is_carried_out_in_its_place(kind: InboxKind) -> None:
     line = [item(1, kind=kind), item(2)]
-    assert next_work(line, NOW) == Execute(item=line[0])
-    assert next_work(line[::-1], NOW) == OwnTurn(items=(line[1],))
+    assert next_work(line, NOW) == RunCommand(item=line[0])
+    assert next_work(line[::-1], NOW) == StartTurn(items=(line[1],))
 
 
 @given(LINES)
 def test_the_line_is_first_in_first_out(line: list[InboxItem]) -> None:
     work = next_work(line, NOW)
     taken: tuple[InboxItem, ...] = ()
-    if isinstance(work, OwnTurn):
+    if isinstance(work, StartTurn):
         taken = work.items
-    elif isinstance(work, Execute):
+    elif isinstance(work, RunCommand):
         taken = (work.item,)
     assert list(taken) == line[: len(taken)]
 
@@ -163,27 +163,27 @@ def test_the_line_is_first_in_first_out(line: list[InboxItem]) -> None:
 @given(LINES)
 def test_nothing_is_taken_before_it_is_due(line: list[InboxItem]) -> None:
     work = next_work(line, NOW)
-    if isinstance(work, OwnTurn):
+    if isinstance(work, StartTurn):
         assert all(one.due_at <= NOW for one in work.items)
-    if isinstance(work, Wait):
+    if isinstance(work, WaitUntil):
         assert work.until > NOW
 
 
 def test_messages_that_steer_join_and_those_that_queue_stay() -> None:
     steer, queue = item(1, DoubleText.STEER), item(2)
     collect, late = item(3, DoubleText.COLLECT), item(4, DoubleText.COLLECT, due_at=LATER)
-    assert steering([steer, queue, collect, late], NOW) == (steer, collect)
+    assert select_steering([steer, queue, collect, late], NOW) == (steer, collect)
 
 
 def test_nothing_steers_past_a_command() -> None:
     command = item(1, DoubleText.STEER, InboxKind.COMMAND)
-    assert steering([command, item(2, DoubleText.STEER)], NOW) == ()
+    assert select_steering([command, item(2, DoubleText.STEER)], NOW) == ()
 
 
 @given(LINES)
 def test_what_steers_stands_before_every_command_and_is_due(line: list[InboxItem]) -> None:
     commands = [n for n, one in enumerate(line) if one.kind is not InboxKind.MESSAGE]
-    for one in steering(line, NOW):
+    for one in select_steering(line, NOW):
         assert line.index(one) < min(commands, default=len(line))
         assert one.due_at <= NOW
         assert one.double_text in (DoubleText.STEER, DoubleText.COLLECT)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.escapes import make_visible, without_sequences
+from clew.core.escapes import make_visible, strip_sequences
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from clew.core.escapes import make_visible, without_sequences
     ids=ascii,
 )
 def test_a_paste_keeps_its_text_and_its_order(pasted: str, text: str) -> None:
-    assert without_sequences(pasted) == text
+    assert strip_sequences(pasted) == text
 
 
 @given(st.lists(st.sampled_from(["one", "two ", "ä漢", "\x1b[13;1u", "\x1b[31m", "\x1b[0m", "\n"])))
@@ -40,12 +40,12 @@ def test_whatever_stands_between_the_words_stay_in_order(parts: list[str]) -> No
     wanted = "".join(
         "\n" if part == "\x1b[13;1u" else "" if part.startswith("\x1b") else part for part in parts
     )
-    assert without_sequences("".join(parts)) == wanted
+    assert strip_sequences("".join(parts)) == wanted
 
 
 @given(st.text())
 def test_nothing_that_steers_a_terminal_is_left(text: str) -> None:
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", without_sequences(text))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", strip_sequences(text))
 
 
 @pytest.mark.parametrize(

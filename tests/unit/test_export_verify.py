@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.exported.copies import entry_hash
-from clew.core.exported.lines import VERSION, Sealer
-from clew.core.exported.shapes import line_of, record_of
+from clew.core.exported.copies import compute_entry_hash
+from clew.core.exported.lines import VERSION, LineSealer
+from clew.core.exported.shapes import decode_line, encode_line
 from tests.exported import conversation, found, made, said_in, sealed, verified
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ def resealed(*, rehashed: bool = False, **changes: object) -> bytes:
     at = next(at for at, (kind, line) in enumerate(said) if kind == "entry" and line["seq"] == 3)
     line = {**said[at][1], **changes}
     if rehashed:
-        record = record_of("entry", line)
-        line = line_of("entry", record | {"hash": entry_hash(record)})
+        record = decode_line("entry", line)
+        line = encode_line("entry", record | {"hash": compute_entry_hash(record)})
     said[at] = ("entry", line)
     return b"".join(sealed(said))
 
@@ -185,7 +185,7 @@ def test_a_newer_format_is_told_from_damage() -> None:
     newer = EXPORT.replace(b'"version":%d' % VERSION, b'"version":%d' % (VERSION + 1))
     lines = [json.loads(line) for line in newer.splitlines()]
     said = {key: lines[0][key] for key in ("format", "version")}
-    first = Sealer().line("header", said)
+    first = LineSealer().seal_line("header", said)
     assert "made by a newer Clew" in str(verified(first + b"".join(LINES[1:])).findings[0])
 
 

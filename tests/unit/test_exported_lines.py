@@ -12,10 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import BlockReader, Folded, Remark, Said, Title, text_of
-from clew.core.exported.lines import Sealer, Unreadable, as_json, check_seal, said_by
-from clew.core.exported.redaction import Redaction
-from clew.core.exported.shapes import json_text, json_value, line_of, record_of
+from clew.core.exported.blocks import (
+    BlockReader,
+    CollapsibleBlock,
+    HeadingBlock,
+    MessageBlock,
+    NoteBlock,
+    extract_text,
+)
+from clew.core.exported.lines import LineSealer, MalformedLine, check_seal, encode_json, parse_line
+from clew.core.exported.redaction import ExportRedactor
+from clew.core.exported.shapes import decode_line, embed_json, encode_line, extract_json
 from tests.exported import conversation, made, said_in
 
 if TYPE_CHECKING:
@@ -35,7 +42,7 @@ def test_json_comes_back_as_it_was_stored_however_it_was_written(
 ) -> None:
     text = json.dumps(value, ensure_ascii=plain, indent=indent)
     if not any(0xD800 <= ord(one) < 0xE000 for one in text):
-        assert json_text(json.loads(as_json(json_value(text)))) == text
+        assert extract_json(json.loads(encode_json(embed_json(text)))) == text
 
 
 @pytest.mark.parametrize(
@@ -46,48 +53,50 @@ def test_json_comes_back_as_it_was_stored_however_it_was_written(
     ],
 )  # fmt: skip
 def test_json_that_would_not_stay_the_same_is_kept_as_text(text: str) -> None:
-    assert json_text(json_value(text)) == text
+    assert extract_json(embed_json(text)) == text
 
 
 def test_every_record_comes_back_from_its_line() -> None:
     for kind, record in conversation(1, 6):
-        line = json.loads(as_json(line_of(kind, record)))
-        assert record_of(kind, line) == record
+        line = json.loads(encode_json(encode_line(kind, record)))
+        assert decode_line(kind, line) == record
 
 
 def test_a_line_that_was_changed_says_nothing() -> None:
-    line = Sealer().line("header", {"format": "x"})[:-1]
+    line = LineSealer().seal_line("header", {"format": "x"})[:-1]
     assert check_seal(line) == json.loads(line)["sum"]
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedLine):
         check_seal(line.replace(b'"x"', b'"y"'))
-    with pytest.raises(Unreadable):
-        said_by(b"[1]" + line[-74:])
+    with pytest.raises(MalformedLine):
+        parse_line(b"[1]" + line[-74:])
 
 
 @given(WORDS.filter(lambda text: len(text.strip()) > 5))
 def test_a_secret_is_found_however_deep_it_is_quoted(secret: str) -> None:
-    redaction = Redaction([secret])
+    redaction = ExportRedactor([secret])
     told = f"<{secret}>"
     for _ in range(4):
-        assert redaction.text(told).count("********") == 1
-        told = as_json({"said": told})
+        assert redaction.redact_text(told).count("********") == 1
+        told = encode_json({"said": told})
 
 
 def test_secrets_are_taken_out_of_words_but_not_out_of_ids() -> None:
-    line = line_of("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
+    line = encode_line("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
     line["message"] = {
         "parts": [{"content": "a cnv_0001 b", "timestamp": "cnv_0001"}],
         "cnv_0001": 1,
     }
-    cleaned = Redaction(["cnv_0001", "said"]).clean("entry", line)
+    cleaned = ExportRedactor(["cnv_0001", "said"]).redact_line("entry", line)
     assert cleaned["conversation"] == "cnv_0001"
     assert cleaned["text"] == "what the user ******** as number 1"
     part = {"content": "a ******** b", "timestamp": "cnv_0001"}
     assert cleaned["message"] == {"parts": [part], "********": 1}
     assert cleaned["withheld"] is True
-    assert Redaction([]).clean("entry", line) == line
-    assert "withheld" not in Redaction(["nowhere"]).clean("entry", line)
-    session = Redaction(["summary"]).clean("session", {"base": [{"message": "a summary"}]})
+    assert ExportRedactor([]).redact_line("entry", line) == line
+    assert "withheld" not in ExportRedactor(["nowhere"]).redact_line("entry", line)
+    session = ExportRedactor(["summary"]).redact_line(
+        "session", {"base": [{"message": "a summary"}]}
+    )
     assert session == {"base": [{"message": "a ********"}]}
 
 
@@ -106,26 +115,26 @@ def reader(*, hours: int = 0) -> BlockReader:
 
 
 def test_people_read_what_was_said_and_can_look_at_the_rest() -> None:
-    entry = line_of("entry", [r for k, r in conversation(1, 2) if k == "entry"][1])
+    entry = encode_line("entry", [r for k, r in conversation(1, 2) if k == "entry"][1])
     blocks = reader(hours=2)
-    assert not list(blocks.blocks("turn", {"id": entry["turn"], "model": "openai-chat:llama3"}))
-    said, look, read = blocks.blocks("entry", {**entry, "message": CALL})
-    assert said == Said(
+    assert not list(blocks.read_line("turn", {"id": entry["turn"], "model": "openai-chat:llama3"}))
+    said, look, read = blocks.read_line("entry", {**entry, "message": CALL})
+    assert said == MessageBlock(
         who="Assistant", model="llama3", seq=2, at=entry["created_at"], time="2026-09-21 16:13",
         text=entry["text"], conversation="cnv_0001",
     )  # fmt: skip
-    assert look == Folded(label="Tool call: look", text='{"at":"<b>"}')
-    assert read == Folded(label="Tool call: read", text='{"at": 1}')
-    (result,) = blocks.blocks("entry", {**entry, "role": "tool"})
-    assert result == Folded(label="Result", text=entry["text"])
+    assert look == CollapsibleBlock(label="Tool call: look", text='{"at":"<b>"}')
+    assert read == CollapsibleBlock(label="Tool call: read", text='{"at": 1}')
+    (result,) = blocks.read_line("entry", {**entry, "role": "tool"})
+    assert result == CollapsibleBlock(label="Result", text=entry["text"])
     returned = {"parts": [{"part_kind": "tool-return", "tool_name": "look", "content": {"a": 1}}]}
-    (result,) = blocks.blocks("entry", {**entry, "role": "tool", "message": returned})
-    assert result == Folded(label="Result: look", text='{"a":1}')
-    (event,) = blocks.blocks("entry", {**entry, "kind": "attempt", "role": None})
-    assert event == Remark(text=f"No answer: {entry['text']}")
-    assert list(blocks.blocks("entry", {**entry, "text": ""})) == [], "nothing but tool calls"
-    assert text_of({"$text": "[ 1]"}) == "[ 1]"
-    assert text_of(CALL) == "I look."
+    (result,) = blocks.read_line("entry", {**entry, "role": "tool", "message": returned})
+    assert result == CollapsibleBlock(label="Result: look", text='{"a":1}')
+    (event,) = blocks.read_line("entry", {**entry, "kind": "attempt", "role": None})
+    assert event == NoteBlock(text=f"No answer: {entry['text']}")
+    assert list(blocks.read_line("entry", {**entry, "text": ""})) == [], "nothing but tool calls"
+    assert extract_text({"$text": "[ 1]"}) == "[ 1]"
+    assert extract_text(CALL) == "I look."
 
 
 @pytest.mark.parametrize(
@@ -145,38 +154,41 @@ def test_a_message_has_the_name_of_its_sender(
 ) -> None:
     blocks = reader()
     line = said_in(made(0))[0][1]
-    assert len(list(blocks.blocks("conversation", {**line, "scope": scope}))) == 1
+    assert len(list(blocks.read_line("conversation", {**line, "scope": scope}))) == 1
     payload = {} if sender is None else {"sender": sender}
-    assert list(blocks.blocks("input", {"payload": payload})) == []
-    entry = line_of("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
-    (found,) = blocks.blocks("entry", {**entry, "text": text})
-    assert isinstance(found, Said)
+    assert list(blocks.read_line("input", {"payload": payload})) == []
+    entry = encode_line("entry", next(r for k, r in conversation(1, 2) if k == "entry"))
+    (found,) = blocks.read_line("entry", {**entry, "text": text})
+    assert isinstance(found, MessageBlock)
     assert (found.who, found.text) == (who, said)
 
 
 def test_the_head_of_a_conversation_says_where_it_came_from() -> None:
     blocks = reader()
     line = said_in(made(0))[0][1]
-    (title,) = blocks.blocks(
+    (title,) = blocks.read_line(
         "conversation", {**line, "origin": "cnv_9", "origin_seq": 3, "routes": ["a:b:garden"]}
     )
-    assert isinstance(title, Title)
+    assert isinstance(title, HeadingBlock)
     assert ("from", "cnv_9, entry 3") in title.facts
     assert ("routes", "a:b:garden") in title.facts
     assert title.about == "Started 2026-09-21 14:13 · 0 entries"
-    (named,) = blocks.blocks("conversation", {**line, "title": None, "routes": ["a:b:garden"]})
-    assert isinstance(named, Title)
+    (named,) = blocks.read_line("conversation", {**line, "title": None, "routes": ["a:b:garden"]})
+    assert isinstance(named, HeadingBlock)
     assert named.text == "garden"
     first, second = (line for kind, line in said_in(made(2)) if kind == "session")
-    assert list(blocks.blocks("session", first)) == []
-    assert [type(one) for one in blocks.blocks("session", second)] == [Remark, Folded]
-    (back,) = blocks.blocks("session", {**second, "opened_by": "rewind"})
-    assert back == Remark(text="The conversation was rewound here.")
-    (grave,) = blocks.blocks("tombstone", said_in(made(tombstones=1))[0][1])
-    assert "was deleted on 2026-09-21 14:13" in markdown.markdown(grave)
-    (picture,) = blocks.blocks("attachment", {"name": "a.png", "media_type": "image/png"})
-    assert picture == Remark(text="Attachment: a.png (image/png)")
-    assert list(blocks.blocks("usage", {})) == []
+    assert list(blocks.read_line("session", first)) == []
+    assert [type(one) for one in blocks.read_line("session", second)] == [
+        NoteBlock,
+        CollapsibleBlock,
+    ]
+    (back,) = blocks.read_line("session", {**second, "opened_by": "rewind"})
+    assert back == NoteBlock(text="The conversation was rewound here.")
+    (grave,) = blocks.read_line("tombstone", said_in(made(tombstones=1))[0][1])
+    assert "was deleted on 2026-09-21 14:13" in markdown.render_markdown_block(grave)
+    (picture,) = blocks.read_line("attachment", {"name": "a.png", "media_type": "image/png"})
+    assert picture == NoteBlock(text="Attachment: a.png (image/png)")
+    assert list(blocks.read_line("usage", {})) == []
 
 
 NASTY = [
@@ -205,12 +217,12 @@ class Seen(HTMLParser):
 @pytest.mark.parametrize("text", NASTY)
 def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
     said = [
-        Title(text=text, about=text, facts=((text, text),)),
-        Said(who=text, model=text, seq=1, at="now", time="now", text="said"),
-        Folded(label=text, text=text),
-        Remark(text=text),
+        HeadingBlock(text=text, about=text, facts=((text, text),)),
+        MessageBlock(who=text, model=text, seq=1, at="now", time="now", text="said"),
+        CollapsibleBlock(label=text, text=text),
+        NoteBlock(text=text),
     ]
-    page = web_page.HEAD + "".join(map(web_page.html, said)) + web_page.FOOT
+    page = web_page.HEAD + "".join(map(web_page.render_html_block, said)) + web_page.FOOT
     seen = Seen()
     seen.feed(page)
     tags = {
@@ -225,7 +237,7 @@ def test_nothing_that_was_said_is_markup_in_a_page(text: str) -> None:
 
 @pytest.mark.parametrize("text", NASTY)
 def test_nothing_that_happened_is_markup_in_markdown(text: str) -> None:
-    remark = markdown.markdown(Remark(text=text))
+    remark = markdown.render_markdown_block(NoteBlock(text=text))
     assert remark.count("\n") == 2
     for mark in "`*_[]<>&#|":
         assert mark not in remark.strip()[1:-1].replace(f"\\{mark}", "")

@@ -11,12 +11,12 @@ from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserP
 from clew.agent import messages
 from clew.agent.compactor import sized
 from clew.agent.files import files_of, with_contents
-from clew.core.chat import Shown
+from clew.core.chat import InlineFile
 from clew.core.ids import EntryId
-from clew.core.showing import LONGEST_TEXT, PICTURE, TEXT, refusal, shown_as
+from clew.core.showing import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
-FILE = Shown(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE, size=28)
+FILE = InlineFile(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE, size=28)
 
 
 @pytest.mark.parametrize(
@@ -38,17 +38,17 @@ FILE = Shown(line="[file att_1: a.png]", sha256="ab", name="a.png", kind=PICTURE
     ],
 )
 def test_a_file_is_shown_as_what_it_is(content: bytes, kind: str | None) -> None:
-    assert shown_as(content) == kind
+    assert display_kind(content) == kind
 
 
 def test_what_is_too_large_is_refused_with_a_sentence() -> None:
-    assert refusal("a.txt", bytes(8_000_000)) is None
-    assert refusal("a.txt", bytes(8_000_001)) == (
+    assert size_error("a.txt", bytes(8_000_000)) is None
+    assert size_error("a.txt", bytes(8_000_001)) == (
         "a.txt has 8,000,001 bytes, and a file that is sent along 8,000,000 at most"
     )
 
 
-def _request(file: Shown) -> ModelRequest:
+def _request(file: InlineFile) -> ModelRequest:
     said = ["look", file, "[file b.zip, told by name only]"]
     draft = messages.user_draft(EntryId("ent_1"), said, said_at=datetime.now(UTC))
     assert draft.text == f"look\n{file.line}\n[file b.zip, told by name only]"
@@ -82,12 +82,12 @@ def test_a_picture_stands_behind_its_line_unless_the_model_only_reads_or_it_is_g
 
 
 def test_a_long_text_is_cut_in_its_middle_and_counted_as_it_is_sent() -> None:
-    text = "word " * LONGEST_TEXT
+    text = "word " * MAX_TEXT_CHARS
     file = replace(FILE, kind=TEXT, size=len(text))
     stored = _request(file)
     shown = with_contents(stored, {"ab": text.encode()})
     content = str(_content(shown)[2])
-    assert len(content) < LONGEST_TEXT + 100
+    assert len(content) < MAX_TEXT_CHARS + 100
     assert "characters left out" in content
     assert content.endswith("[end of a.png]")
     assert abs(sized(shown).tokens - sized(stored).tokens) < 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, cast
 
-from clew.core.chat import Pressed, Sender
-from clew.core.people import Account
+from clew.core.chat import ButtonPressed, MessageSender
+from clew.core.people import ChannelAccount
 from clew.core.route import Route
 from clew.errors import Throttled
 from clew.gateway.gate import Gate
@@ -72,12 +72,12 @@ class Holds:
     def __init__(self) -> None:
         self.kept: dict[str, int] = {}
 
-    async def hold(self, account: Account, chat: str, *, until: int) -> None:
+    async def hold(self, account: ChannelAccount, chat: str, *, until: int) -> None:
         self.kept[chat] = until
 
 
 def line_to(platform: MemoryPlatform, timer: FakeTimer, holds: Holds) -> Line:
-    account = Account(channel="memory", account=platform.account)
+    account = ChannelAccount(channel="memory", account=platform.account)
     return Line(platform.channel(), account, cast("Deliveries", holds), timer)
 
 
@@ -86,8 +86,8 @@ async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() 
     platform = MemoryPlatform(timer=timer)
     platform.throttles = lambda what, _: 35.0 if what == "answer" else None
     line = line_to(platform, timer, holds)
-    pressed = Pressed(
-        event="press1", route=chat(42), sender=Sender(id="42"), message="m1", data="yes"
+    pressed = ButtonPressed(
+        event="press1", route=chat(42), sender=MessageSender(id="42"), message="m1", data="yes"
     )
     await line.answer(pressed, "done", closed=True)
     assert line.gate.held_for("42") == 35

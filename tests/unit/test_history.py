@@ -6,58 +6,77 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.history import Said, Speaker, asked, digest, is_answer, without_blanks
+from clew.core.history import (
+    HistoryMessage,
+    Speaker,
+    drop_blank_messages,
+    history_digest,
+    is_answer,
+    split_last_answer,
+)
 
-TALK = [Said("system", "be brief"), Said("user", "one"), Said("assistant", "first")]
+TALK = [
+    HistoryMessage("system", "be brief"),
+    HistoryMessage("user", "one"),
+    HistoryMessage("assistant", "first"),
+]
 SPEAKERS: list[Speaker] = ["system", "user", "assistant"]
 HISTORIES = st.lists(
-    st.builds(Said, st.sampled_from(SPEAKERS), st.text("ab \n", min_size=1, max_size=6)), max_size=6
+    st.builds(HistoryMessage, st.sampled_from(SPEAKERS), st.text("ab \n", min_size=1, max_size=6)),
+    max_size=6,
 )
 
 
 def test_what_was_asked_ends_before_the_last_answer() -> None:
-    assert asked(TALK) == (TALK[:2], "first")
-    assert asked(TALK[:2]) == (TALK[:2], "")
-    assert asked([*TALK, Said("assistant", "and\nmore")]) == (TALK[:2], "first and more")
-    assert asked([]) == ([], "")
+    assert split_last_answer(TALK) == (TALK[:2], "first")
+    assert split_last_answer(TALK[:2]) == (TALK[:2], "")
+    assert split_last_answer([*TALK, HistoryMessage("assistant", "and\nmore")]) == (
+        TALK[:2],
+        "first and more",
+    )
+    assert split_last_answer([]) == ([], "")
 
 
 @pytest.mark.parametrize(
     "other",
     [
-        [Said("system", " be  brief\n"), *TALK[1:]],
-        [Said("system", "be"), Said("system", "brief"), *TALK[1:]],
+        [HistoryMessage("system", " be  brief\n"), *TALK[1:]],
+        [HistoryMessage("system", "be"), HistoryMessage("system", "brief"), *TALK[1:]],
     ],
     ids=["white space", "split"],
 )
-def test_white_space_and_the_bounds_of_messages_make_no_difference(other: list[Said]) -> None:
-    assert digest("me", other) == digest("me", TALK)
+def test_white_space_and_the_bounds_of_messages_make_no_difference(
+    other: list[HistoryMessage],
+) -> None:
+    assert history_digest("me", other) == history_digest("me", TALK)
 
 
 @pytest.mark.parametrize(
     "other",
     [
         TALK[1:],
-        [*TALK, Said("user", "two")],
-        [*TALK[:2], Said("assistant", "First")],
-        [Said("user", "be brief"), *TALK[1:]],
-        [TALK[0], Said("user", "one first")],
+        [*TALK, HistoryMessage("user", "two")],
+        [*TALK[:2], HistoryMessage("assistant", "First")],
+        [HistoryMessage("user", "be brief"), *TALK[1:]],
+        [TALK[0], HistoryMessage("user", "one first")],
     ],
     ids=["shorter", "longer", "other words", "another speaker", "run together"],
 )
-def test_everything_else_makes_one(other: list[Said]) -> None:
-    assert digest("me", other) != digest("me", TALK)
+def test_everything_else_makes_one(other: list[HistoryMessage]) -> None:
+    assert history_digest("me", other) != history_digest("me", TALK)
 
 
 def test_histories_of_two_callers_differ() -> None:
-    assert digest("me", TALK) != digest("you", TALK)
+    assert history_digest("me", TALK) != history_digest("you", TALK)
 
 
 @given(HISTORIES)
-def test_adding_a_question_is_the_same_before_and_after_it_was_sent(history: list[Said]) -> None:
-    said = without_blanks([*history, Said("user", "next")])
-    answered = without_blanks([*said, Said("assistant", "fine")])
-    assert digest("me", asked(answered)[0]) == digest("me", said)
+def test_adding_a_question_is_the_same_before_and_after_it_was_sent(
+    history: list[HistoryMessage],
+) -> None:
+    said = drop_blank_messages([*history, HistoryMessage("user", "next")])
+    answered = drop_blank_messages([*said, HistoryMessage("assistant", "fine")])
+    assert history_digest("me", split_last_answer(answered)[0]) == history_digest("me", said)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.imports import on_demand, without
+from clew.imports import hide_modules, lazy_packages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,20 +42,20 @@ def _packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def test_a_library_does_without_what_it_would_take_along() -> None:
-    with without("extra"):
+    with hide_modules("extra"):
         assert importlib.import_module("optional").extra is None
     assert importlib.import_module("extra").__name__ == "extra"
 
 
 def test_what_was_imported_before_stays() -> None:
     extra = importlib.import_module("extra")
-    with without("extra"):
+    with hide_modules("extra"):
         assert importlib.import_module("optional").extra is extra
     assert sys.modules["extra"] is extra
 
 
 def test_a_name_is_imported_when_it_is_asked_for() -> None:
-    with on_demand("names"):
+    with lazy_packages("names"):
         names = importlib.import_module("names")
     assert imported("names") == {"names"}
     assert names.third == 3
@@ -65,13 +65,13 @@ def test_a_name_is_imported_when_it_is_asked_for() -> None:
 
 
 def test_its_modules_are_imported_without_it() -> None:
-    with on_demand("names"):
+    with lazy_packages("names"):
         assert importlib.import_module("names.three").fourth == 4
     assert imported("names") == {"names", "names.three"}
 
 
 def test_all_its_names_are_listed_and_no_others_are_found() -> None:
-    with on_demand("names"):
+    with lazy_packages("names"):
         names = importlib.import_module("names")
     assert names.__all__ == ["first", "other", "third"]
     with pytest.raises(AttributeError, match="module 'names' has no attribute 'fourth'"):
@@ -81,13 +81,13 @@ def test_all_its_names_are_listed_and_no_others_are_found() -> None:
 def test_a_package_that_does_more_than_hand_on_names_is_imported_as_always(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with on_demand("works"):
+    with lazy_packages("works"):
         importlib.import_module("works")
     assert capsys.readouterr().out == "1\n"
 
 
 def test_what_is_imported_later_is_imported_as_always() -> None:
-    with on_demand("names"):
+    with lazy_packages("names"):
         pass
     importlib.import_module("names")
     assert imported("names") == {"names", "names.one", "names.two"}

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 
 from clew.clock import from_millis, to_millis
 from clew.core import approval, delivery, turn
-from clew.core.effect import Effect, Resume, declared, on_resume
+from clew.core.effect import Effect, ResumeAction, effect_of, resume_action
 from clew.core.entry import GENESIS, chain_hash
-from clew.core.ids import Ids, looks_like_id, session_id
-from clew.core.moves import check_move
-from clew.core.text import REPLACEMENT, shorten, storable
-from clew.errors import WrongMove
+from clew.core.ids import IdGenerator, looks_like_id, new_session_id
+from clew.core.moves import check_transition
+from clew.core.text import REPLACEMENT, sanitize_text, truncate_text
+from clew.errors import InvalidTransition
 
 if TYPE_CHECKING:
     import enum
     from collections.abc import Mapping
 
 TABLES: dict[str, Mapping[Any, frozenset[Any]]] = {
-    "turn": turn.MOVES,
-    "approval": approval.MOVES,
-    "delivery": delivery.MOVES,
+    "turn": turn.TRANSITIONS,
+    "approval": approval.TRANSITIONS,
+    "delivery": delivery.TRANSITIONS,
 }
 STATES: list[tuple[str, enum.Enum, enum.Enum]] = [
     (name, old, new) for name, moves in TABLES.items() for old in moves for new in moves
@@ -36,10 +36,10 @@ STATES: list[tuple[str, enum.Enum, enum.Enum]] = [
 @pytest.mark.parametrize(("name", "old", "new"), STATES)
 def test_a_move_is_allowed_by_its_table_alone(name: str, old: enum.Enum, new: enum.Enum) -> None:
     if new in TABLES[name][old]:
-        check_move(name, TABLES[name], old, new)
+        check_transition(name, TABLES[name], old, new)
         return
-    with pytest.raises(WrongMove, match=f"{old.value}.*{new.value}") as raised:
-        check_move(name, TABLES[name], old, new)
+    with pytest.raises(InvalidTransition, match=f"{old.value}.*{new.value}") as raised:
+        check_transition(name, TABLES[name], old, new)
     assert (raised.value.what, raised.value.old, raised.value.new) == (name, old.value, new.value)
 
 
@@ -54,55 +54,57 @@ def test_every_state_stands_in_its_table(name: str) -> None:
 
 
 def test_what_is_over_stays_over() -> None:
-    assert not turn.MOVES[turn.TurnState.DONE]
-    assert not delivery.MOVES[delivery.DeliveryState.DELIVERED]
+    assert not turn.TRANSITIONS[turn.TurnState.DONE]
+    assert not delivery.TRANSITIONS[delivery.DeliveryState.DELIVERED]
     ends = set(approval.ApprovalState) - {approval.ApprovalState.OPEN}
-    assert not any(approval.MOVES[end] for end in ends)
+    assert not any(approval.TRANSITIONS[end] for end in ends)
 
 
 @pytest.mark.parametrize(
     ("effect", "resume"),
     [
-        (Effect.PURE, Resume.RUN),
-        (Effect.IDEMPOTENT, Resume.RUN),
-        (Effect.ONCE, Resume.UNKNOWN),
-        (Effect.ASK, Resume.ASK),
+        (Effect.PURE, ResumeAction.RUN),
+        (Effect.IDEMPOTENT, ResumeAction.RUN),
+        (Effect.ONCE, ResumeAction.UNKNOWN),
+        (Effect.ASK, ResumeAction.ASK),
     ],
 )
-def test_an_open_call_is_resumed_by_its_effect(effect: Effect, resume: Resume) -> None:
-    assert on_resume(effect) is resume
+def test_an_open_call_is_resumed_by_its_effect(effect: Effect, resume: ResumeAction) -> None:
+    assert resume_action(effect) is resume
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"other": 1}, {"effect": None}, "pure", 7])
 def test_a_tool_that_declares_nothing_runs_once(metadata: object) -> None:
-    assert declared(metadata) is Effect.ONCE
+    assert effect_of(metadata) is Effect.ONCE
 
 
 @pytest.mark.parametrize("effect", Effect)
 def test_a_declared_effect_is_taken(effect: Effect) -> None:
-    assert declared({"effect": effect.value}) is effect
+    assert effect_of({"effect": effect.value}) is effect
 
 
 def test_an_unknown_effect_is_refused() -> None:
     with pytest.raises(ValueError, match="sometimes"):
-        declared({"effect": "sometimes"})
+        effect_of({"effect": "sometimes"})
 
 
 def test_a_session_id_tells_when_it_was_made() -> None:
-    made = session_id(1_767_225_600_999, lambda n: "ab" * n)
+    made = new_session_id(1_767_225_600_999, lambda n: "ab" * n)
     assert made == "20260101_000000_ababab"
     assert looks_like_id(made)
 
 
 @given(st.integers(0, 2**45 - 1), st.integers(0, 2**45 - 1))
 def test_ids_sort_by_the_time_they_were_made(one: int, other: int) -> None:
-    first, second = (Ids(lambda ms=ms: ms, lambda n: "0" * 2 * n).turn() for ms in (one, other))
+    first, second = (
+        IdGenerator(lambda ms=ms: ms, lambda n: "0" * 2 * n).new_turn_id() for ms in (one, other)
+    )
     assert (first < second) is (one < other)
 
 
 def test_ids_of_one_millisecond_differ() -> None:
-    ids = Ids(lambda: 0)
-    assert len({ids.entry() for _ in range(1000)}) == 1000
+    ids = IdGenerator(lambda: 0)
+    assert len({ids.new_entry_id() for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize("name", ["main", "cnv", "2026_x", "cnvx_1", "my_plans"])
@@ -112,7 +114,7 @@ def test_other_names_do_not_look_like_ids(name: str) -> None:
 
 @given(st.text())
 def test_storable_text_has_neither_nul_nor_lone_surrogates(text: str) -> None:
-    stored = storable(text)
+    stored = sanitize_text(text)
     assert "\0" not in stored
     assert stored.encode().decode() == stored
     assert len(stored) == len(text)
@@ -120,16 +122,16 @@ def test_storable_text_has_neither_nul_nor_lone_surrogates(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0")))
 def test_storable_text_is_left_as_it_is(text: str) -> None:
-    assert storable(text) == text
+    assert sanitize_text(text) == text
 
 
 def test_what_cannot_be_stored_is_replaced() -> None:
-    assert storable("a\0b\ud800c") == f"a{REPLACEMENT}b{REPLACEMENT}c"
+    assert sanitize_text("a\0b\ud800c") == f"a{REPLACEMENT}b{REPLACEMENT}c"
 
 
 @given(st.text(), st.integers(1, 20))
 def test_shortened_text_fits(text: str, limit: int) -> None:
-    short = shorten(text, limit)
+    short = truncate_text(text, limit)
     assert len(short) <= limit
     assert short == text or (short[-1] == "…" and text.startswith(short[:-1]))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from clew.core.chat import Button, Outgoing
+from clew.core.chat import Button, OutboundMessage
 from clew.gateway.channels.webhook import codec as webhook
 from clew.gateway.text.markdown import read, read_plain
 from clew.gateway.text.marked import JOINER, linkable
@@ -18,7 +18,7 @@ from tests.unit.test_splitting import DOCUMENTS, squeezed
 
 
 def parts(text: str, *, markup: bool = True, longest: int = 2000) -> list[str]:
-    chunks = webhook.render(Outgoing(text=text, markup=markup), longest=longest)
+    chunks = webhook.render(OutboundMessage(text=text, markup=markup), longest=longest)
     assert all(len(json.loads(webhook.repeated(chunk))["text"]) <= longest for chunk in chunks)
     return [json.loads(chunk)["text"] for chunk in chunks]
 
@@ -94,7 +94,7 @@ def test_markdown_is_written_so(text: str, markdown: str) -> None:
 
 def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> None:
     button = Button(label="Allow", data="a:1")
-    message = Outgoing(text="word " * 900, buttons=(button,), reply_to="7")
+    message = OutboundMessage(text="word " * 900, buttons=(button,), reply_to="7")
     bodies = [json.loads(chunk) for chunk in webhook.render(message, longest=2000)]
     assert [("reply_to" in body, "buttons" in body) for body in bodies] == [
         (True, False),

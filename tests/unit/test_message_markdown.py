@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from clew.core.exported import markdown, web_page
-from clew.core.exported.blocks import Remark, Said
-from clew.core.exported.message_markdown import LONGEST, contain, to_html
+from clew.core.exported.blocks import MessageBlock, NoteBlock
+from clew.core.exported.message_markdown import MAX_CHARS, confine_markdown, render_html
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,18 +75,18 @@ class Seen(HTMLParser):
     handle_pi = unknown_decl = handle_comment
 
 
-def said(text: str, who: str = "Assistant") -> Said:
-    return Said(who=who, seq=1, at="now", time="now", text=text, conversation="c")
+def said(text: str, who: str = "Assistant") -> MessageBlock:
+    return MessageBlock(who=who, seq=1, at="now", time="now", text=text, conversation="c")
 
 
 @pytest.mark.parametrize("who", ["Assistant", "You"])
 @given(HOSTILE)
-@example("x " * LONGEST)
+@example("x " * MAX_CHARS)
 @example("> " * 90 + "deep")
 def test_a_rendered_message_runs_nothing_loads_nothing_and_stays_in_its_place(
     who: str, text: str
 ) -> None:
-    page = Seen(web_page.html(said(text, who)))
+    page = Seen(web_page.render_html_block(said(text, who)))
     assert page.open == [], "all that was opened is closed"
     (article, _), (header, _), (name, _), (time, _), (body, _), *inside = page.elements
     assert (article, header, name, time, body) == ("article", "header", "b", "time", "div")
@@ -116,8 +116,8 @@ def structure(document: str) -> list[str]:
 
 @given(st.lists(HOSTILE, min_size=1, max_size=3))
 def test_no_message_changes_the_sections_of_a_document(texts: list[str]) -> None:
-    blocks = [block for text in texts for block in (said(text), Remark(text="it happened"))]
-    document = markdown.HEAD + "".join(map(markdown.markdown, blocks))
+    blocks = [block for text in texts for block in (said(text), NoteBlock(text="it happened"))]
+    document = markdown.HEAD + "".join(map(markdown.render_markdown_block, blocks))
     assert structure(document) == ["Conversations", *["Assistant · now"] * len(texts)]
     assert "*it happened*\n" in document
 
@@ -145,7 +145,7 @@ Title
 
 
 def test_markdown_is_rendered_in_a_page() -> None:
-    page = web_page.html(said(ANSWER))
+    page = web_page.render_html_block(said(ANSWER))
     for html in (
         "<h1>Plan</h1>", "<strong>Bold</strong>", "<em>soft</em>", "<code>code &lt;b&gt;</code>",
         '<a href="https://clew.example/" rel="noopener noreferrer nofollow">a link</a>',
@@ -158,7 +158,7 @@ def test_markdown_is_rendered_in_a_page() -> None:
 
 
 def test_a_message_keeps_its_markdown_below_the_headings_of_the_document() -> None:
-    contained = contain(ANSWER)
+    contained = confine_markdown(ANSWER)
     assert contained is not None
     expected = ANSWER.replace("# Plan", "#### Plan").replace("Title\n-----\n", "##### Title")
     assert contained == expected
@@ -177,22 +177,23 @@ def test_a_message_keeps_its_markdown_below_the_headings_of_the_document() -> No
     ],
 )
 def test_only_what_would_change_the_document_is_edited(text: str, contained: str) -> None:
-    assert contain(text) == contained
+    assert confine_markdown(text) == contained
 
 
 @pytest.mark.parametrize(
-    "text", ["[a]: https://b.c\n[a]", "[a](javascript:b)", "> " * 90 + "deep", "x" * (LONGEST + 1)]
+    "text",
+    ["[a]: https://b.c\n[a]", "[a](javascript:b)", "> " * 90 + "deep", "x" * (MAX_CHARS + 1)],
 )
 def test_a_message_that_cannot_be_contained_stands_as_text(text: str) -> None:
-    assert contain(text) is None
-    fence = markdown.markdown(said(text)).split("\n", 3)[3]
+    assert confine_markdown(text) is None
+    fence = markdown.render_markdown_block(said(text)).split("\n", 3)[3]
     assert fence == f"```text\n{text}\n```\n"
 
 
 def test_nothing_that_was_said_is_left_out_of_a_page() -> None:
-    assert "rm -rf /tmp/x" in str(to_html("```rm -rf /tmp/x && echo done"))
-    assert "[a]: https://b.c" in str(to_html("[a]: https://b.c"))
-    assert to_html("> " * 90 + "deep") is None
-    assert "deep" in web_page.html(said("> " * 90 + "deep"))
-    assert to_html("one\ntwo", line_breaks=True) == "<p>one<br />\ntwo</p>\n"
-    assert '<a href="https://a.b/c.png" rel' in str(to_html("![alt](https://a.b/c.png)"))
+    assert "rm -rf /tmp/x" in str(render_html("```rm -rf /tmp/x && echo done"))
+    assert "[a]: https://b.c" in str(render_html("[a]: https://b.c"))
+    assert render_html("> " * 90 + "deep") is None
+    assert "deep" in web_page.render_html_block(said("> " * 90 + "deep"))
+    assert render_html("one\ntwo", line_breaks=True) == "<p>one<br />\ntwo</p>\n"
+    assert '<a href="https://a.b/c.png" rel' in str(render_html("![alt](https://a.b/c.png)"))

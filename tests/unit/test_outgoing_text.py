@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.text import is_blank
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.text.markdown import read
@@ -92,12 +92,12 @@ def test_what_nobody_can_see_is_no_message(platform: str, text: str) -> None:
 
 def test_a_link_that_telegram_would_leave_out_stands_behind_its_text() -> None:
     long = f"http://e.example/{'a' * 2100}"
-    (chunk,) = telegram.render(Outgoing(text=f"[label]({long})"))
+    (chunk,) = telegram.render(OutboundMessage(text=f"[label]({long})"))
     assert json.loads(chunk) == {"text": f"label ({long})"}
 
 
 def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
-    chunks = telegram.render(Outgoing(text=f"```\n{'@media ' * 900}\n```"))
+    chunks = telegram.render(OutboundMessage(text=f"```\n{'@media ' * 900}\n```"))
     for chunk in map(telegram.plain, chunks):
         text = json.loads(chunk)["text"]
         assert "@media" not in text
@@ -105,5 +105,5 @@ def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
 
 
 def test_code_in_a_link_mentions_nobody_on_telegram() -> None:
-    (chunk,) = telegram.render(Outgoing(text="[`@everyone`](http://e.example)"))
+    (chunk,) = telegram.render(OutboundMessage(text="[`@everyone`](http://e.example)"))
     assert "@everyone" not in json.loads(chunk)["text"]

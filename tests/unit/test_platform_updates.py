@@ -16,7 +16,7 @@ from tests.updates import discord, slack, telegram, webhook
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.core.chat import Event, Ignored
+    from clew.core.chat import ChannelEvent, IgnoredEvent
     from tests.updates.made import Made
 
 UPDATES = 400
@@ -24,7 +24,7 @@ TELEGRAM = telegram_codec.Me(id=telegram.BOT, username="clew_bot")
 
 
 def complaints(
-    make: Callable[[random.Random, int], Made], parse: Callable[[Made], Event | Ignored]
+    make: Callable[[random.Random, int], Made], parse: Callable[[Made], ChannelEvent | IgnoredEvent]
 ) -> list[str]:
     found: list[str] = []
     for number in range(UPDATES):
@@ -51,7 +51,7 @@ def test_every_envelope_of_slack_is_read_and_names_whose_words_are_whose() -> No
 
 
 def test_everything_that_a_program_hands_in_is_read_and_names_whose_words_are_whose() -> None:
-    def parse(made: Made) -> Event:
+    def parse(made: Made) -> ChannelEvent:
         signed = Signed(id="evt_1", at=1_700_000_000)
         return webhook_codec.parse(json.dumps(made.update).encode(), signed, label=None)
 

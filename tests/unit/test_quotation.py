@@ -6,8 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.chat import Ignored, Sender, spoken
-from clew.core.quotation import LONGEST_REPLY, Quoted, forwarded, person, quotation, replied
+from clew.core.chat import IgnoredEvent, MessageSender, prefix_sender
+from clew.core.quotation import (
+    LONGEST_REPLY,
+    Quoted,
+    clean_name,
+    format_quotation,
+    quote_forwarded,
+    quote_reply,
+)
 from clew.core.route import Route
 from clew.gateway.ignored_events import IgnoredEvents
 from clew.gateway.payload import each, obj, objs, text
@@ -18,7 +25,7 @@ BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
 @given(st.text(alphabet=st.sampled_from(f"a:>/ {BREAKS}"), max_size=40), st.text(max_size=20))
 def test_no_line_of_a_quotation_is_without_its_mark(said: str, name: str) -> None:
-    found = quotation(forwarded(name, said))
+    found = format_quotation(quote_forwarded(name, said))
     header, *lines = found.splitlines()
     assert header.startswith("Forwarded")
     assert all(line.startswith("> ") for line in lines)
@@ -28,25 +35,30 @@ def test_no_line_of_a_quotation_is_without_its_mark(said: str, name: str) -> Non
 
 
 def test_a_name_is_one_line_without_anything_that_imitates_a_header() -> None:
-    assert person("Eve\n> Bob: yes [poll]") == "Eve Bob yes poll"
-    assert person(None) == person("\u2028") == ""
-    assert quotation(replied("", "x")) == "In reply to somebody:\n> x"
-    assert quotation(Quoted(source="In reply to a\nlost message")) == "In reply to a lost message."
+    assert clean_name("Eve\n> Bob: yes [poll]") == "Eve Bob yes poll"
+    assert clean_name(None) == clean_name("\u2028") == ""
+    assert format_quotation(quote_reply("", "x")) == "In reply to somebody:\n> x"
+    assert (
+        format_quotation(Quoted(source="In reply to a\nlost message"))
+        == "In reply to a lost message."
+    )
 
 
 def test_a_long_message_that_is_answered_is_shortened_and_a_forwarded_one_is_not() -> None:
     said = "x" * (LONGEST_REPLY + 1)
-    assert len(replied("Bob", said).text) == LONGEST_REPLY
-    assert forwarded("Bob", said).text == said
+    assert len(quote_reply("Bob", said).text) == LONGEST_REPLY
+    assert quote_forwarded("Bob", said).text == said
 
 
 @pytest.mark.parametrize("sign", BREAKS)
 def test_in_a_group_a_line_that_imitates_another_speaker_is_indented(sign: str) -> None:
     group = Route(platform="memory", kind="group", chat="club")
-    found = spoken(f"hi{sign}Bob (7): yes{sign}> Bob (7): no", Sender(id="1", name="Ada"), group)
+    found = prefix_sender(
+        f"hi{sign}Bob (7): yes{sign}> Bob (7): no", MessageSender(id="1", name="Ada"), group
+    )
     assert found == f"Ada (1): hi{sign}  Bob (7): yes{sign}> Bob (7): no"
     alone = Route(platform="memory", kind="dm", chat="1")
-    assert spoken("Bob (7): yes", Sender(id="1"), alone) == "Bob (7): yes"
+    assert prefix_sender("Bob (7): yes", MessageSender(id="1"), alone) == "Bob (7): yes"
 
 
 def test_what_is_passed_over_is_logged_once_of_each_kind(
@@ -54,7 +66,7 @@ def test_what_is_passed_over_is_logged_once_of_each_kind(
 ) -> None:
     passed = IgnoredEvents("telegram")
     for kind in ("one", "two", "one", "two"):
-        passed.log(Ignored(kind=kind))
+        passed.log(IgnoredEvent(kind=kind))
     assert capsys.readouterr().out.count("passed_over") == 2
 
 

@@ -51,7 +51,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("written", WRITTEN)
 def test_a_secret_is_hidden_however_it_is_written(written: str) -> None:
-    found = REDACTOR.text(f"before {WRITTEN[written]} after")
+    found = REDACTOR.redact_text(f"before {WRITTEN[written]} after")
     assert "********" in found
     assert found.startswith("before ")
     assert found.endswith(" after")
@@ -64,28 +64,28 @@ def test_base64_gives_nothing_of_the_secret_away_but_bits_at_its_ends(
 ) -> None:
     secret = "".join(random.Random(length).choices(string.ascii_letters, k=length))
     encoded = base64.b64encode(b"\xff" * offset + secret.encode() + b"\xff" * 4).decode()
-    hidden = Redactor([secret]).text(encoded)
+    hidden = Redactor([secret]).redact_text(encoded)
     assert "********" in hidden
     assert len(hidden.replace("********", "")) <= len(encoded) - (length * 8 // 6 - 2)
 
 
 def test_nothing_else_is_hidden() -> None:
     text = "The quick brown fox: sk-Live, 0123456789, s3cr3t, token.\n" * 50
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
     # A short one is found as it is written only.
     short = Redactor(["abc"])
-    assert short.text("abc a b c YWJj 616263") == "******** a b c YWJj 616263"
+    assert short.redact_text("abc a b c YWJj 616263") == "******** a b c YWJj 616263"
     assert not Redactor(["", "  "])
-    assert Redactor([]).text("anything") == "anything"
+    assert Redactor([]).redact_text("anything") == "anything"
 
 
 @given(st.text(max_size=300))
 def test_texts_without_a_secret_stay_as_they_are(text: str) -> None:
-    assert REDACTOR.text(text) == text
+    assert REDACTOR.redact_text(text) == text
 
 
 @given(before=st.text(max_size=40), after=st.text(max_size=40))
 def test_the_secret_is_hidden_anywhere(before: str, after: str) -> None:
-    found = REDACTOR.text(f"{before}s3cr3t-token-0123456789{after}")
+    found = REDACTOR.redact_text(f"{before}s3cr3t-token-0123456789{after}")
     assert "s3cr3t-token-0123456789" not in found
     assert "********" in found

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from clew.core.reset import ResetPolicy, expired, last_reset, used_before
+from clew.core.reset import ResetPolicy, expiry_cutoff, expiry_reason, last_daily_reset
 
 BERLIN = ZoneInfo("Europe/Berlin")
 DAY, HOUR = timedelta(days=1), timedelta(hours=1)
@@ -46,14 +46,14 @@ def daily(hour: int, minute: int = 0) -> ResetPolicy:
     ],
 )
 def test_a_daily_reset_is_due_at_its_local_time(policy: ResetPolicy, now: str, due: str) -> None:
-    assert last_reset(policy, at(now)) == at(due)
+    assert last_daily_reset(policy, at(now)) == at(due)
 
 
 def test_every_day_has_one_daily_reset_also_those_with_a_clock_change() -> None:
     for policy in (daily(0), daily(2, 30), daily(4), daily(23, 59)):
         now, dues = at("2026-01-01T12:00"), set[datetime]()
         while now < at("2027-01-01T12:00"):
-            dues.add(last_reset(policy, now))
+            dues.add(last_daily_reset(policy, now))
             now += HOUR / 2
         assert len(dues) in (365, 366)
         gaps = {later - earlier for earlier, later in pairwise(sorted(dues))}
@@ -63,24 +63,24 @@ def test_every_day_has_one_daily_reset_also_those_with_a_clock_change() -> None:
 def test_a_conversation_is_over_by_a_pause_or_by_the_hour() -> None:
     now = at("2026-07-01T12:00")
     idle, both = ResetPolicy(idle=HOUR), ResetPolicy(idle=DAY, daily_at=time(4), timezone=BERLIN)
-    assert expired(ResetPolicy(), last_used=now - 999 * DAY, now=now) is None
-    assert expired(idle, last_used=now - HOUR, now=now) == "idle"
-    assert expired(idle, last_used=now - HOUR + timedelta(seconds=1), now=now) is None
-    assert expired(both, last_used=now - DAY, now=now) == "idle"
-    assert expired(both, last_used=at("2026-07-01T01:59"), now=now) == "daily"
-    assert expired(both, last_used=at("2026-07-01T02:00"), now=now) is None
+    assert expiry_reason(ResetPolicy(), last_used=now - 999 * DAY, now=now) is None
+    assert expiry_reason(idle, last_used=now - HOUR, now=now) == "idle"
+    assert expiry_reason(idle, last_used=now - HOUR + timedelta(seconds=1), now=now) is None
+    assert expiry_reason(both, last_used=now - DAY, now=now) == "idle"
+    assert expiry_reason(both, last_used=at("2026-07-01T01:59"), now=now) == "daily"
+    assert expiry_reason(both, last_used=at("2026-07-01T02:00"), now=now) is None
 
 
 def test_a_clock_that_went_back_ends_nothing() -> None:
     now = at("2026-07-01T12:00")
     policy = ResetPolicy(idle=HOUR, daily_at=time(4), timezone=BERLIN)
-    assert expired(policy, last_used=now + 40 * DAY, now=now) is None
+    assert expiry_reason(policy, last_used=now + 40 * DAY, now=now) is None
 
 
 def test_the_watcher_looks_for_those_that_accept_would_end() -> None:
     now = at("2026-07-01T12:00")
     for policy in (ResetPolicy(idle=HOUR), daily(4), ResetPolicy(idle=DAY, daily_at=time(4))):
-        edge = used_before(policy, now)
+        edge = expiry_cutoff(policy, now)
         before = edge - timedelta(seconds=1)
-        assert expired(policy, last_used=before, now=now) is not None
-        assert expired(policy, last_used=edge + timedelta(seconds=1), now=now) is None
+        assert expiry_reason(policy, last_used=before, now=now) is not None
+        assert expiry_reason(policy, last_used=edge + timedelta(seconds=1), now=now) is None

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.core.ids import Ids, session_id
+from clew.core.ids import IdGenerator, new_session_id
 from clew.core.route import Route, local_route
-from clew.core.scope import LOCAL, Scope, scope_of, sees
+from clew.core.scope import LOCAL, Scope, can_see, scope_of
 from clew.errors import UsageError
 
 #: Ids as platforms make them, and what could be taken for structure.
@@ -117,8 +117,14 @@ def test_a_name_that_could_be_an_id_or_cannot_be_seen_is_refused(name: str) -> N
 
 @given(st.text(min_size=1, max_size=20))
 def test_no_id_is_a_name(token: str) -> None:
-    ids = Ids(lambda: 1, lambda _: token)
-    made = [ids.conversation(), ids.turn(), ids.inbox(), ids.owner(), session_id(1)]
+    ids = IdGenerator(lambda: 1, lambda _: token)
+    made = [
+        ids.new_conversation_id(),
+        ids.new_turn_id(),
+        ids.new_inbox_id(),
+        ids.new_owner_id(),
+        new_session_id(1),
+    ]
     for name in made:
         with pytest.raises(UsageError):
             local_route(name)
@@ -147,7 +153,7 @@ def test_two_accounts_are_two_scopes_and_two_agents_share_one() -> None:
 @given(ROUTES)
 def test_a_scope_sees_itself_and_local_sees_all(route: Route) -> None:
     scope = scope_of(route)
-    assert sees(scope, scope)
-    assert sees(LOCAL, scope)
-    assert sees(scope, LOCAL) is (scope == LOCAL)
-    assert not sees(Scope("person:nobody:0"), Scope("chat:nobody:0"))
+    assert can_see(scope, scope)
+    assert can_see(LOCAL, scope)
+    assert can_see(scope, LOCAL) is (scope == LOCAL)
+    assert not can_see(Scope("person:nobody:0"), Scope("chat:nobody:0"))

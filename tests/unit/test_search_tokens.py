@@ -11,8 +11,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clew.core.search import LONGEST, MOST, fold, parse, tokens, units
-from clew.core.text import storable
+from clew.core.search import (
+    MAX_QUERY_TOKENS,
+    MAX_TOKEN_LENGTH,
+    fold_text,
+    parse_query,
+    split_units,
+    tokenize_text,
+)
+from clew.core.text import sanitize_text
 from clew.errors import UsageError
 
 #: Letters, marks, symbols and white space of many scripts, more often side by side than by chance.
@@ -26,18 +33,18 @@ TEXTS = st.text(
 
 
 def found(query: str, text: str) -> bool:
-    return parse(query).found_in(text)
+    return parse_query(query).matches_text(text)
 
 
 @given(TEXTS)
 def test_folding_twice_is_folding_once(text: str) -> None:
-    assert fold(fold(text)) == fold(text)
+    assert fold_text(fold_text(text)) == fold_text(text)
 
 
 @given(TEXTS)
 def test_units_are_the_whole_text_but_for_the_kind_of_white_space(text: str) -> None:
-    whole = "".join(units(fold(text)))
-    assert whole.replace(" ", "") == "".join(c for c in fold(text) if not _is_space(c))
+    whole = "".join(split_units(fold_text(text)))
+    assert whole.replace(" ", "") == "".join(c for c in fold_text(text) if not _is_space(c))
 
 
 def _is_space(character: str) -> bool:
@@ -48,7 +55,7 @@ def _is_space(character: str) -> bool:
 def test_whatever_stands_between_two_borders_of_a_text_finds_it(
     text: str, data: st.DataObject
 ) -> None:
-    whole = units(fold(text))
+    whole = split_units(fold_text(text))
     start = data.draw(st.integers(0, len(whole)))
     end = data.draw(st.integers(start, len(whole)))
     part = "".join(whole[start:end])
@@ -61,27 +68,27 @@ def test_whatever_stands_between_two_borders_of_a_text_finds_it(
 @given(TEXTS, TEXTS)
 def test_the_index_proposes_every_text_that_is_found(query: str, text: str) -> None:
     try:
-        wanted = parse(query)
+        wanted = parse_query(query)
     except UsageError:
         return
-    whole = storable(f"{text} {query}")
-    assert wanted.found_in(whole) or '"' in fold(query)
-    if wanted.found_in(whole):
-        assert set(wanted.tokens()) <= tokens(whole)
+    whole = sanitize_text(f"{text} {query}")
+    assert wanted.matches_text(whole) or '"' in fold_text(query)
+    if wanted.matches_text(whole):
+        assert set(wanted.index_tokens()) <= tokenize_text(whole)
 
 
 @given(TEXTS)
 def test_a_query_is_refused_only_if_nothing_can_be_seen_in_it(query: str) -> None:
     try:
-        parse(query)
+        parse_query(query)
     except UsageError:
-        assert not "".join(c for c in fold(query) if not _is_space(c))
+        assert not "".join(c for c in fold_text(query) if not _is_space(c))
 
 
 @pytest.mark.parametrize("query", ["", " ", "\n\t", "\u200b\u00ad", "\x08", "\ufeff"])
 def test_a_query_with_nothing_in_it_is_refused_with_a_reason(query: str) -> None:
     with pytest.raises(UsageError, match="nothing to search for"):
-        parse(query)
+        parse_query(query)
 
 
 @pytest.mark.parametrize("symbol", string.punctuation)
@@ -120,7 +127,7 @@ def test_punctuation_alone_finds_itself(symbol: str) -> None:
         ("iPhone", "iPhoneкупить"),
         ("第3章", "见第3章节"),
         ("章", "第3章"),
-        ("x" * LONGEST + "7", "x" * LONGEST + "7"),
+        ("x" * MAX_TOKEN_LENGTH + "7", "x" * MAX_TOKEN_LENGTH + "7"),
         ("修改", "修改youer服务端"),
         ("服", "修改youer服务端"),
         ("修改youer", "修改youer服务端"),
@@ -153,12 +160,12 @@ def test_punctuation_alone_finds_itself(symbol: str) -> None:
         ("a\ud800", "a\N{REPLACEMENT CHARACTER}"),
         ('say "foo', "foo, say"),
         ('foo"bar', 'x foo"bar'),
-        ("x" * (LONGEST + 10), "x" * (LONGEST + 10)),
+        ("x" * (MAX_TOKEN_LENGTH + 10), "x" * (MAX_TOKEN_LENGTH + 10)),
     ],
 )
 def test_what_people_type_finds_what_they_mean(query: str, text: str) -> None:
     assert found(query, text)
-    assert set(parse(query).tokens()) <= tokens(text)
+    assert set(parse_query(query).index_tokens()) <= tokenize_text(text)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +183,7 @@ def test_what_people_type_finds_what_they_mean(query: str, text: str) -> None:
         ("hello world", "hello"),
         ("foo.bar", "foo bar"),
         ("c++", "c + +"),
-        ("x" * LONGEST, "x" * (LONGEST + 1)),
+        ("x" * MAX_TOKEN_LENGTH, "x" * (MAX_TOKEN_LENGTH + 1)),
     ],
 )
 def test_what_is_not_there_is_not_found(query: str, text: str) -> None:
@@ -186,14 +193,14 @@ def test_what_is_not_there_is_not_found(query: str, text: str) -> None:
 def test_a_long_query_asks_the_index_for_few_tokens_but_compares_all() -> None:
     words = " ".join(f"word{n}" for n in range(1500))
     assert len(words) > 10_000
-    assert len(parse(words).tokens()) == MOST
+    assert len(parse_query(words).index_tokens()) == MAX_QUERY_TOKENS
     assert found(words, words)
     assert not found(words, words.replace("word700 ", ""))
 
 
 def test_a_snippet_shows_the_place_in_the_words_of_the_text() -> None:
     text = "x " * 300 + "The  Ｑuick\nbrown fox" + " y" * 300
-    line = parse("quick").snippet(text)
+    line = parse_query("quick").make_snippet(text)
     assert "The Ｑuick brown fox" in line
     assert line.startswith("…")
     assert line.endswith("…")
@@ -201,18 +208,18 @@ def test_a_snippet_shows_the_place_in_the_words_of_the_text() -> None:
 
 
 def test_a_snippet_of_a_short_text_is_the_text() -> None:
-    assert parse("fox").snippet("A  fox.") == "A fox."
+    assert parse_query("fox").make_snippet("A  fox.") == "A fox."
 
 
 @pytest.mark.parametrize(
     "before", ["ﬁﬃ" * 200, "İ" * 300, "e\u0301" * 300, "\u200b" * 300, "㍿" * 300]
 )
 def test_a_snippet_shows_the_place_where_folding_changes_the_length(before: str) -> None:
-    assert "needle" in parse("needle").snippet(before + " needle " + "z" * 300)
+    assert "needle" in parse_query("needle").make_snippet(before + " needle " + "z" * 300)
 
 
 @given(TEXTS, st.integers(10, 200))
 def test_a_snippet_is_one_short_line(text: str, width: int) -> None:
-    line = parse("a").snippet(text, width)
+    line = parse_query("a").make_snippet(text, width)
     assert len(line) <= width + 2
     assert "\n" not in line

@@ -7,7 +7,14 @@ import json
 import pytest
 from hypothesis import given, settings
 
-from clew.core.chat import Button, Deleted, Heard, Ignored, Outgoing, Pressed
+from clew.core.chat import (
+    Button,
+    ButtonPressed,
+    IgnoredEvent,
+    MessageDeleted,
+    MessageReceived,
+    OutboundMessage,
+)
 from clew.gateway.channels.slack import codec
 from clew.gateway.channels.slack.messages import LONGEST, escape, unescape
 from clew.gateway.text.markdown import read
@@ -22,7 +29,7 @@ ME = codec.Me(user="U0", bot="B0")
 @settings(max_examples=25)
 @given(DOCUMENTS)
 def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
-    chunks = [json.loads(chunk) for chunk in codec.render(Outgoing(text=text))]
+    chunks = [json.loads(chunk) for chunk in codec.render(OutboundMessage(text=text))]
     wanted = squeezed(plain(with_addresses(read(text), linkable)))
     assert squeezed("".join(shown(chunk["text"], chunk["blocks"]) for chunk in chunks)) == wanted
     # What notifications show, and what is sent where the blocks are refused, is all of it, too.
@@ -39,7 +46,7 @@ def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
 
 def test_formats_are_told_beside_the_text() -> None:
     text = "**b** *i* ~~s~~ `c` [l](http://e.x)\n\n> q\n\n```py\nx<!here>\n```\n\n- *1*\n- 2"
-    (chunk,) = map(json.loads, codec.render(Outgoing(text=text)))
+    (chunk,) = map(json.loads, codec.render(OutboundMessage(text=text)))
     (block,) = chunk["blocks"]
     section, quote, code, items = block["elements"]
     styles = {each["text"]: each.get("style") for each in section["elements"]}
@@ -62,7 +69,9 @@ def test_formats_are_told_beside_the_text() -> None:
 
 def test_buttons_are_under_the_last_message() -> None:
     button = Button(label="x" * 100, data="a:1")
-    first, last = map(json.loads, codec.render(Outgoing(text="word " * 1200, buttons=(button,))))
+    first, last = map(
+        json.loads, codec.render(OutboundMessage(text="word " * 1200, buttons=(button,)))
+    )
     assert [block["type"] for block in first["blocks"]] == ["rich_text"]
     assert last["blocks"][-1]["elements"][0]["value"] == "a:1"
     checked(last)
@@ -108,17 +117,17 @@ def event(**more: object) -> dict[str, object]:
     ],
 )
 def test_what_nobody_said_is_passed_over(more: dict[str, object]) -> None:
-    assert isinstance(codec.parse(event(**more), ME), Ignored)
+    assert isinstance(codec.parse(event(**more), ME), IgnoredEvent)
     closed = {"type": "interactive", "payload": {"type": "view_closed"}}
-    assert isinstance(codec.parse(closed, ME), Ignored)
+    assert isinstance(codec.parse(closed, ME), IgnoredEvent)
 
 
 def test_a_deletion_names_the_event_of_the_message() -> None:
     heard = codec.parse(event(), ME)
     gone = {"subtype": "message_deleted", "deleted_ts": "12.5", "previous_message": {"user": "U1"}}
     deleted = codec.parse(event(**gone, ts="13.0"), ME)
-    assert isinstance(heard, Heard)
-    assert isinstance(deleted, Deleted)
+    assert isinstance(heard, MessageReceived)
+    assert isinstance(deleted, MessageDeleted)
     assert (deleted.original, deleted.route) == (heard.event, heard.route)
 
 
@@ -130,6 +139,6 @@ def test_a_press_is_known_by_who_pressed_what_when() -> None:
         "actions": [{"action_id": "clew:0", "value": "a:1", "action_ts": "9.9"}],
     }
     pressed = codec.parse({"type": "interactive", "payload": payload}, ME)
-    assert isinstance(pressed, Pressed)
+    assert isinstance(pressed, ButtonPressed)
     assert (pressed.event, pressed.data, pressed.message) == ("press:C1:5.5:U1:9.9", "a:1", "5.5")
     assert (pressed.route.chat, pressed.route.thread) == ("C1", "4.4")

@@ -11,7 +11,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.core.chat import Button, Outgoing
+from clew.core.chat import Button, OutboundMessage
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.channels.telegram.markup import LONGEST, MOST_ENTITIES
 from clew.gateway.text.markdown import read, read_plain
@@ -89,7 +89,7 @@ def squeezed(text: str) -> str:
 @settings(max_examples=40)
 @given(DOCUMENTS)
 def test_no_text_is_lost_and_every_telegram_message_is_valid(text: str) -> None:
-    chunks = [json.loads(chunk) for chunk in telegram.render(Outgoing(text=text))]
+    chunks = [json.loads(chunk) for chunk in telegram.render(OutboundMessage(text=text))]
     written = "".join(chunk["text"] for chunk in chunks)
     assert squeezed(written) == squeezed(plain(with_addresses(read(text), linkable)))
     for chunk in chunks:
@@ -139,7 +139,7 @@ def alone(code: dict[str, Any], entities: list[dict[str, Any]]) -> None:
     "character", ["👨‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪", "👍🏽", "e\u0301", "한"], ids=lambda c: f"{ord(c[0]):x}"
 )
 def test_what_a_reader_sees_as_one_character_is_in_one_message(character: str) -> None:
-    chunks = telegram.render(Outgoing(text=character * 2500))
+    chunks = telegram.render(OutboundMessage(text=character * 2500))
     assert len(chunks) > 1 or character == "한"
     for chunk in chunks:
         assert set(regex.findall(r"\X", json.loads(chunk)["text"])) == {character}
@@ -147,7 +147,7 @@ def test_what_a_reader_sees_as_one_character_is_in_one_message(character: str) -
 
 def test_b091_a_long_block_of_code_is_code_in_every_message() -> None:
     block = "\n".join(f"    total += {n}  # step {n}" for n in range(300))
-    chunks = telegram.render(Outgoing(text=f"Here:\n\n```python\n{block}\n```\n\nDone."))
+    chunks = telegram.render(OutboundMessage(text=f"Here:\n\n```python\n{block}\n```\n\nDone."))
     assert len(chunks) > 2
     lines: list[str] = []
     for chunk in map(json.loads, chunks):
@@ -161,14 +161,14 @@ def test_b091_a_long_block_of_code_is_code_in_every_message() -> None:
 
 def test_a_block_that_fits_into_a_message_is_not_parted() -> None:
     text = "word " * 700 + "\n\n```\n" + "line\n" * 200 + "```\n\n- a\n- b\n"
-    first, second = map(json.loads, telegram.render(Outgoing(text=text)))
+    first, second = map(json.loads, telegram.render(OutboundMessage(text=text)))
     assert "line" not in first["text"]
     assert second["text"].count("line") == 200
 
 
 def test_a_link_is_whole() -> None:
     text = "word " * 814 + "[a link of several words](http://e.example/)"
-    first, second = map(json.loads, telegram.render(Outgoing(text=text)))
+    first, second = map(json.loads, telegram.render(OutboundMessage(text=text)))
     assert "entities" not in first
     assert second["entities"] == [
         {"type": "text_link", "url": "http://e.example/", "offset": 0, "length": 23}
@@ -177,14 +177,14 @@ def test_a_link_is_whole() -> None:
 
 def test_many_formats_are_no_more_than_telegram_shows() -> None:
     text = " ".join(f"**b{n}** *i{n}*" for n in range(200))
-    chunks = [json.loads(chunk) for chunk in telegram.render(Outgoing(text=text))]
+    chunks = [json.loads(chunk) for chunk in telegram.render(OutboundMessage(text=text))]
     assert sum(len(chunk["entities"]) for chunk in chunks) == 400
     assert max(len(chunk["entities"]) for chunk in chunks) <= MOST_ENTITIES
 
 
 def test_the_buttons_are_under_the_last_message_and_the_reply_is_the_first() -> None:
     button = Button(label="Allow", data="a:1")
-    chunks = telegram.render(Outgoing(text="word " * 2000, buttons=(button,), reply_to="7"))
+    chunks = telegram.render(OutboundMessage(text="word " * 2000, buttons=(button,), reply_to="7"))
     bodies = [json.loads(chunk) for chunk in chunks]
     assert [("reply_to" in body, "buttons" in body) for body in bodies] == [
         (True, False),
@@ -196,16 +196,16 @@ def test_the_buttons_are_under_the_last_message_and_the_reply_is_the_first() -> 
 def test_what_is_no_markdown_is_shown_as_it_is() -> None:
     text = "/rewind n: go back to *after* entry n\n\n\n  [title] _x_"
     assert squeezed(plain(read_plain(text))) == squeezed(text)
-    (chunk,) = telegram.render(Outgoing(text=text, markup=False))
+    (chunk,) = telegram.render(OutboundMessage(text=text, markup=False))
     assert "entities" not in json.loads(chunk)
 
 
 def test_a_message_of_spaces_is_no_message() -> None:
-    assert telegram.render(Outgoing(text=" \n\n\t\n")) == []
+    assert telegram.render(OutboundMessage(text=" \n\n\t\n")) == []
 
 
 def test_a_repeat_says_so_and_keeps_its_formats() -> None:
-    (chunk,) = telegram.render(Outgoing(text="a **b**"))
+    (chunk,) = telegram.render(OutboundMessage(text="a **b**"))
     again = json.loads(telegram.repeated(chunk))
     (bold,) = again["entities"]
     assert again["text"][bold["offset"] :] == "b"
@@ -216,5 +216,5 @@ def test_a_repeat_says_so_and_keeps_its_formats() -> None:
 def test_two_blocks_of_code_stay_two() -> None:
     pieces = read("```\na\n```\n\n```\nb\n```")
     assert [piece.frame for piece in pieces] == [Code(), Code()]
-    (chunk,) = telegram.render(Outgoing(text="```\na\n```\n\n```\nb\n```"))
+    (chunk,) = telegram.render(OutboundMessage(text="```\na\n```\n\n```\nb\n```"))
     assert len(json.loads(chunk)["entities"]) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.core.taken_back import WentBack, taken_back
+from clew.core.taken_back import RewindMark, find_rewound_spans
 
 
 @pytest.mark.parametrize(
@@ -28,5 +28,5 @@ from clew.core.taken_back import WentBack, taken_back
 def test_of_what_is_in_the_log_this_is_out_of_the_conversation(
     rewinds: list[tuple[int, int]], gone: list[tuple[int, int]]
 ) -> None:
-    found = taken_back([WentBack(at=at, to=to) for at, to in rewinds])
+    found = find_rewound_spans([RewindMark(at=at, to=to) for at, to in rewinds])
     assert [(span.first, span.last) for span in found] == gone

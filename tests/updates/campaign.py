@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai.messages import ModelResponse, TextPart
 from structlog.testing import capture_logs
 
-from clew.core.chat import Ignored
+from clew.core.chat import IgnoredEvent
 from clew.core.health import ChannelState
 from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
@@ -49,7 +49,7 @@ class Platform:
     #: Has it happen; the platform's id of the message that it is about.
     happen: Callable[[Made], str]
     #: What the channel passes over, by its kind.
-    passed: Callable[[Made], Ignored | None]
+    passed: Callable[[Made], IgnoredEvent | None]
     waiting: Callable[[], int]
     serve: Callable[[str], None] = lambda _: None
 
@@ -69,8 +69,8 @@ def answer(messages: Sequence[ModelMessage]) -> ModelResponse:
     return ModelResponse(parts=[TextPart("ok")])
 
 
-def _ignored(found: object) -> Ignored | None:
-    return found if isinstance(found, Ignored) else None
+def _ignored(found: object) -> IgnoredEvent | None:
+    return found if isinstance(found, IgnoredEvent) else None
 
 
 def on_telegram(fake: FakeTelegram) -> Platform:

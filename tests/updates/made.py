@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import Deleted, Heard, Ignored
+from clew.core.chat import IgnoredEvent, MessageDeleted, MessageReceived
 from clew.engine.slash import is_command
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Generator, Sequence
 
-    from clew.core.chat import Event
+    from clew.core.chat import ChannelEvent
 
 Json = dict[str, Any]
 
@@ -40,15 +40,15 @@ class Made:
     #: It is no message to anybody: it is passed over, and logged.
     ignored: bool = False
 
-    def wrong(self, found: Event | Ignored) -> list[str]:
+    def wrong(self, found: ChannelEvent | IgnoredEvent) -> list[str]:
         """What is wrong with what was made of it."""
-        if isinstance(found, Ignored) or self.ignored:
-            right = isinstance(found, Ignored) == self.ignored and bool(_kind_of(found))
+        if isinstance(found, IgnoredEvent) or self.ignored:
+            right = isinstance(found, IgnoredEvent) == self.ignored and bool(_kind_of(found))
             return [] if right else [f"{self.kind}: became {found}"]
-        if isinstance(found, Deleted) or not isinstance(found, Heard):
+        if isinstance(found, MessageDeleted) or not isinstance(found, MessageReceived):
             return []
-        complaints = [] if found.body.strip() or found.files else ["nothing to read"]
-        complaints += self.misplaced(found.body)
+        complaints = [] if found.agent_text.strip() or found.files else ["nothing to read"]
+        complaints += self.misplaced(found.agent_text)
         if is_command(found.text) and not self.own and found.text != "/help":
             complaints.append(f"a command from words of others: {found.text!r}")
         complaints += [f"{word} counts as own words" for word in self.others if word in found.text]
@@ -67,7 +67,7 @@ class Made:
 
 
 def _kind_of(found: object) -> str:
-    return found.kind if isinstance(found, Ignored) else "event"
+    return found.kind if isinstance(found, IgnoredEvent) else "event"
 
 
 class Words:

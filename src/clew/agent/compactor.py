@@ -29,9 +29,9 @@ from clew.agent.failures import FailureKind, classify
 from clew.agent.files import file_in
 from clew.agent.messages import answered_ids, call_ids, text_of
 from clew.agent.stored_results import TOOL, abridge
-from clew.core.compaction import Sized, tokens_of
-from clew.core.showing import LONGEST_TEXT, PICTURE
-from clew.errors import Refused
+from clew.core.compaction import MessageSize, estimate_tokens
+from clew.core.showing import MAX_TEXT_CHARS, PICTURE
+from clew.errors import OperationRefused
 
 __all__ = [
     "HEADINGS",
@@ -118,7 +118,7 @@ _BRIEF = _PROMPT.replace(
 )
 
 
-class SummaryCutError(Refused):
+class SummaryCutError(OperationRefused):
     """A summary that reached the model's limit of output before its end."""
 
     def __init__(self) -> None:
@@ -340,7 +340,7 @@ def chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMes
     parts: list[list[ModelMessage]] = [[]]
     size = 0
     for message in messages:
-        tokens = min(sized(message).tokens, tokens_of(_RESULT))
+        tokens = min(sized(message).tokens, estimate_tokens(_RESULT))
         if parts[-1] and size + tokens > most:
             parts.append([])
             size = 0
@@ -349,10 +349,10 @@ def chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMes
     return parts
 
 
-def sized(message: ModelMessage) -> Sized:
+def sized(message: ModelMessage) -> MessageSize:
     """What the rules of compaction need to know of a message."""
-    return Sized(
-        tokens=tokens_of(_bytes(message)) + 4,
+    return MessageSize(
+        tokens=estimate_tokens(_bytes(message)) + 4,
         calls=frozenset(call_ids(message)),
         answers=frozenset(answered_ids(message)),
         # What a tool shows beside its result is no message of a person's.
@@ -381,7 +381,7 @@ def _shown_bytes(item: object) -> int:
         return _IMAGE_BYTES
     if (file := file_in(item)) is None:
         return 0
-    return _IMAGE_BYTES if file["kind"] == PICTURE else min(file["size"], LONGEST_TEXT)
+    return _IMAGE_BYTES if file["kind"] == PICTURE else min(file["size"], MAX_TEXT_CHARS)
 
 
 def reported_tokens(message: ModelMessage) -> int:

@@ -13,7 +13,7 @@ from pydantic_ai.messages import RetryFeedbackPart
 
 from clew.agent.connection_faults import UNSENDABLE, Fault, explain_connection, is_unsendable
 from clew.agent.known_secrets import redact
-from clew.core.text import shorten, storable
+from clew.core.text import sanitize_text, truncate_text
 
 
 class FailureKind(enum.Enum):
@@ -297,7 +297,7 @@ def _message(body: object) -> str:
 
 
 def _sentence(text: str) -> str:
-    return shorten(storable(" ".join(redact(text).split())), 500).rstrip(".")
+    return truncate_text(sanitize_text(" ".join(redact(text).split())), 500).rstrip(".")
 
 
 _OVERFLOW = (

@@ -14,14 +14,14 @@ from pydantic_ai.messages import (
 )
 
 from clew.core import showing
-from clew.core.text import middle_out, storable
+from clew.core.text import sanitize_text, truncate_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pydantic_ai.messages import ModelMessage, ModelRequestPart, UserContent
 
-    from clew.core.chat import Shown
+    from clew.core.chat import InlineFile
 
 # In the metadata of a line, which no provider is sent.
 _FILE = "clew_file"
@@ -30,10 +30,10 @@ _LEFT_OUT = "is not shown any more: the request was too large]"
 _GONE = "(what it held is not kept any more)"
 
 
-def line_of(file: Shown) -> TextContent:
+def line_of(file: InlineFile) -> TextContent:
     """The line of a file, as it is stored."""
     told = {"sha256": file.sha256, "name": file.name, "kind": file.kind, "size": file.size}
-    return TextContent(storable(file.line), metadata={_FILE: told})
+    return TextContent(sanitize_text(file.line), metadata={_FILE: told})
 
 
 def file_in(item: object) -> dict[str, Any] | None:
@@ -96,10 +96,10 @@ def _read(
 
 
 def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
-    if (kind := showing.picture_type(content)) is not None:
+    if (kind := showing.image_media_type(content)) is not None:
         return BinaryContent(data=content, media_type=kind) if pictures else _NOT_SHOWN
-    text = middle_out(showing.text_in(content) or "", showing.LONGEST_TEXT)
-    return f"{text.rstrip()}\n[end of {storable(name)}]"
+    text = truncate_middle(showing.decode_text(content) or "", showing.MAX_TEXT_CHARS)
+    return f"{text.rstrip()}\n[end of {sanitize_text(name)}]"
 
 
 def shows_picture(message: ModelMessage) -> bool:

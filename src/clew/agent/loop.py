@@ -43,7 +43,7 @@ from clew.agent.tolerant.thinking import lone_close
 from clew.agent.tools import Journaling
 from clew.core.events import DeltaKind
 from clew.core.text import is_blank
-from clew.core.turn import OUTPUT
+from clew.core.turn import OUTPUT_KEY
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Loop:
                         capabilities=[tools, beside, clock],
                     )
                 )
-            run.ctx.state.output_retries_used = context.retries.get(OUTPUT, 0)
+            run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)
             return await _Steps(
                 self, run, log, journal, context, clock, model=name_of(model), stream=stream
             ).drive()
@@ -262,7 +262,7 @@ class _Steps:
         before = {} if tools.ctx is None else tools.ctx.retries
         counts = {name: n for name, n in before.items() if name not in tools.succeeded_tools}
         counts |= {name: before.get(name, 0) + 1 for name in tools.failed_tools}
-        counts[OUTPUT] = self._run.ctx.state.output_retries_used
+        counts[OUTPUT_KEY] = self._run.ctx.state.output_retries_used
         return {name: count for name, count in counts.items() if count}
 
     def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:

@@ -22,8 +22,8 @@ from pydantic_ai.messages import (
 
 from clew.agent.files import line_of
 from clew.agent.ports import Asked
-from clew.core.entry import Draft, EntryKind, Role
-from clew.core.text import storable
+from clew.core.entry import EntryKind, NewEntry, Role
+from clew.core.text import sanitize_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import UserContent
 
-    from clew.core.chat import Shown
-    from clew.core.history import Said
+    from clew.core.chat import InlineFile
+    from clew.core.history import HistoryMessage
     from clew.core.ids import EntryId
 
 FORMAT = "pydantic-ai/2"
@@ -47,12 +47,12 @@ _STAND_IN = "clew_stand_in"
 
 def user_draft(
     entry_id: EntryId,
-    content: Sequence[str | Shown],
+    content: Sequence[str | InlineFile],
     *,
     said_at: datetime,
     note: str | None = None,
     preface: str | None = None,
-) -> Draft:
+) -> NewEntry:
     """
     What a person wrote and the files that came along, as an entry.
 
@@ -68,15 +68,15 @@ def user_draft(
     return replace(draft, message=dump(ModelRequest(parts=[*parts[:-1], told])))
 
 
-def _content(content: Sequence[str | Shown]) -> str | list[UserContent]:
+def _content(content: Sequence[str | InlineFile]) -> str | list[UserContent]:
     if all(isinstance(item, str) for item in content):
-        return storable("\n".join(item for item in content if isinstance(item, str)))
-    return [storable(item) if isinstance(item, str) else line_of(item) for item in content]
+        return sanitize_text("\n".join(item for item in content if isinstance(item, str)))
+    return [sanitize_text(item) if isinstance(item, str) else line_of(item) for item in content]
 
 
-def from_history(said: Said, *, at: datetime) -> ModelMessage:
+def from_history(said: HistoryMessage, *, at: datetime) -> ModelMessage:
     """One message of a history that a client sent along."""
-    text = storable(said.text)
+    text = sanitize_text(said.text)
     match said.speaker:
         case "assistant":
             return ModelResponse(parts=[TextPart(text)], timestamp=at)
@@ -88,13 +88,13 @@ def from_history(said: Said, *, at: datetime) -> ModelMessage:
 
 def to_draft(
     entry_id: EntryId, message: ModelMessage, *, kind: EntryKind = EntryKind.MESSAGE
-) -> Draft:
+) -> NewEntry:
     """A message as an entry that is yet to be numbered."""
-    return Draft(
+    return NewEntry(
         id=entry_id,
         kind=kind,
         role=role_of(message),
-        text="" if is_stand_in(message) else storable(text_of(message)),
+        text="" if is_stand_in(message) else sanitize_text(text_of(message)),
         calls=call_ids(message),
         answers=answered_ids(message),
         format=FORMAT,

@@ -17,9 +17,9 @@ from clew.agent.offline import NAME as OFFLINE
 from clew.agent.offline import offline_model
 from clew.agent.providers import finish_model, make_provider
 from clew.agent.start_problems import refuse_unusable_key, refuse_unusable_surroundings
-from clew.distribution import install_command
+from clew.distribution import format_install_command
 from clew.errors import SettingsError
-from clew.imports import on_demand, without
+from clew.imports import hide_modules, lazy_packages
 
 __all__ = ["Model", "ModelSpec", "build_model", "models_closed", "name_of"]
 
@@ -150,7 +150,7 @@ def _unusable(spec: ModelSpec, error: Exception) -> SettingsError:
 @contextmanager
 def _openai_as_used() -> Generator[None]:
     """Import of the SDK what is used: not its transport over aiohttp, no types of other APIs."""
-    with without("openai._vendor.httpx_aiohttp"), on_demand(*_TYPES):
+    with hide_modules("openai._vendor.httpx_aiohttp"), lazy_packages(*_TYPES):
         yield
 
 
@@ -161,5 +161,5 @@ _OWN_EXTRAS = frozenset({"anthropic"})
 def _install_command(provider: str) -> str:
     """Return the command that installs what a provider needs."""
     if provider in _OWN_EXTRAS:
-        return install_command(provider)
+        return format_install_command(provider)
     return f"pip install 'pydantic-ai-slim[{provider}]'"

@@ -18,7 +18,7 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from pydantic_ai.usage import RequestUsage
 
 from clew.agent.messages import text_of
-from clew.core.text import shorten
+from clew.core.text import truncate_text
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -97,21 +97,21 @@ def _say(text: str) -> ModelResponse:
 
 def _results(request: ModelRequest) -> list[str]:
     return [
-        shorten(part.model_response_str(), 500)
+        truncate_text(part.model_response_str(), 500)
         for part in request.parts
         if isinstance(part, ToolReturnPart)
     ]
 
 
 def _summary(messages: list[tuple[str, str]], *, before: str) -> str:
-    lines = [f"- {role}: {shorten(' '.join(text.split()), 200)}" for role, text in messages]
+    lines = [f"- {role}: {truncate_text(' '.join(text.split()), 200)}" for role, text in messages]
     return "\n".join(["## Intent", *[*before.splitlines(), *lines][-40:]])
 
 
 def _recall(said: list[str]) -> str:
     if not said:
         return "You have not told me anything yet."
-    return "You told me: " + "; ".join(shorten(text, 200) for text in said)
+    return "You told me: " + "; ".join(truncate_text(text, 200) for text in said)
 
 
 def _call(call: re.Match[str], info: AgentInfo) -> ModelResponse:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from clew.core.effect import Effect
     from clew.core.events import DeltaKind
-    from clew.core.journal import CallStatus, WholeResult
+    from clew.core.journal import CallStatus, FullToolResult
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +64,7 @@ class ToolResult:
     #: JSON in ``format``.
     result: str
     #: What was too long for the context, to be kept beside it.
-    whole: WholeResult | None = None
+    whole: FullToolResult | None = None
 
 
 class NeedsApproval(Exception):

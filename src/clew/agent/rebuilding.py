@@ -15,7 +15,7 @@ import httpx2
 from clew.agent.failures import classify
 from clew.agent.loop import Answer
 from clew.agent.messages import ModelRequest, ModelResponse
-from clew.errors import Refused
+from clew.errors import OperationRefused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -36,7 +36,7 @@ async def body_of(loop: Loop, context: LoopContext, model: Model, *, stream: boo
     :raises Refused: if the context leads to no request
     """
     if not context.messages or not isinstance(context.messages[-1], ModelRequest):
-        raise Refused("the context does not end in what a model is to be sent")
+        raise OperationRefused("the context does not end in what a model is to be sent")
     async with listening(model) as (listener, heard):
         if listener is None:
             return None
@@ -46,7 +46,7 @@ async def body_of(loop: Loop, context: LoopContext, model: Model, *, stream: boo
             if not heard:
                 raise
     if not heard:
-        raise Refused("the context leads to no request")
+        raise OperationRefused("the context leads to no request")
     return heard[0]
 
 
@@ -66,12 +66,12 @@ async def answered_again(
     except Exception as error:
         # An answer that makes no sense to the library is an answer.
         if log.response is None:
-            raise Refused(f"the model did not answer: {classify(error).told}") from error
+            raise OperationRefused(f"the model did not answer: {classify(error).told}") from error
     else:
         if isinstance(result, Answer):
             log.response = next((m for m in result.unstored if isinstance(m, ModelResponse)), None)
     if log.response is None:
-        raise Refused("the context leads to no request")
+        raise OperationRefused("the context leads to no request")
     return log.response
 
 

@@ -23,8 +23,8 @@ from pydantic_core import PydanticSerializationError
 from clew.agent.known_secrets import redact
 from clew.agent.ports import ToolResult
 from clew.agent.stored_results import abridge, keep_whole
-from clew.core.journal import RESULT_PREFIX, CallStatus, WholeResult
-from clew.core.text import storable
+from clew.core.journal import RESULT_PREFIX, CallStatus, FullToolResult
+from clew.core.text import sanitize_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ class _Bounds:
     call_id: str
     _long: list[str] = field(default_factory=list[str])
 
-    def whole(self) -> WholeResult | None:
+    def whole(self) -> FullToolResult | None:
         """Return what was too long, in the order in which it stands."""
         if not self._long:
             return None
@@ -88,9 +88,9 @@ class _Bounds:
         """Return a text as the context can bear it, without secrets."""
         value = redact(value)
         if len(value) <= LONGEST:
-            return storable(value)
+            return sanitize_text(value)
         self._long.append(value)
-        return storable(abridge(value, LONGEST, call_id=self.call_id))
+        return sanitize_text(abridge(value, LONGEST, call_id=self.call_id))
 
     def json(self, value: object) -> str:
         """Return a value as JSON."""

@@ -10,7 +10,7 @@ from urllib.request import getproxies
 
 import httpx2
 
-from clew.core.secret_text import COPY_ANEW, find_unsendable
+from clew.core.secret_text import COPY_AGAIN, find_unsendable
 from clew.errors import SettingsError
 
 #: Variables that the HTTP library reads by itself.
@@ -28,7 +28,7 @@ class StartProblem(NamedTuple):
 BAD_KEY: Final = StartProblem(
     "The API key holds a line break, a curly quote, a letter outside ASCII or other characters "
     "that no header can carry.",
-    COPY_ANEW,
+    COPY_AGAIN,
 )
 NO_SOCKS: Final = StartProblem(
     f"{_PROXIES} names a SOCKS proxy, and the package for those is not installed.",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 
-from clew.core.journal import WholeResult
-from clew.core.text import storable
+from clew.core.journal import FullToolResult
+from clew.core.text import sanitize_text
 
 if TYPE_CHECKING:
     from pydantic_ai import RunContext
@@ -28,10 +28,10 @@ _POINTER = re.compile(
 )
 
 
-def keep_whole(text: str, *, tool: str, call_id: str) -> WholeResult:
+def keep_whole(text: str, *, tool: str, call_id: str) -> FullToolResult:
     """Return a result as it is kept: in UTF-8, and no more than may be."""
-    content = storable(text).encode()[:LARGEST]
-    return WholeResult(call_id=call_id, tool=tool, content=content)
+    content = sanitize_text(text).encode()[:LARGEST]
+    return FullToolResult(call_id=call_id, tool=tool, content=content)
 
 
 def abridge(text: str, most: int, *, call_id: str) -> str:

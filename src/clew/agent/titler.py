@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelRequest
 from pydantic_ai.settings import ModelSettings
 
 from clew.agent.messages import text_of
-from clew.core.text import shorten
+from clew.core.text import truncate_text
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
@@ -43,7 +43,7 @@ without a full stop. Write only the name.
 
 async def ask_for_title(model: Model, *, said: str, answer: str) -> ModelResponse:
     """What the model would call the conversation; whatever goes wrong with it is raised."""
-    prompt = _PROMPT.format(said=shorten(said, _READ), answer=shorten(answer, _READ))
+    prompt = _PROMPT.format(said=truncate_text(said, _READ), answer=truncate_text(answer, _READ))
     async with asyncio.timeout(DEADLINE.total_seconds()):
         return await model_request(
             model,
@@ -72,4 +72,4 @@ def cleaned(line: str) -> str | None:
     if len(bare) <= LONGEST:
         return bare or None
     words = bare[: LONGEST - 1].rpartition(" ")[0]
-    return shorten(bare, LONGEST) if len(words) < LONGEST // 2 else f"{words}…"
+    return truncate_text(bare, LONGEST) if len(words) < LONGEST // 2 else f"{words}…"

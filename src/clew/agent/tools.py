@@ -17,7 +17,7 @@ from clew.agent import results
 from clew.agent.limits import bound_toolsets
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
 from clew.agent.stored_results import with_stored_results
-from clew.core.effect import declared
+from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class JournaledToolset(WrapperToolset[Any]):
             call_id=ctx.tool_call_id,
             tool=name,
             args=to_json(tool_args, fallback=str).decode(),
-            effect=declared(tool.tool_def.metadata),
+            effect=effect_of(tool.tool_def.metadata),
             needs_approval=_needs_approval(tool),
         )
 

@@ -17,8 +17,8 @@ from clew.errors import StoreFull, StoreUnavailable
 if TYPE_CHECKING:
     from clew.api.chat_order import ChatOrder
     from clew.api.problems import Problem
-    from clew.core.events import InputEnded
-    from clew.core.inbox import Accepted
+    from clew.core.events import InputCompleted
+    from clew.core.inbox import AcceptResult
     from clew.engine.orders import Key, Orders
     from clew.errors import ClewError
 
@@ -41,7 +41,7 @@ class Asking:
 
     orders: Orders
     order: ChatOrder
-    accepted: Accepted
+    accepted: AcceptResult
     key: Key | None
 
     @property
@@ -53,7 +53,7 @@ class Asking:
         """Whether the client can come back for the answer."""
         return self.key is not None or self.order.conversation is not None
 
-    async def answer(self, end: InputEnded) -> Answer:
+    async def answer(self, end: InputCompleted) -> Answer:
         """What is to be sent, kept for those who come again with the key."""
         answer = Answer(
             completion=self.completion,

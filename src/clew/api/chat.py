@@ -12,7 +12,7 @@ from clew.api.chat_stream import ChatStream
 from clew.api.keys import caller_of, key_of
 from clew.api.pace import PACE, Pace
 from clew.api.sse import Ear, EventStream, Heard, sent
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.engine.orders import History
 from clew.errors import ClewError
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from clew.api.chat_order import ChatOrder
     from clew.api.schemas import ChatRequest, Nothing
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
     from clew.core.route import Route
     from clew.engine.engine import Engine
@@ -66,21 +66,21 @@ class Chat:
         return self.engine.target(order.conversation)
 
 
-async def _plain(asking: Asking, ear: Ear[Event | InputEnded]) -> Response:
+async def _plain(asking: Asking, ear: Ear[ConversationEvent | InputCompleted]) -> Response:
     try:
         async with ear:
             end = await _end(ear)
-        if isinstance(end, InputEnded):
+        if isinstance(end, InputCompleted):
             return (await asking.answer(end)).plain
     except ClewError as error:
         raise asking.broken(error) from error
     return await asking.gone() if end is Heard.GONE else asking.stopping.response()
 
 
-async def _end(ear: Ear[Event | InputEnded]) -> InputEnded | Heard:
+async def _end(ear: Ear[ConversationEvent | InputCompleted]) -> InputCompleted | Heard:
     while True:
         heard = await ear.hear()
-        if isinstance(heard, (InputEnded, Heard)):
+        if isinstance(heard, (InputCompleted, Heard)):
             return heard
 
 

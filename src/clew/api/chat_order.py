@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.api.problems import Declined, Problem, invalid
-from clew.core.double_text import DoubleText, rule_for
-from clew.core.history import Said
+from clew.core.double_text import DoubleText, resolve_rule
+from clew.core.history import HistoryMessage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ class ChatOrder:
     conversation: str | None
     text: str
     #: What came before it; not looked at where the conversation is named.
-    history: tuple[Said, ...]
+    history: tuple[HistoryMessage, ...]
     model: str
     double_text: DoubleText
     stream: bool
@@ -50,7 +50,7 @@ def order_of(
         text=text_of(request.messages, newest),
         history=() if conversation is not None else _history(request.messages, newest),
         model=_model(request.model, models),
-        double_text=rule_for(headers.get("x-clew-double-text", double_text), people=False),
+        double_text=resolve_rule(headers.get("x-clew-double-text", double_text), people=False),
         stream=bool(request.stream),
         with_usage=bool(options and options.include_usage),
     )
@@ -88,10 +88,10 @@ def unknown_model(asked: str, models: Sequence[str]) -> Problem:
     return Problem(status=404, message=message, code="model_not_found", param="model")
 
 
-def _history(messages: Sequence[ChatMessage], newest: int) -> tuple[Said, ...]:
+def _history(messages: Sequence[ChatMessage], newest: int) -> tuple[HistoryMessage, ...]:
     """Everything but the newest message; what follows it (the system's) comes before it."""
     others = [*range(newest), *range(newest + 1, len(messages))]
-    return tuple(Said(_speaker(messages, at), text_of(messages, at)) for at in others)
+    return tuple(HistoryMessage(_speaker(messages, at), text_of(messages, at)) for at in others)
 
 
 def _speaker(messages: Sequence[ChatMessage], at: int) -> Speaker:

@@ -13,7 +13,7 @@ from clew.api.problems import Problem
 from clew.api.speech import Speech
 from clew.api.sse import EventStream, Heard
 from clew.core.entry import EntryKind, Role
-from clew.core.events import Delta, DeltaKind, EntryAppended, InputEnded, Retracted, Snapshot
+from clew.core.events import Delta, DeltaKind, EntryAppended, InputCompleted, Retracted, Snapshot
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.api.asking import Asking
     from clew.api.pace import Pace
     from clew.api.sse import Ear
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
 
 
 class ChatStream(Response):
@@ -35,7 +35,9 @@ class ChatStream(Response):
     Ends with ``[DONE]``, or with an error chunk where the text that went out is not the answer.
     """
 
-    def __init__(self, asking: Asking, ear: Ear[Event | InputEnded], pace: Pace) -> None:
+    def __init__(
+        self, asking: Asking, ear: Ear[ConversationEvent | InputCompleted], pace: Pace
+    ) -> None:
         super().__init__()
         self._asking, self._ear, self._pace = asking, ear, pace
         self._completion, self._with_usage = asking.completion, asking.order.with_usage
@@ -55,7 +57,7 @@ class ChatStream(Response):
             return await self._asking.gone()
         if first is Heard.LEAVING:
             return self._asking.stopping.response()
-        if isinstance(first, InputEnded):
+        if isinstance(first, InputCompleted):
             place, problem = Place.of(first), endings.said(first)
             if isinstance(problem, Problem):
                 return (await self._asking.answer(first)).plain
@@ -63,16 +65,18 @@ class ChatStream(Response):
             place = await self._asking.place()
         return EventStream(self._chunks(first), headers=place.headers)
 
-    async def _first_words(self) -> Event | InputEnded | Heard:
+    async def _first_words(self) -> ConversationEvent | InputCompleted | Heard:
         """The first thing that there is something to say about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._pace.first_words
         while True:
             heard = await self._ear.hear(max(deadline - loop.time(), 0))
-            if isinstance(heard, (InputEnded, Heard)) or _text(heard):
+            if isinstance(heard, (InputCompleted, Heard)) or _text(heard):
                 return heard
 
-    async def _chunks(self, heard: Event | InputEnded | Heard) -> AsyncGenerator[bytes]:
+    async def _chunks(
+        self, heard: ConversationEvent | InputCompleted | Heard
+    ) -> AsyncGenerator[bytes]:
         yield self._completion.begin(with_usage=self._with_usage)
         try:
             while heard is not Heard.GONE:
@@ -87,11 +91,11 @@ class ChatStream(Response):
         else:
             await self._asking.gone()
 
-    async def _chunk(self, heard: Event | InputEnded | Heard) -> tuple[bytes, bool]:
+    async def _chunk(self, heard: ConversationEvent | InputCompleted | Heard) -> tuple[bytes, bool]:
         """What to send for what was heard, maybe nothing, and whether the stream ends with it."""
         if heard is Heard.SILENCE:
             return sse.COMMENT, False
-        answer = await self._asking.answer(heard) if isinstance(heard, InputEnded) else None
+        answer = await self._asking.answer(heard) if isinstance(heard, InputCompleted) else None
         said = self._said(heard, answer)
         if isinstance(said, Problem):
             return error_chunk(said), True
@@ -102,7 +106,9 @@ class ChatStream(Response):
             answer.used, answer.place, with_usage=self._with_usage
         ), True
 
-    def _said(self, heard: Event | InputEnded | Heard, answer: Answer | None) -> str | Problem:
+    def _said(
+        self, heard: ConversationEvent | InputCompleted | Heard, answer: Answer | None
+    ) -> str | Problem:
         """The text to send, or why the stream has to end here without the whole answer."""
         if answer is not None:
             said = answer.said
@@ -124,7 +130,7 @@ class ChatStream(Response):
         return endings.INCOMPLETE if missing is None else missing
 
 
-def _text(event: Event) -> str:
+def _text(event: ConversationEvent) -> str:
     """The text of the answer that an event brings."""
     match event:
         case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):

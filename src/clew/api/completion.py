@@ -9,7 +9,7 @@ from clew.api import sse
 
 if TYPE_CHECKING:
     from clew.api.problems import Problem
-    from clew.core.events import InputEnded
+    from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
     from clew.engine.orders import Used
 
@@ -27,7 +27,7 @@ class Place:
     cut: bool = False
 
     @classmethod
-    def of(cls, end: InputEnded) -> Place:
+    def of(cls, end: InputCompleted) -> Place:
         return cls(
             conversation=end.conversation,
             session=end.session,

@@ -14,11 +14,11 @@ from clew.api.keys import key_of
 from clew.api.problems import Declined, invalid
 from clew.api.sse import Ear, Heard
 from clew.core import session as reasons
-from clew.core.double_text import rule_for
-from clew.core.events import InputEnded
+from clew.core.double_text import resolve_rule
+from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 from clew.engine.commands import compacted
 from clew.errors import NotFound, StoreFull
 from clew.wire import shapes
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
         RewindRequest,
         SearchQuery,
     )
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
     from clew.engine.orders import Fetched
@@ -59,7 +59,7 @@ class Conversations:
 
     async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
         page = await self.engine.views(
-            title=storable(query.query),
+            title=sanitize_text(query.query),
             cursor=query.cursor or None,
             limit=query.limit,
             adhoc=query.adhoc == "true",
@@ -68,7 +68,7 @@ class Conversations:
 
     async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
         found = await self.engine.search(
-            storable(query.query), cursor=query.cursor or None, limit=query.limit
+            sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
         )
         return JSONResponse(shapes.page([shapes.hit(hit) for hit in found.items], found.next))
 
@@ -90,7 +90,7 @@ class Conversations:
         placed = await self.engine.orders.place(
             body.text,
             target=self.engine.target(name_in_path(request)),
-            double_text=rule_for(body.double_text or self.double_text, people=False),
+            double_text=resolve_rule(body.double_text or self.double_text, people=False),
             key=key,
             files=[self._file(one, place) for place, one in enumerate(body.attachments or ())],
         )
@@ -125,7 +125,7 @@ class Conversations:
         return await self._shown(new)
 
     def _route(self, name: str) -> Route:
-        route = self.engine.target(storable(name))
+        route = self.engine.target(sanitize_text(name))
         if isinstance(route, str):
             raise invalid(f"{name!r} is an id: give a name that is to lead there", param="name")
         return route
@@ -146,7 +146,7 @@ class Conversations:
         if body.dry_run:
             preview = await self.engine.lifecycle.preview(conversation)
             return JSONResponse(shapes.compacted(preview, session=preview.session, moved=False))
-        focus = None if body.focus is None else storable(body.focus)
+        focus = None if body.focus is None else sanitize_text(body.focus)
         filed = await self.engine.lifecycle.compress(conversation, focus=focus)
         done = compacted(await self._carried_out(request, filed))
         if done.busy:
@@ -159,7 +159,7 @@ class Conversations:
         await self._carried_out(request, filed)
         return await self._shown(conversation)
 
-    async def _carried_out(self, request: Request, filed: Accepted) -> str:
+    async def _carried_out(self, request: Request, filed: AcceptResult) -> str:
         """
         Wait for what was filed and give its note.
 
@@ -167,7 +167,7 @@ class Conversations:
         """
         async with Ear(self.engine.follow_input(filed), request.receive, self.leaving) as ear:
             try:
-                while not isinstance(heard := await ear.hear(), (InputEnded, Heard)):
+                while not isinstance(heard := await ear.hear(), (InputCompleted, Heard)):
                     pass
             except StoreFull as error:
                 raise Declined(endings.FILED_NO_ROOM) from error
@@ -199,7 +199,7 @@ def shape_of(view: ConversationView) -> dict[str, object]:
     )
 
 
-def _accepted(accepted: Accepted) -> tuple[int, str]:
+def _accepted(accepted: AcceptResult) -> tuple[int, str]:
     """What is answered to a message: 202, or that it was refused."""
     if accepted.outcome is InboxOutcome.REJECTED:
         return 409, json.dumps(endings.rejected().body)
@@ -227,6 +227,6 @@ def name_in_path(request: Request) -> str:
         name = unquote(escaped, errors="strict")
     except UnicodeDecodeError:
         raise NotFound("conversation", escaped) from None
-    if name != storable(name):
-        raise NotFound("conversation", storable(name))
+    if name != sanitize_text(name):
+        raise NotFound("conversation", sanitize_text(name))
     return name

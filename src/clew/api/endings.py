@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from clew.api.problems import INVALID, SERVER, Problem
 from clew.core.inbox import InboxOutcome
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 
 if TYPE_CHECKING:
-    from clew.core.events import InputEnded
+    from clew.core.events import InputCompleted
 
 OVERFLOW = "context_length_exceeded"
 #: What was sent is too much for the model.
@@ -46,7 +46,7 @@ INCOMPLETE = Problem(
 )
 
 
-def said(end: InputEnded) -> str | Problem:
+def said(end: InputCompleted) -> str | Problem:
     """What the client gets for its input."""
     match end.outcome:
         case InboxOutcome.EXECUTED:
@@ -64,12 +64,12 @@ def rejected(note: str | None = None) -> Problem:
     return _conflict(note or "another turn is unfinished", "rejected")
 
 
-def _answered(end: InputEnded) -> str | Problem:
+def _answered(end: InputCompleted) -> str | Problem:
     assert end.turn is not None
     match end.turn.outcome:
-        case Outcome.FAILED:
+        case TurnOutcome.FAILED:
             return _failed(end.text, end.turn.error_code or "internal")
-        case Outcome.CANCELLED:
+        case TurnOutcome.CANCELLED:
             return _conflict("the turn was stopped before it had an answer", "cancelled")
         case _:
             return end.text

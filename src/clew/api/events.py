@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from clew.api.conversations import Conversations
     from clew.api.schemas import EventsQuery, Nothing
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
     from clew.engine.engine import Engine
 
@@ -52,7 +52,9 @@ class Events:
         ear = Ear(events, request.receive, self.leaving)
         return EventStream(self._told(conversation, ear))
 
-    async def _told(self, conversation: ConversationId, ear: Ear[Event]) -> AsyncGenerator[bytes]:
+    async def _told(
+        self, conversation: ConversationId, ear: Ear[ConversationEvent]
+    ) -> AsyncGenerator[bytes]:
         yield _RETRY
         try:
             async with ear:
@@ -64,7 +66,9 @@ class Events:
             # The client comes again, from the last id that it has.
             log.warning("events_broken_off", conversation=conversation, error=str(error))
 
-    async def _written(self, conversation: ConversationId, heard: Event | Heard) -> bytes:
+    async def _written(
+        self, conversation: ConversationId, heard: ConversationEvent | Heard
+    ) -> bytes:
         if isinstance(heard, Heard):
             # Nobody tells of a deletion by another process.
             await self.engine.resolve(conversation)

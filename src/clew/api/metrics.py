@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import PlainTextResponse
 
 from clew.core.health import ChannelState
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -104,7 +104,7 @@ def _requests(served: Served) -> Iterable[str]:
 
 def _engine(measured: Measured) -> Iterable[str]:
     yield from _family("clew_turns_total", "counter", "Turns that ended in this process.")
-    for outcome in Outcome:
+    for outcome in TurnOutcome:
         yield _sample("clew_turns_total", measured.turns.get(outcome, 0), outcome=outcome.value)
     gauges = measured.gauges
     singles: Mapping[str, tuple[str, float]] = {

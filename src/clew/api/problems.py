@@ -79,7 +79,7 @@ _KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
     (errors.TitleTaken, 409, "title_taken", INVALID),
     (errors.SettingsError, 500, "settings", SERVER),
     (errors.UsageError, 400, "invalid_value", INVALID),
-    (errors.Refused, 409, "conflict", INVALID),
+    (errors.OperationRefused, 409, "conflict", INVALID),
     (errors.StoreUnavailable, 503, "store_unavailable", SERVER),
     (errors.StoreFull, 507, "store_full", SERVER),
     (errors.StoreDamaged, 500, "store_damaged", SERVER),

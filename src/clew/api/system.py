@@ -66,7 +66,7 @@ class System:
                 status=503, message=message, code="not_ready", type=SERVER, again=True
             ).response()
         channels = {name: _channel(channel) for name, channel in self.engine.channels.items()}
-        well = all(channel.well for channel in self.engine.channels.values())
+        well = all(channel.is_healthy for channel in self.engine.channels.values())
         return JSONResponse({"status": "ok" if well else "degraded", "channels": channels})
 
     async def describe(self, request: Request, query: Nothing, body: Nothing) -> Response:

@@ -19,7 +19,7 @@ from clew.cli.talk import Talk
 from clew.cli.telling import Teller, succeeded
 from clew.cli.terminal import Output, one_line, outputs
 from clew.config.settings import OFFLINE
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.engine.slash import is_command
 from clew.runtime import open_product
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.cli.talk import Following
     from clew.cli.unattended import Watch
     from clew.config import Settings
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.engine.slash import Reply
     from clew.runtime import Product
 
@@ -104,7 +104,7 @@ async def _told_reply(product: Product, reply: Reply, out: Output, json_to: Text
     )
 
 
-async def _as_json(product: Product, end: InputEnded) -> dict[str, object]:
+async def _as_json(product: Product, end: InputCompleted) -> dict[str, object]:
     used = await product.engine.orders.used(end.turn)
     return {
         "conversation": end.conversation,
@@ -119,13 +119,13 @@ class Answer:
     """Waits for the answer to one input, and prints it; Ctrl-C takes the input back or stops it."""
 
     def __init__(
-        self, talk: Talk, accepted: Accepted, *, out: Output, notes: Output, watch: Watch
+        self, talk: Talk, accepted: AcceptResult, *, out: Output, notes: Output, watch: Watch
     ) -> None:
         self._talk, self._accepted, self._watch = talk, accepted, watch
         self._out, self._notes = out, notes
         self.interrupted = False
 
-    async def awaited(self) -> InputEnded:
+    async def awaited(self) -> InputCompleted:
         """
         Print until the input has ended.
 
@@ -163,7 +163,7 @@ class Answer:
             if stopping:
                 await asyncio.wait(stopping)
 
-    async def _told_after(self, before: asyncio.Task[None], following: Following) -> InputEnded:
+    async def _told_after(self, before: asyncio.Task[None], following: Following) -> InputCompleted:
         await asyncio.wait([before])
         if not before.cancelled():
             before.result()
@@ -192,11 +192,11 @@ async def _unless(watching: asyncio.Task[None], work: Coroutine[Any, Any, T]) ->
         task.cancel()
 
 
-async def told(following: Following, teller: Teller) -> InputEnded:
+async def told(following: Following, teller: Teller) -> InputCompleted:
     """Tell everything about an input until its end, and return that."""
     async for event in following:
         teller.tell(event)
-        if isinstance(event, InputEnded):
+        if isinstance(event, InputCompleted):
             return event
     raise AssertionError("the last event of an input is its end")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.core.ids import ConversationId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
 
@@ -112,7 +112,7 @@ def rewind(program: Globals, name: str, seq: int, as_json: bool) -> None:
     run_job(settings, job())
 
 
-async def _done(engine: Engine, filed: Accepted) -> str:
+async def _done(engine: Engine, filed: AcceptResult) -> str:
     """
     Wait until it was carried out and give its note.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
-from clew.imports import without
+from clew.imports import hide_modules
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
@@ -65,7 +65,7 @@ def undisturbed() -> Generator[None]:
     """
     gc.disable()
     try:
-        with without("rich", "httpx._main"):
+        with hide_modules("rich", "httpx._main"):
             yield
     finally:
         gc.enable()

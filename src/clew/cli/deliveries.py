@@ -12,7 +12,7 @@ from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import outputs, table
 from clew.clock import from_millis
 from clew.config import ensure_home
-from clew.core.chat import load
+from clew.core.chat import load_message
 from clew.core.delivery import Delivery, DeliveryState
 from clew.core.ids import DeliveryId
 from clew.engine.deliveries import GIVEN_UP, OPEN, DeadLetters
@@ -62,7 +62,7 @@ def list_(program: Globals, *, every: bool, as_json: bool) -> None:
                 one.state.value,
                 f"{from_millis(at).astimezone():%Y-%m-%d %H:%M}",
                 one.route,
-                load(one.body).text,
+                load_message(one.body).text,
                 one.error or "-",
             )
             for one, at in found
@@ -126,7 +126,7 @@ def _shape(one: Delivery, at: int) -> dict[str, object]:
         **_state(one),
         "conversation": one.conversation_id,
         "kind": one.kind.value,
-        "text": load(one.body).text,
+        "text": load_message(one.body).text,
         "attempts": one.attempts,
         "error": one.error,
         "changed_at": from_millis(at).isoformat(),

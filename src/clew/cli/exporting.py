@@ -102,14 +102,14 @@ async def _pieces(
             yield line
         return
     head, render, foot = (
-        (web_page.HEAD, web_page.html, web_page.FOOT)
+        (web_page.HEAD, web_page.render_html_block, web_page.FOOT)
         if form == "html"
-        else (markdown.HEAD, markdown.markdown, "")
+        else (markdown.HEAD, markdown.render_markdown_block, "")
     )
     yield head.encode()
     reader = BlockReader(datetime.astimezone)
     async for kind, line in exports.said(chosen):
-        for block in reader.blocks(kind, line):
+        for block in reader.read_line(kind, line):
             yield render(block).encode()
     yield foot.encode()
 

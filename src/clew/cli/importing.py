@@ -14,8 +14,8 @@ from clew.cli.progress import Bar
 from clew.cli.reading import open_stored
 from clew.cli.terminal import many, outputs
 from clew.cli.verifying import FILE, opened, print_findings
-from clew.core.exported.verify import verify
-from clew.core.ids import Ids
+from clew.core.exported.verify import verify_export
+from clew.core.ids import IdGenerator
 from clew.distribution import VERSION
 from clew.engine.imports import Imports, Result
 from clew.errors import ClewError
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.cli.verifying import Watched
     from clew.config import Settings
-    from clew.core.exported.verify import Verifier
+    from clew.core.exported.verify import ExportVerifier
     from clew.engine.imports import Imported
 
 _TOLD: Final = {
@@ -72,8 +72,8 @@ def import_(
     """
     _, notes = outputs()
     with opened(path, notes) as source:
-        verified = verify(source)
-        if not verified.clean:
+        verified = verify_export(source)
+        if not verified.is_clean:
             print_findings(verified, notes)
             raise ClewError(f"{path} is not as it was written: nothing was imported")
         taking = _Taking(source, verified, notes, revive=revive, routes=routes)
@@ -89,7 +89,13 @@ class _Taking:
     """One file being taken in."""
 
     def __init__(
-        self, source: Watched, verified: Verifier, notes: Output, *, revive: bool, routes: bool
+        self,
+        source: Watched,
+        verified: ExportVerifier,
+        notes: Output,
+        *,
+        revive: bool,
+        routes: bool,
     ) -> None:
         self._source, self._verified, self._notes = source, verified, notes
         self._revive, self._routes = revive, routes
@@ -106,7 +112,7 @@ class _Taking:
         try:
             async with (
                 open_stored(settings) as store,
-                Imports(store, Ids(_millis), version=VERSION).opened() as imports,
+                Imports(store, IdGenerator(_millis), version=VERSION).opened() as imports,
             ):
                 await self._take_in(imports, progress)
         except asyncio.CancelledError:

@@ -28,7 +28,7 @@ from clew.cli.telling import Teller
 from clew.cli.terminal import one_line, outputs
 from clew.cli.typed import TypedLines, read_pending
 from clew.core.escapes import make_visible
-from clew.core.events import Delta, EntryAppended, InputEnded
+from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
 from clew.engine.slash import Reply, is_command
 from clew.errors import ClewError
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.core.approval import Approval
     from clew.core.ids import ApprovalId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
 
 Ts = TypeVarTuple("Ts")
 
@@ -102,7 +102,7 @@ class Waiting:
     #: What its letters are marked with.
     key: str
     #: ``None`` for a command.
-    accepted: Accepted | None
+    accepted: AcceptResult | None
     #: Said before its answer; "" where the text stands right above it.
     remark: str = ""
 
@@ -126,7 +126,7 @@ class Desk:
         for task in self._tasks:
             task.cancel()
 
-    def submit(self, text: str) -> Accepted:
+    def submit(self, text: str) -> AcceptResult:
         """
         Hand a message in; what happens to it arrives as letters.
 
@@ -136,7 +136,7 @@ class Desk:
         self._start(self._pass_on, accepted.inbox_id, following)
         return accepted
 
-    async def _submit(self, text: str) -> tuple[Accepted, Following]:
+    async def _submit(self, text: str) -> tuple[AcceptResult, Following]:
         accepted = await self._talk.submit(text)
         following = self._talk.follow(accepted)
         await self._talk.attach(accepted.conversation_id)
@@ -172,7 +172,7 @@ class Desk:
             found.append(Waiting(key=accepted.inbox_id, accepted=accepted, remark=remark))
         return found
 
-    async def _take_up(self) -> list[tuple[Accepted, str, Following]]:
+    async def _take_up(self) -> list[tuple[AcceptResult, str, Following]]:
         conversation = await self._talk.find()
         if conversation is None:
             return []
@@ -215,7 +215,7 @@ class Desk:
         """:raises ClewError: if the question was answered already, or has expired"""
         self._portal.call(partial(self._talk.answer, approval, yes=yes))
 
-    def interrupt(self, accepted: Accepted) -> None:
+    def interrupt(self, accepted: AcceptResult) -> None:
         """Ask that an input's answer stops; the end of it arrives as a letter."""
         self._start(self._talk.interrupt, accepted)
 
@@ -377,9 +377,9 @@ class LineChat:
                 raise event
             case _:
                 teller.tell(event)
-                if isinstance(event, (Delta, EntryAppended, InputEnded)):
+                if isinstance(event, (Delta, EntryAppended, InputCompleted)):
                     self._questions.something_shown()
-                return isinstance(event, InputEnded)
+                return isinstance(event, InputCompleted)
 
     def _reply(self, reply: Reply) -> None:
         if reply.text:

@@ -163,4 +163,4 @@ class Redaction:
             return [self._clean(inner) for inner in cast("list[object]", value)]
         if isinstance(value, (int, float, type(None))):
             return value
-        return self._redactor.text(str(value))
+        return self._redactor.redact_text(str(value))

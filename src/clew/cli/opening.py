@@ -6,7 +6,7 @@ import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from clew.distribution import install_command
+from clew.distribution import format_install_command
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def open_terminal(program: Globals, name: str = "main") -> int:
     """
     if not is_installed():
         raise ClewError(
-            f"the terminal UI needs a package that is not installed: {install_command('tui')}, or "
+            f"the terminal UI needs a package that is not installed: {format_install_command('tui')}, or "
             "talk line by line with clew chat"
         )
     if os.environ.get("TERM") == "dumb":

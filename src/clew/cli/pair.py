@@ -14,8 +14,8 @@ from clew.cli.common import Globals, WholeSentences, example, json_option, pass_
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import outputs, table
 from clew.config import ensure_home
-from clew.core.ids import Ids, session_id
-from clew.core.people import Account, Person, Standing
+from clew.core.ids import IdGenerator, new_session_id
+from clew.core.people import AccessStatus, ChannelAccount, Person
 from clew.engine.people import People
 from clew.errors import UsageError
 from clew.store.opening import open_store
@@ -32,7 +32,7 @@ async def open_people(settings: Settings) -> AsyncGenerator[People]:
     ensure_home(settings)
     with logs_to_stderr(settings):
         async with await open_store(settings.store.url, home=settings.home) as store:
-            yield People(store, Ids(lambda: time.time_ns() // 1_000_000), session_id)
+            yield People(store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id)
 
 
 def _run(program: Globals, job: Callable[[Settings, People], Awaitable[None]]) -> None:
@@ -110,7 +110,7 @@ _CHANNEL = click.option(
 @pass_globals
 def remove(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
     """Shut somebody out at once, and end what is open of theirs; they may ask again."""
-    _shut_out(program, user, channel, to=Standing.REMOVED, as_json=as_json)
+    _shut_out(program, user, channel, to=AccessStatus.REMOVED, as_json=as_json)
 
 
 @pair.command(epilog=example("clew pair block 42"))
@@ -120,11 +120,11 @@ def remove(program: Globals, *, user: str, channel: str | None, as_json: bool) -
 @pass_globals
 def block(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
     """As remove, and answer them nothing any more."""
-    _shut_out(program, user, channel, to=Standing.BLOCKED, as_json=as_json)
+    _shut_out(program, user, channel, to=AccessStatus.BLOCKED, as_json=as_json)
 
 
 def _shut_out(
-    program: Globals, user: str, channel: str | None, *, to: Standing, as_json: bool
+    program: Globals, user: str, channel: str | None, *, to: AccessStatus, as_json: bool
 ) -> None:
     async def job(settings: Settings, people: People) -> None:
         accounts = await _accounts(settings, people, user, channel)
@@ -140,7 +140,7 @@ def _shut_out(
 
 async def _accounts(
     settings: Settings, people: People, user: str, channel: str | None
-) -> list[Account]:
+) -> list[ChannelAccount]:
     """:raises UsageError: if nobody has this id"""
     if channel is not None:
         return [_account(settings, channel)]
@@ -153,14 +153,14 @@ async def _accounts(
     return known
 
 
-def _account(settings: Settings, name: str) -> Account:
+def _account(settings: Settings, name: str) -> ChannelAccount:
     from clew.gateway.gateway import make_setup  # noqa: PLC0415  (only here is it needed)
 
     if name not in settings.channels:
         known = ", ".join(settings.channels) or "none"
         raise UsageError(f"there is no channel {name!r} in the settings; there are {known}")
     channel = make_setup(name, settings.channels[name], settings.session.double_text, {}).make()
-    return Account(channel=channel.platform, account=channel.account)
+    return ChannelAccount(channel=channel.platform, account=channel.account)
 
 
 def _me() -> str:

@@ -13,7 +13,7 @@ try:
 except ImportError:  # Windows: the console edits by itself
     readline = None
 
-from clew.core.escapes import without_sequences
+from clew.core.escapes import strip_sequences
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -55,7 +55,7 @@ class Keyboard:
             signal.signal(signal.SIGINT, before)
         if text.strip():
             self._remember()
-        return without_sequences(text)
+        return strip_sequences(text)
 
     def _remember(self) -> None:
         """Keep the last line, at once: this process may be killed."""

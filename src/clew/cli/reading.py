@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from clew.cli.logs import logs_to_stderr
 from clew.cli.terminal import one_line, table
 from clew.config import ensure_home
-from clew.core.base import Range
+from clew.core.base import EntryRange
 from clew.core.context import SUMMARY
 from clew.core.entry import EntryKind, Role
 from clew.core.route import LOCAL, Route
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.config import Settings
     from clew.core.base import BaseItem
-    from clew.core.context import ContextView, Preview
+    from clew.core.context import CompactionPreview, ContextView
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.session import Session
@@ -155,7 +155,9 @@ class Reader:
 
     def context(self, view: ContextView) -> None:
         """What the model will be sent, in full."""
-        closed = "" if view.session.open else ", closed: the next message opens another with this"
+        closed = (
+            "" if view.session.is_open else ", closed: the next message opens another with this"
+        )
         count = f"{len(view.lines)} messages, about {view.tokens:,} tokens"
         self._out.write(self._out.bold(f"context of {view.conversation}") + f"  {count}\n")
         self._field("session", f"{view.session.id}  {view.session.opened_by}{closed}")
@@ -175,15 +177,15 @@ class Reader:
             for call in line.calls:
                 self._out.write(self._out.dimmed(f"(calls {call})") + "\n")
 
-    def preview(self, value: Preview) -> None:
+    def preview(self, value: CompactionPreview) -> None:
         """What a compaction would do."""
-        if not value.goes:
+        if not value.replaced_lines:
             self._notes.dim(value.note)
             return
         gone = value.tokens_before - value.tokens_after
         self._out.write(
-            f"{len(value.goes)} messages of about {gone:,} tokens would be summarised; "
-            f"{len(value.stays)} stay, about {value.tokens_after:,} tokens and the summary\n\n"
+            f"{len(value.replaced_lines)} messages of about {gone:,} tokens would be summarised; "
+            f"{len(value.kept_lines)} stay, about {value.tokens_after:,} tokens and the summary\n\n"
         )
         rows = [
             (
@@ -205,7 +207,7 @@ class Reader:
 
 
 def _item(item: BaseItem) -> str:
-    if isinstance(item, Range):
+    if isinstance(item, EntryRange):
         return f"#{item.first}" if item.first == item.last else f"#{item.first} to #{item.last}"
     return "a message of its own"
 

@@ -13,7 +13,7 @@ from clew.cli.changing import NAME, opened_engine, run_job
 from clew.cli.common import Globals, example, json_option, pass_globals, print_json
 from clew.cli.reading import find
 from clew.cli.terminal import outputs
-from clew.errors import NotFound, Refused, UsageError
+from clew.errors import NotFound, OperationRefused, UsageError
 
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
@@ -81,7 +81,7 @@ async def _found(engine: Engine, name: str, turn: str, step: int) -> Sent:
 
 def _print_request(sent: Sent) -> None:
     if sent.body is None:
-        raise Refused(
+        raise OperationRefused(
             f"{sent.model or 'the model'} is not asked over the network, so there is no request: "
             "--model sends to another one what it was asked"
         )

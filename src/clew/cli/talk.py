@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.reading import no_such
-from clew.core.events import Event, InputEnded
+from clew.core.events import ConversationEvent, InputCompleted
 from clew.core.ids import InboxId
-from clew.core.inbox import Accepted
+from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
 from clew.engine.slash import find
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.engine.slash import Command, Reply
 
 #: What those who follow an input are told.
-Told = Event | InputEnded
+Told = ConversationEvent | InputCompleted
 #: Seconds between looks for questions: they stand in the store, without an event.
 LOOK: Final = 0.5
 
@@ -35,7 +35,7 @@ LOOK: Final = 0.5
 class Earlier:
     """An input of before that is not answered yet."""
 
-    accepted: Accepted
+    accepted: AcceptResult
     text: str
 
 
@@ -72,7 +72,7 @@ class Talk:
                 raise no_such(error) from error
             return None
 
-    async def submit(self, text: str) -> Accepted:
+    async def submit(self, text: str) -> AcceptResult:
         """
         Hand a message in; when this returns it is stored.
 
@@ -136,11 +136,11 @@ class Talk:
         """
         await self._engine.answer(approval, yes=yes, by=LOCAL)
 
-    def follow(self, accepted: Accepted) -> Following:
+    def follow(self, accepted: AcceptResult) -> Following:
         """Follow an input from now on, however late its events are read."""
         return Following(self._engine, accepted)
 
-    async def interrupt(self, accepted: Accepted) -> None:
+    async def interrupt(self, accepted: AcceptResult) -> None:
         """Take the input back, or stop the turn that answers it."""
         if not await self._engine.cancel_input(accepted.inbox_id):
             await self._engine.stop(accepted.conversation_id)
@@ -149,7 +149,7 @@ class Talk:
 class Following:
     """The events of one input, collected from the start; the last one is its ``InputEnded``."""
 
-    def __init__(self, engine: Engine, accepted: Accepted) -> None:
+    def __init__(self, engine: Engine, accepted: AcceptResult) -> None:
         self._engine, self._accepted = engine, accepted
         self._queue: asyncio.Queue[Told | None] = asyncio.Queue()
         self._task = asyncio.create_task(self._collect(), name="follow")
@@ -195,7 +195,7 @@ def _ahead(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxI
 
 
 def _earlier(inbox_id: InboxId, conversation: ConversationId, text: str) -> Earlier:
-    accepted = Accepted(
+    accepted = AcceptResult(
         inbox_id=inbox_id, conversation_id=conversation, duplicate=False, position=0
     )
     return Earlier(accepted=accepted, text=text)

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Final
 from clew.cli.terminal import one_line
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     DeltaKind,
     EntryAppended,
-    InputEnded,
+    InputCompleted,
     Retracted,
     Snapshot,
-    StandingChanged,
     ToolCalled,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
 from clew.core.inbox import InboxOutcome
-from clew.core.text import storable
-from clew.core.turn import Outcome
+from clew.core.text import sanitize_text
+from clew.core.turn import TurnOutcome
 
 if TYPE_CHECKING:
     from clew.cli.talk import Told
@@ -58,7 +58,7 @@ class Teller:
     def tell(self, event: Told) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
-                self._say(storable(text))
+                self._say(sanitize_text(text))
             case Delta():
                 self._think()
             case Retracted(reason=reason):
@@ -67,9 +67,9 @@ class Teller:
                 self._call(event)
             case EntryAppended(entry=entry):
                 self._tell_entry(entry)
-            case InputEnded():
+            case InputCompleted():
                 self._end(event)
-            case TurnBegun() | TurnClosed() | StandingChanged():
+            case TurnStarted() | TurnFinished() | ConversationStateChanged():
                 pass
 
     def _tell_entry(self, entry: Entry) -> None:
@@ -119,26 +119,26 @@ class Teller:
         self._out.end_line()
         self._shown, self._thinking = "", False
 
-    def _end(self, end: InputEnded) -> None:
+    def _end(self, end: InputCompleted) -> None:
         self._outcome(end)
         for text in end.notices:
             if text not in self._noticed:
                 self._notice(text)
 
-    def _outcome(self, end: InputEnded) -> None:
+    def _outcome(self, end: InputCompleted) -> None:
         if end.turn is None:
             self._without_turn(end)
-        elif end.turn.outcome is Outcome.ANSWERED:
+        elif end.turn.outcome is TurnOutcome.ANSWERED:
             if not self._answered:
                 self._complete(end.text)
         else:
             self._out.end_line()
-            if end.turn.outcome is Outcome.FAILED:
+            if end.turn.outcome is TurnOutcome.FAILED:
                 self._notes.write(f"{end.text}\n")
             else:
                 self._notes.dim("(stopped)")
 
-    def _without_turn(self, end: InputEnded) -> None:
+    def _without_turn(self, end: InputCompleted) -> None:
         if end.outcome is InboxOutcome.EXECUTED:
             self._complete(end.note or "done")
             return
@@ -162,8 +162,8 @@ def rest_of(text: str, shown: str) -> str | None:
     return text[at:]
 
 
-def succeeded(end: InputEnded) -> bool:
+def succeeded(end: InputCompleted) -> bool:
     """Whether the input led to what it asked for."""
     if end.turn is None:
         return end.outcome is InboxOutcome.EXECUTED
-    return end.turn.outcome is Outcome.ANSWERED
+    return end.turn.outcome is TurnOutcome.ANSWERED

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.core.escapes import without_sequences
+from clew.core.escapes import strip_sequences
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -83,7 +83,7 @@ class TypedLines:
         return self._text(rest)
 
     def _text(self, line: bytes) -> str:
-        return without_sequences(line.decode(self._encoding, errors="replace"))
+        return strip_sequences(line.decode(self._encoding, errors="replace"))
 
 
 def read_pending(descriptor: int) -> bytes:

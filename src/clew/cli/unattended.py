@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.cli.talk import Talk
     from clew.cli.terminal import Output
     from clew.core.approval import Approval
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
 
 _CONSENT: Final = frozenset({"approve", "deny"})
 #: How the ids of questions begin.
@@ -49,7 +49,7 @@ class Watch:
     """Looks for questions while an answer is waited for."""
 
     def __init__(
-        self, talk: Talk, accepted: Accepted, notes: Output, *, name: str, patience: float
+        self, talk: Talk, accepted: AcceptResult, notes: Output, *, name: str, patience: float
     ) -> None:
         self._talk, self._accepted, self._notes = talk, accepted, notes
         self._name, self._patience = name, patience
@@ -106,7 +106,7 @@ async def refuse_blind_consent(talk: Talk, text: str) -> None:
         )
 
 
-async def released(talk: Talk, text: str) -> Accepted | None:
+async def released(talk: Talk, text: str) -> AcceptResult | None:
     """Return the input whose turn goes on after an answer to its last question."""
     if command_of(text) not in _CONSENT:
         return None

@@ -11,14 +11,14 @@ import click
 from clew.cli.common import example, json_option, print_json
 from clew.cli.progress import Bar
 from clew.cli.terminal import many, outputs
-from clew.core.exported.verify import verify as verify_lines
+from clew.core.exported.verify import verify_export as verify_lines
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
     from clew.cli.terminal import Output
-    from clew.core.exported.verify import Verifier
+    from clew.core.exported.verify import ExportVerifier
 
 #: Findings that are printed; the others are counted.
 _PRINTED: Final = 50
@@ -75,7 +75,7 @@ def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: boo
     """
     out, notes = outputs()
     earlier = None if against is None else _verified(against, notes)
-    if earlier is not None and not earlier.clean:
+    if earlier is not None and not earlier.is_clean:
         print_findings(earlier, notes)
         raise ClewError(f"{against} is not as it was written: nothing can be compared with it")
     verified = _verified(path, notes, earlier)
@@ -84,19 +84,19 @@ def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: boo
     else:
         print_findings(verified, out)
         _print_summary(verified, out, notes)
-    ctx.exit(0 if verified.clean else 1)
+    ctx.exit(0 if verified.is_clean else 1)
 
 
-def _verified(path: Path, notes: Output, earlier: Verifier | None = None) -> Verifier:
+def _verified(path: Path, notes: Output, earlier: ExportVerifier | None = None) -> ExportVerifier:
     with opened(path, notes) as source:
         return verify_lines(source, earlier=earlier)
 
 
-def _shape(verified: Verifier) -> dict[str, Any]:
+def _shape(verified: ExportVerifier) -> dict[str, Any]:
     return {
-        "clean": verified.clean,
+        "clean": verified.is_clean,
         "checked": {
-            "lines": verified.lines,
+            "lines": verified.line_count,
             "conversations": len(verified.conversations),
             "entries": verified.entries,
             "tombstones": len(verified.tombstones),
@@ -114,23 +114,23 @@ def _shape(verified: Verifier) -> dict[str, Any]:
             }
             for one in verified.findings
         ],
-        "more": verified.more,
+        "more": verified.omitted_findings,
     }
 
 
-def print_findings(verified: Verifier, out: Output) -> None:
+def print_findings(verified: ExportVerifier, out: Output) -> None:
     """One line each."""
     for finding in verified.findings[:_PRINTED]:
         out.write(f"{finding}\n")
-    left = len(verified.findings) - _PRINTED + verified.more
+    left = len(verified.findings) - _PRINTED + verified.omitted_findings
     if left > 0:
         out.write(f"and {left} more\n")
 
 
-def _print_summary(verified: Verifier, out: Output, notes: Output) -> None:
-    if not verified.clean:
-        found = len(verified.findings) + verified.more
-        notes.dim(f"{many(found, 'finding')} in {many(verified.lines, 'line')}")
+def _print_summary(verified: ExportVerifier, out: Output, notes: Output) -> None:
+    if not verified.is_clean:
+        found = len(verified.findings) + verified.omitted_findings
+        notes.dim(f"{many(found, 'finding')} in {many(verified.line_count, 'line')}")
         return
     out.write(
         f"as it was written: {many(len(verified.conversations), 'conversation')}, "

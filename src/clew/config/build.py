@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from clew.config import slots
 from clew.config.kinds import Unfit, Where
 from clew.config.reading import is_reference, toml_or_text
-from clew.config.secret import HIDDEN, Secret
+from clew.config.secret import REDACTED, Secret
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings
 from clew.config.values import SECRET
 
@@ -130,7 +130,7 @@ def _quoted(value: object) -> str:
     if isinstance(value, dict):
         return "a table"
     _, at, after = repr(value).rpartition("@")
-    text = f"'{HIDDEN}{at}{after}" if at else after  # what is before it may be a password
+    text = f"'{REDACTED}{at}{after}" if at else after  # what is before it may be a password
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
 from clew.config.keys import env_name, keys_of
-from clew.config.secret import HIDDEN, Secret, named_like_a_secret
+from clew.config.secret import REDACTED, Secret, named_like_a_secret
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.errors import SettingsError
 
@@ -121,9 +121,9 @@ def _options(table: str, options: Mapping[str, object]) -> Iterator[tuple[str, o
 
 def _showable(name: str, value: object) -> object:
     if isinstance(value, Secret):
-        return HIDDEN if value.literal else value.source
+        return REDACTED if value.literal else value.source
     if isinstance(value, list) and named_like_a_secret(name):
-        return HIDDEN
+        return REDACTED
     plain = isinstance(value, (str, int, float, list))
     return cast("object", value) if plain else str(value)
 

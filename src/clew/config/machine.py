@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from clew.config.settings import OFFLINE
-from clew.distribution import install_command
+from clew.distribution import format_install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,7 +53,7 @@ def choose_model(
         first = with_key[0]
         return OFFLINE, (
             f"{first.variable} is in the environment, but the package for {first.model} is not "
-            f"installed ({install_command(first.package)})"
+            f"installed ({format_install_command(first.package)})"
         )
     variables = " nor ".join(provider.variable for provider in PROVIDERS)
     return OFFLINE, (

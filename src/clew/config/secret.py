@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from clew.core.text import HIDDEN
+from clew.core.text import REDACTED
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Secret:
         return self._read()
 
     def __repr__(self) -> str:
-        return f"Secret({HIDDEN if self.literal else self.source})"
+        return f"Secret({REDACTED if self.literal else self.source})"
 
     def __reduce__(self) -> str:
         raise TypeError("a secret cannot be pickled or copied")
@@ -101,4 +101,4 @@ def named_like_a_secret(name: str) -> bool:
 
 def without_password(url: str) -> str:
     """The URL as it may be shown."""
-    return re.sub(_PASSWORD_IN_URL, rf"\1:{HIDDEN}", url)
+    return re.sub(_PASSWORD_IN_URL, rf"\1:{REDACTED}", url)

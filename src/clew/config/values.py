@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.config import reading
 from clew.config.kinds import Kind, Unfit, Where
-from clew.config.secret import HIDDEN, without_password
+from clew.config.secret import REDACTED, without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -178,6 +178,6 @@ SECRET: Final = Kind(
     expects='{ env = "NAME" }, { file = "path" } or text',
     read=reading.secret,
     schema={"$ref": "#/$defs/secret"},
-    show=lambda secret: HIDDEN if secret.literal else secret.source,
+    show=lambda secret: REDACTED if secret.literal else secret.source,
     secret=True,
 )

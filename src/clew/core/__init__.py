@@ -1,1 +1,1 @@
-"""The rules of a conversation, without I/O: facts in, decisions out."""
+"""Pure conversation rules: facts in, decisions out, no I/O."""

@@ -1,4 +1,4 @@
-"""Approvals: tool calls that wait for a person's word."""
+"""Approvals: tool calls that wait for a person's decision."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.chat import Button, Outgoing
+from clew.core.chat import Button, OutboundMessage
 from clew.core.ids import ApprovalId
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class ApprovalState(enum.Enum):
     EXPIRED = "expired"
 
 
-MOVES = {
+TRANSITIONS = {
     ApprovalState.OPEN: frozenset(
         {ApprovalState.APPROVED, ApprovalState.DENIED, ApprovalState.EXPIRED}
     ),
@@ -52,13 +52,13 @@ class Approval:
     note: str | None
 
 
-#: Arguments of more characters cannot be shown in a chat, and so not be approved there.
-LONGEST_SHOWN = 30_000
-_YES, _NO = "yes", "no"
-#: The data of a button that only says what became of a question.
-CLOSED = "closed"
-#: Characters that are not seen, or that change the order in which others are seen.
-_UNSEEN = re.compile(
+#: Longer arguments cannot be shown, and so not be approved, in a chat.
+MAX_SHOWN_CHARS = 30_000
+_APPROVE, _DENY = "yes", "no"
+#: Data of a button that only shows the status of an answered approval.
+CLOSED_BUTTON = "closed"
+#: Invisible characters, and characters that reorder others.
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2000-\u200f"
     "\u2028-\u202f\u205f-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
     "\U000e0000-\U000e0fff]"
@@ -66,53 +66,53 @@ _UNSEEN = re.compile(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """An open question with its place among all that its turn has asked."""
+class NumberedApproval:
+    """Open approval, with its number among all approvals of its turn."""
 
     #: From 1; it stays the same when others are answered.
     number: int
     approval: Approval
 
 
-def can_be_shown(approval: Approval) -> bool:
-    """Whether a chat can show all that would run."""
-    return len(visible(approval.args)) <= LONGEST_SHOWN
+def fits_in_chat(approval: Approval) -> bool:
+    """Return whether a chat can show all of the arguments."""
+    return len(escape_invisible(approval.args)) <= MAX_SHOWN_CHARS
 
 
-def question(approval: Approval, *, number: int = 1) -> Outgoing:
-    """What a person is asked in a chat: all of what would run, to the letter."""
-    if not can_be_shown(approval):
-        return Outgoing(
+def format_question(approval: Approval, *, number: int = 1) -> OutboundMessage:
+    """Return the approval request for a chat: the whole call, to the letter."""
+    if not fits_in_chat(approval):
+        return OutboundMessage(
             text=f"The agent wants to run **{approval.tool}** with {len(approval.args):,} "
             "characters of arguments, which is too long to be shown here. Whoever has a terminal "
             f"on its machine can look and answer: `clew chat -c {approval.conversation_id}`"
         )
-    args = visible(approval.args)
+    args = escape_invisible(approval.args)
     fence = "`" * max(3, 1 + max(map(len, re.findall(r"`+", args)), default=0))
     which = "" if number == 1 else f" {number}"
-    return Outgoing(
+    return OutboundMessage(
         text=f"The agent wants to run **{approval.tool}** with\n\n"
         f"{fence}json\n{args}\n{fence}\n\n"
         f"/approve{which} allows it, /deny{which} refuses it.",
         buttons=(
-            Button(label="Allow", data=f"{_YES}:{approval.id}"),
-            Button(label="Refuse", data=f"{_NO}:{approval.id}"),
+            Button(label="Allow", data=f"{_APPROVE}:{approval.id}"),
+            Button(label="Refuse", data=f"{_DENY}:{approval.id}"),
         ),
     )
 
 
-def visible(args: str) -> str:
-    """Arguments with a JSON escape for each sign that is not seen: the same arguments."""
-    return _UNSEEN.sub(_escaped, args)
+def escape_invisible(args: str) -> str:
+    """Return equivalent arguments, with a JSON escape for each invisible character."""
+    return _INVISIBLE.sub(_escape_match, args)
 
 
-def _escaped(found: re.Match[str]) -> str:
+def _escape_match(found: re.Match[str]) -> str:
     units = found[0].encode("utf-16-be")
     return "".join(f"\\u{units[n : n + 2].hex()}" for n in range(0, len(units), 2))
 
 
-def told(approval: Approval) -> str:
-    """What became of a question, in a word for whoever looks at it later."""
+def format_status(approval: Approval) -> str:
+    """Return the current status of an approval as a short text."""
     words = {
         ApprovalState.OPEN: "Waiting",
         ApprovalState.APPROVED: "Allowed",
@@ -122,9 +122,9 @@ def told(approval: Approval) -> str:
     return f"{words[approval.state]}: {approval.tool}"
 
 
-def pressed(data: str) -> tuple[ApprovalId, bool] | None:
-    """Which question a button under one answers, and how; ``None`` for any other button."""
+def parse_button(data: str) -> tuple[ApprovalId, bool] | None:
+    """Return the approval that a button answers, and how; ``None`` for other buttons."""
     word, _, approval = data.partition(":")
-    if word not in (_YES, _NO):
+    if word not in (_APPROVE, _DENY):
         return None
-    return ApprovalId(approval), word == _YES
+    return ApprovalId(approval), word == _APPROVE

@@ -1,4 +1,4 @@
-"""Bases: what a session starts from, before anything is said in it."""
+"""Bases: the context that a session starts from."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Range:
-    """The messages ``first..last`` (both included) of the same conversation's log."""
+class EntryRange:
+    """Messages ``first..last`` (both included) of the same conversation's log."""
 
     first: int
     last: int
@@ -22,38 +22,42 @@ class Range:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Literal:
-    """A message that is not in this log: a summary, a shortened result, what a branch brought."""
+class InlineMessage:
+    """Message outside this log: a summary, a shortened result, a branched message."""
 
     format: str
     #: The message as JSON, in ``format``.
     message: str
 
 
-BaseItem = Range | Literal
+BaseItem = EntryRange | InlineMessage
 Base = tuple[BaseItem, ...]
 
 EMPTY: Base = ()
 
 
-def joined(items: Iterable[BaseItem]) -> Base:
-    """The same items with ranges that touch made one."""
+def merge_ranges(items: Iterable[BaseItem]) -> Base:
+    """Return the same items with adjacent ranges merged."""
     result: list[BaseItem] = []
     for item in items:
         last = result[-1] if result else None
-        if isinstance(item, Range) and isinstance(last, Range) and last.last + 1 == item.first:
-            result[-1] = Range(first=last.first, last=item.last)
+        if (
+            isinstance(item, EntryRange)
+            and isinstance(last, EntryRange)
+            and last.last + 1 == item.first
+        ):
+            result[-1] = EntryRange(first=last.first, last=item.last)
         else:
             result.append(item)
     return tuple(result)
 
 
-def extended(base: Base, *, opened_seq: int, last_seq: int) -> Base:
+def extend_base(base: Base, *, opened_seq: int, last_seq: int) -> Base:
     """
-    The whole context of a session as a base: its own base and what was said since it opened.
+    Return a session's whole context as a base: its own base and later messages.
 
-    ``opened_seq`` is the last seq before it opened, ``last_seq`` where the context ends.
+    ``opened_seq`` is the last seq before it opened, ``last_seq`` the end of the context.
     """
     if last_seq <= opened_seq:
-        return joined(base)
-    return joined([*base, Range(first=opened_seq + 1, last=last_seq)])
+        return merge_ranges(base)
+    return merge_ranges([*base, EntryRange(first=opened_seq + 1, last=last_seq)])

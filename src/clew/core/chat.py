@@ -1,5 +1,5 @@
 """
-What is said on a chat platform: events, as channels tell them and the rest of Clew takes them.
+Channel events and outbound messages, independent of the platform.
 
 A ``Route`` is the address: platform, kind of chat, chat, thread.
 """
@@ -11,7 +11,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from clew.core.quotation import Quoted, person, unsupported, written
+from clew.core.quotation import Quoted, clean_name, format_message, format_unsupported
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -25,21 +25,21 @@ CHANNEL = "channel"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sender:
-    """A person, by the id that the platform never changes."""
+class MessageSender:
+    """Person, identified by the platform's permanent user id."""
 
     id: str
-    #: As they call themselves: for people and the model, never to decide who they are.
+    #: Display name: for people and the model, never for identification.
     name: str = ""
-    #: ``False`` where a chat or a channel writes under its own name, and nobody knows who did.
+    #: ``False`` where a chat or channel posts under its own name and the author is unknown.
     person: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class File:
-    """Something that came with a message, still on the platform."""
+class IncomingFile:
+    """File of a message that is still on the platform."""
 
-    #: What the channel fetches it by, also after a restart.
+    #: The channel's key to fetch it, valid after a restart.
     id: str
     name: str
     media_type: str = "application/octet-stream"
@@ -48,196 +48,198 @@ class File:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Heard:
-    """A message."""
+class MessageReceived:
+    """Message received on a channel."""
 
-    #: The same each time that the platform tells of it, and of nothing else.
+    #: Unique id of the event, the same on each redelivery.
     event: str
     route: Route
-    sender: Sender
+    sender: MessageSender
     #: The platform's id of the message.
     message: str
-    #: The sender's own words, and nothing else: commands and consent are read here alone.
+    #: The sender's own text only: commands and consent are read from nothing else.
     text: str
-    #: What else they sent, each named on a line: ``[location 52.5, 13.4]``.
+    #: Other content, one line each: ``[location 52.5, 13.4]``.
     lines: tuple[str, ...] = ()
-    #: What came with it that others wrote, or the sender at another time.
+    #: Quoted text by others, or by the sender at another time.
     quoted: tuple[Quoted, ...] = ()
     #: Types of content that the channel does not know.
     unsupported: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
-    #: Whether it is meant for the agent: in a direct message always, else by a mention, a reply to
+    files: tuple[IncomingFile, ...] = ()
+    #: Whether it addresses the agent: always in a direct message, else by a mention, a reply to
     #: the agent, or a command for it.
     addressed: bool = True
     sent_at: datetime
 
     @property
     def may_command(self) -> bool:
-        """Whether its own words may be a command: not where nobody knows whose they are."""
+        """Return whether its text may be a command: its author is known, and it has no files."""
         return self.sender.person and not self.files
 
     @property
-    def body(self) -> str:
-        """What the agent reads of it."""
-        lines = (*self.lines, *map(unsupported, self.unsupported))
-        return written(self.text, lines, self.quoted)
+    def agent_text(self) -> str:
+        """Return the text that the agent reads."""
+        lines = (*self.lines, *map(format_unsupported, self.unsupported))
+        return format_message(self.text, lines, self.quoted)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Edited(Heard):
-    """A message as its sender changed it; ``event`` is that of the change."""
+class MessageEdited(MessageReceived):
+    """Message as edited by its sender; ``event`` identifies the edit."""
 
-    #: The event of the message when it was first heard.
+    #: Event of the original message.
     original: str
 
     @classmethod
-    def of(cls, heard: Heard, *, at: object) -> Edited:
-        """A message as heard after its change; ``at`` tells that from other changes."""
+    def from_message(cls, heard: MessageReceived, *, at: object) -> MessageEdited:
+        """Return the edit of a message; ``at`` distinguishes it from other edits."""
         told: dict[str, Any] = {one.name: getattr(heard, one.name) for one in fields(heard)}
         told |= {"event": f"{heard.event}:{at}", "original": heard.event}
         return cls(**told)
 
     @property
-    def as_new(self) -> Heard:
-        """The message as if it had been heard in this form first."""
-        told: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(Heard)}
+    def as_new_message(self) -> MessageReceived:
+        """Return the message as if it had been received in this form first."""
+        told: dict[str, Any] = {
+            one.name: getattr(self, one.name) for one in fields(MessageReceived)
+        }
         told["event"] = self.original
-        return Heard(**told)
+        return MessageReceived(**told)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Deleted:
-    """A message that its sender took away."""
+class MessageDeleted:
+    """Message deleted by its sender."""
 
     event: str
     route: Route
-    #: The event of the message when it was heard.
+    #: Event of the deleted message.
     original: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pressed:
-    """A button under a message of the agent."""
+class ButtonPressed:
+    """Press of a button under one of the agent's messages."""
 
     event: str
     route: Route
-    sender: Sender
+    sender: MessageSender
     #: The message that the button belongs to.
     message: str
-    #: As it was given with the button.
+    #: The button's data.
     data: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Moved:
-    """A chat has another id from now on."""
+class ChatMigrated:
+    """Change of a chat's id."""
 
     event: str
     route: Route
     to: Route
 
 
-Event = Heard | Edited | Deleted | Pressed | Moved
+ChannelEvent = MessageReceived | MessageEdited | MessageDeleted | ButtonPressed | ChatMigrated
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ignored:
-    """Something that a platform told and that says nothing to the agent."""
+class IgnoredEvent:
+    """Platform event that does not concern the agent."""
 
-    #: What it was, in a few words that are the same for all of its kind: "service: pinned_message".
+    #: Short description, the same for all of its kind: "service: pinned_message".
     kind: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
-    """Something to press under a message."""
+    """Button under a message."""
 
     label: str
-    #: What comes back with the press: at most 64 bytes.
+    #: Returned with the press: at most 64 bytes.
     data: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outgoing:
-    """What is to be said, before it takes a platform's form."""
+class OutboundMessage:
+    """Message to send, before it is formatted for a platform."""
 
     text: str
-    #: Whether the text is Markdown; else it is shown as it is.
+    #: Whether the text is Markdown; else it is shown verbatim.
     markup: bool = True
     #: Under the last message of it.
     buttons: tuple[Button, ...] = ()
-    #: The platform's id of the message that it answers, shown so where the platform can.
+    #: The platform's id of the message that it replies to, where replies are supported.
     reply_to: str | None = None
-    #: Only to take the place in which the answer of this turn was shown while it was made; where
-    #: none was shown, nothing is said.
+    #: Only to replace the preview of this turn's answer; where
+    #: there was none, nothing is sent.
     instead_of: str | None = None
 
 
-def dump(message: Outgoing) -> str:
-    """A message as it is stored until it is delivered."""
+def dump_message(message: OutboundMessage) -> str:
+    """Serialize a message for storage until it is delivered."""
     return json.dumps(asdict(message), ensure_ascii=False)
 
 
-def load(body: str) -> Outgoing:
-    """The message that ``dump`` wrote."""
+def load_message(body: str) -> OutboundMessage:
+    """Deserialize a message written by ``dump_message``."""
     told = json.loads(body)
     buttons = tuple(Button(**button) for button in told.pop("buttons"))
-    return Outgoing(buttons=buttons, **told)
+    return OutboundMessage(buttons=buttons, **told)
 
 
-#: All that some reader takes for the end of a line.
+#: Characters that some reader treats as a line end.
 _BREAKS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
-#: The beginning of a line that looks as if another person began to speak there.
+#: Start of a line that imitates another sender's prefix.
 _IMITATION = re.compile(
     rf"(?:^|(?<=[{_BREAKS}]))(?!> )(?=[^{_BREAKS}]{{1,60}} \([^()\s]{{1,64}}\): )"
 )
 
 
-def spoken(text: str, sender: Sender, route: Route) -> str:
-    """What the agent reads: where several people share a conversation, who says it stands first."""
+def prefix_sender(text: str, sender: MessageSender, route: Route) -> str:
+    """Return the agent's text, prefixed with the sender where people share a conversation."""
     if route.kind == DM or route.user is not None or not text:
         return text
-    # Nothing of a name or a text may look as if somebody else had said it.
-    name = person(sender.name, longest=40) or "somebody"
+    # Neither name nor text may imitate another sender.
+    name = clean_name(sender.name, longest=40) or "somebody"
     return f"{name} ({sender.id}): {_IMITATION.sub('  ', text)}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
-    """A file that the agent is shown, right behind the line that names it."""
+class InlineFile:
+    """File whose content the model receives, right after the line that names it."""
 
     line: str
     #: Of its content, in hex.
     sha256: str
     name: str
-    #: As what it is shown, as ``clew.core.showing`` has it.
+    #: Display kind, see ``clew.core.attachments``.
     kind: str
     size: int
 
 
-def with_files(text: str, payload: str) -> list[str | Shown]:
-    """What the agent reads of a message: its text, and a line for each file that came with it."""
+def split_file_parts(text: str, payload: str) -> list[str | InlineFile]:
+    """Return the agent's view of a message: its text, and a part for each file."""
     if '"files"' not in payload:
         return [text]
     files: list[dict[str, Any]] = json.loads(payload).get("files") or []
     said = [text] if text else []
-    return [*said, *(_shown(file) for file in files)]
+    return [*said, *(_file_part(file) for file in files)]
 
 
-def without_files(text: str, payload: str) -> str:
-    """What somebody wrote, of what the agent read: as ``with_files`` was given it."""
+def strip_file_lines(text: str, payload: str) -> str:
+    """Return the text that the sender wrote, without the lines for its files."""
     lines = [
         item if isinstance(item, str) else item.line
-        for item in (with_files("", payload) if '"files"' in payload else ())
+        for item in (split_file_parts("", payload) if '"files"' in payload else ())
     ]
     return text.removesuffix("\n".join(lines)).removesuffix("\n") if lines else text
 
 
-def files_in(payload: str) -> list[File]:
-    """The files of a message that were not fetched yet."""
+def unfetched_files(payload: str) -> list[IncomingFile]:
+    """Return the files of a message that are not fetched yet."""
     told: list[dict[str, Any]] = json.loads(payload).get("files") or []
     return [
-        File(
+        IncomingFile(
             id=file["file"],
             name=file["name"],
             media_type=file["media_type"],
@@ -248,11 +250,11 @@ def files_in(payload: str) -> list[File]:
     ]
 
 
-def _shown(file: dict[str, Any]) -> str | Shown:
+def _file_part(file: dict[str, Any]) -> str | InlineFile:
     if not file.get("shown_as"):
-        return _line(file)
-    return Shown(
-        line=_line(file),
+        return _file_line(file)
+    return InlineFile(
+        line=_file_line(file),
         sha256=file["sha256"],
         name=file["name"],
         kind=file["shown_as"],
@@ -260,10 +262,10 @@ def _shown(file: dict[str, Any]) -> str | Shown:
     )
 
 
-def _line(file: dict[str, Any]) -> str:
+def _file_line(file: dict[str, Any]) -> str:
     what = f"{' '.join(file['name'].split())}, {file['media_type']}"
     if attachment := file.get("attachment"):
-        # What was stored before files were shown does not say.
+        # Old records, from before inline files, lack this key.
         named = ", told by name only" if file.get("shown_as", "") is None else ""
         return f"[file {attachment}: {what}, {file['size']:,} bytes{named}]"
     return f"[file {what}: {file.get('missing') or 'it could not be fetched in time'}]"

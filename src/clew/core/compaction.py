@@ -1,7 +1,8 @@
 """
-Compaction rules: when a session is compacted, where it is cut, and what a summary must be.
+Compaction rules: when to compact, where to cut, and which summaries to accept.
 
-Sizes are tokens. What the provider reported is exact; what came since is estimated from bytes.
+Sizes are tokens. Counts reported by the provider are exact; later additions are estimated
+from bytes.
 """
 
 from __future__ import annotations
@@ -12,48 +13,48 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: Bytes per token where nothing better is known.
+#: Default bytes per token.
 BYTES_PER_TOKEN = 3.0
-#: A summary this short is refused where it replaces more than ``MUCH`` tokens.
-SHORTEST_SUMMARY = 200
-MUCH = 2000
+#: A shorter summary is rejected if it replaces more than ``LARGE_CONTEXT`` tokens.
+MIN_SUMMARY_CHARS = 200
+LARGE_CONTEXT = 2000
 #: Compactions of one turn.
-MOST_PER_TURN = 2
-#: Compactions without progress after which they stop by themselves.
-MOST_STALLS = 2
-#: So many compactions within so many entries are too often: something fills the context each time.
-TOO_MANY, TOO_CLOSE = 3, 30
+MAX_PER_TURN = 2
+#: Compactions without progress after which automatic compaction stops.
+MAX_STALLS = 2
+#: This many compactions within this many entries are a burst: something refills the context.
+BURST_COUNT, BURST_ENTRIES = 3, 30
 #: Less than this share saved is no progress.
-PROGRESS = 0.1
-#: Seconds after a failure before compaction is tried again by itself.
-COOLDOWN = 300.0
-#: Characters of one tool result: what stays is shortened step by step, and no further than this.
-MOST_OF_A_RESULT, LEAST_OF_A_RESULT = 60_000, 1_500
-#: Attempts in a row in which the process may die before the next one is put off.
-MOST_DEATHS = 2
+MIN_SAVED_SHARE = 0.1
+#: Seconds after a failure before the next automatic attempt.
+COOLDOWN_SECONDS = 300.0
+#: Characters of one tool result: what stays is truncated step by step, within these limits.
+MAX_RESULT_CHARS, MIN_RESULT_CHARS = 60_000, 1_500
+#: Consecutive crashed attempts after which the next one is postponed.
+MAX_CRASHES = 2
 
 
-#: How many times a provider's count of tokens may be off our estimate to be believed.
-MOST_OFF = 4
+#: Largest credible ratio between a provider's token count and our estimate.
+MAX_ESTIMATE_RATIO = 4
 #: Tokens that instructions, tools and a server's own template may take.
-UNSEEN = 10_000
+MAX_OVERHEAD_TOKENS = 10_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sized:
-    """What the rules need to know of one message of a context."""
+class MessageSize:
+    """Size and role of one context message, as far as the rules need them."""
 
     tokens: int
     calls: frozenset[str] = frozenset()
     answers: frozenset[str] = frozenset()
     from_user: bool = False
-    #: It stands for messages that were replaced.
+    #: It replaces earlier messages.
     is_summary: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class State:
-    """What is remembered of a session's compactions; handed on to its successor."""
+class CompactionState:
+    """Compaction state of a session; inherited by its successor."""
 
     #: Milliseconds; automatic compaction waits until then. 0 while an attempt is under way.
     cooldown_until: int = 0
@@ -61,84 +62,93 @@ class State:
     failures: int = 0
     #: Compactions in a row that made no progress.
     stalls: int = 0
-    #: The last seq at each compaction of late.
+    #: The last seq at each recent compaction.
     fired: tuple[int, ...] = ()
-    #: The person was told that compaction fails.
+    #: The person was notified that compaction fails.
     told: bool = False
 
 
-def tokens_of(size: int, *, bytes_per_token: float = BYTES_PER_TOKEN) -> int:
-    """An estimate for ``size`` bytes of text, rounded up."""
+def estimate_tokens(size: int, *, bytes_per_token: float = BYTES_PER_TOKEN) -> int:
+    """Estimate the tokens of ``size`` bytes of text, rounded up."""
     return -int(-size // bytes_per_token)
 
 
-def credible(reported: int, *, estimated: int) -> bool:
+def is_credible_count(reported: int, *, estimated: int) -> bool:
     """
-    Whether a provider's count of a context can be true, by our estimate of its messages.
+    Return whether a provider's token count is plausible by our estimate.
 
-    Instructions and tools, which the estimate does not see, may add a lot to a short context.
+    Instructions and tools, which the estimate omits, may add a lot to a short context.
     """
-    return estimated <= reported * MOST_OFF and reported <= estimated * MOST_OFF + UNSEEN
+    return (
+        estimated <= reported * MAX_ESTIMATE_RATIO
+        and reported <= estimated * MAX_ESTIMATE_RATIO + MAX_OVERHEAD_TOKENS
+    )
 
 
-def over_budget(tokens: int, *, window: int, threshold: float) -> bool:
-    """Whether the next request would fill more than its share of the context window."""
+def exceeds_budget(tokens: int, *, window: int, threshold: float) -> bool:
+    """Return whether the next request would exceed its share of the context window."""
     return tokens > window * threshold
 
 
-def may_compact(state: State, *, now: int, turn_from: int) -> bool:
+def may_compact(state: CompactionState, *, now: int, turn_from: int) -> bool:
     """
-    Whether compaction may run by itself: not in a cool-down, not broken, not too often in one turn.
+    Return whether automatic compaction may run now.
 
-    ``turn_from`` is the first seq of the running turn. A person who asks is not held up by this.
+    It may not during a cool-down, after too many stalls, or too often in one turn.
+    ``turn_from`` is the first seq of the running turn. Requests by a person are not
+    limited.
     """
     this_turn = sum(seq >= turn_from for seq in state.fired)
-    return now >= state.cooldown_until and state.stalls < MOST_STALLS and this_turn < MOST_PER_TURN
+    return now >= state.cooldown_until and state.stalls < MAX_STALLS and this_turn < MAX_PER_TURN
 
 
-def too_often(state: State, *, last_seq: int) -> bool:
-    """Return whether a compaction now would be one of many that came close together."""
-    earlier = state.fired[-TOO_MANY:]
-    return len(earlier) == TOO_MANY and last_seq - earlier[0] <= TOO_CLOSE
+def is_too_frequent(state: CompactionState, *, last_seq: int) -> bool:
+    """Return whether a compaction now would complete a burst of them."""
+    earlier = state.fired[-BURST_COUNT:]
+    return len(earlier) == BURST_COUNT and last_seq - earlier[0] <= BURST_ENTRIES
 
 
-def after_success(state: State, *, last_seq: int, before: int, after: int) -> State:
-    """What is remembered once a compaction has replaced ``before`` tokens by ``after``."""
-    progress = after <= before * (1 - PROGRESS)
-    return State(stalls=0 if progress else state.stalls + 1, fired=(*state.fired[-9:], last_seq))
+def record_success(
+    state: CompactionState, *, last_seq: int, before: int, after: int
+) -> CompactionState:
+    """Return the state after a compaction replaced ``before`` tokens by ``after``."""
+    progress = after <= before * (1 - MIN_SAVED_SHARE)
+    return CompactionState(
+        stalls=0 if progress else state.stalls + 1, fired=(*state.fired[-9:], last_seq)
+    )
 
 
-def begun(state: State) -> State:
-    """What is remembered while an attempt is under way: all that is left if the process dies."""
+def record_attempt(state: CompactionState) -> CompactionState:
+    """Return the state during an attempt: the one that remains if the process dies."""
     return replace(state, cooldown_until=0, failures=state.failures + 1)
 
 
-def deadly(state: State) -> bool:
-    """Whether the attempts before died with their process, and the next one would too."""
-    return state.cooldown_until == 0 and state.failures >= MOST_DEATHS
+def crashed_repeatedly(state: CompactionState) -> bool:
+    """Return whether earlier attempts died with their process."""
+    return state.cooldown_until == 0 and state.failures >= MAX_CRASHES
 
 
-def after_failure(state: State, *, now: int, refused: bool = False) -> State:
+def record_failure(state: CompactionState, *, now: int, refused: bool = False) -> CompactionState:
     """
-    What is remembered once an attempt failed; the person is told the first time.
+    Return the state after a failed attempt; the person is notified the first time.
 
-    A summary that was no good (``refused``) is no progress, and there will not be many more.
+    A rejected summary (``refused``) counts as a stall, which limits further attempts.
     """
     return replace(
         state,
-        cooldown_until=now + int(COOLDOWN * 1000),
+        cooldown_until=now + int(COOLDOWN_SECONDS * 1000),
         stalls=state.stalls + refused,
         told=True,
     )
 
 
-def cut(messages: Sequence[Sized], *, keep: int) -> int:
+def find_tail_start(messages: Sequence[MessageSize], *, keep: int) -> int:
     """
-    The index where the recent tail begins: at most ``keep`` tokens, but one message at least.
+    Return the index where the recent tail starts: ``keep`` tokens or one message.
 
-    Never between a call and its result. 0 means that there is nothing before the tail.
+    Never between a call and its result. 0 means that nothing precedes the tail.
     """
-    boundaries = _boundaries(messages)
+    boundaries = _find_boundaries(messages)
     tail, best = 0, len(messages)
     for index in range(len(messages) - 1, -1, -1):
         tail += messages[index].tokens
@@ -149,13 +159,13 @@ def cut(messages: Sequence[Sized], *, keep: int) -> int:
     return best if best < len(messages) else 0
 
 
-def _boundaries(messages: Sequence[Sized]) -> set[int]:
-    """Indexes before which no call is unanswered."""
+def _find_boundaries(messages: Sequence[MessageSize]) -> set[int]:
+    """Return the indexes before which no call is unanswered."""
     found: set[int] = set()
     open_calls: frozenset[str] = frozenset()
     for index, message in enumerate(messages):
         if not open_calls & message.answers:
-            # What was not answered right away is not answered any more.
+            # A call that was not answered right away never is.
             open_calls = frozenset()
         if not open_calls:
             found.add(index)
@@ -163,49 +173,49 @@ def _boundaries(messages: Sequence[Sized]) -> set[int]:
     return found
 
 
-def last_user(messages: Sequence[Sized]) -> int | None:
-    """The index of the last message that a person wrote."""
+def find_last_user(messages: Sequence[MessageSize]) -> int | None:
+    """Return the index of the last message that a person wrote."""
     for index in range(len(messages) - 1, -1, -1):
         if messages[index].from_user:
             return index
     return None
 
 
-def kept(messages: Sequence[Sized], tail: int) -> list[int]:
+def select_kept(messages: Sequence[MessageSize], tail: int) -> list[int]:
     """
-    The indexes that no summary takes the place of: the tail, and the newest request before it.
+    Return the indexes that stay: the tail, and the newest request before it.
 
-    All of them if so little would go that it is no progress; an earlier summary does not count,
-    since it cannot be said in fewer words.
+    Returns all of them if too little would be saved; an earlier summary does not count,
+    since it cannot be shortened further.
     """
     stays = list(range(tail, len(messages)))
-    last = last_user(messages)
+    last = find_last_user(messages)
     if last is not None and last < tail:
         stays.insert(0, last)
     goes = set(range(tail)).difference(stays)
     gain = sum(messages[index].tokens for index in goes if not messages[index].is_summary)
-    if gain <= PROGRESS * sum(message.tokens for message in messages):
+    if gain <= MIN_SAVED_SHARE * sum(message.tokens for message in messages):
         return list(range(len(messages)))
     return stays
 
 
-def caps() -> Iterator[int]:
-    """Characters to which the results that must stay are shortened, until all has room."""
-    cap = MOST_OF_A_RESULT
-    while cap > LEAST_OF_A_RESULT:
-        cap = max(cap // 2, LEAST_OF_A_RESULT)
+def truncation_limits() -> Iterator[int]:
+    """Yield decreasing character limits for the results that must stay."""
+    cap = MAX_RESULT_CHARS
+    while cap > MIN_RESULT_CHARS:
+        cap = max(cap // 2, MIN_RESULT_CHARS)
         yield cap
 
 
-def refusal(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:
-    """Why a summary is no good for what it replaces (tokens); ``None`` if it is good."""
-    size = tokens_of(len(summary.encode()))
+def rejection_reason(summary: str, *, replaces: int, headings: Sequence[str]) -> str | None:
+    """Return why a summary of ``replaces`` tokens is rejected; ``None`` if it is valid."""
+    size = estimate_tokens(len(summary.encode()))
     if not summary.strip():
         return "the summary is empty"
     if size >= replaces:
         return f"the summary is no shorter ({size} tokens) than what it replaces ({replaces})"
     if not any(heading.lower() in summary.lower() for heading in headings):
         return "the summary has none of the headings that were asked for"
-    if replaces > MUCH and len(summary.strip()) < SHORTEST_SUMMARY:
+    if replaces > LARGE_CONTEXT and len(summary.strip()) < MIN_SUMMARY_CHARS:
         return f"the summary has only {len(summary.strip())} characters"
     return None

@@ -1,4 +1,4 @@
-"""Contexts as people look at them: what the model is sent, and what a compaction would leave."""
+"""Contexts for inspection: the model's next input, and previews of a compaction."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId
     from clew.core.session import Session
 
-#: Who speaks in a message that stands for others.
+#: Role of a message that summarises others.
 SUMMARY = "summary"
 #: Why a compaction did nothing.
-NOTHING = "there is nothing to compact yet"
+NOTHING_TO_COMPACT = "there is nothing to compact yet"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class ContextMessageView:
     """One message of a context."""
 
-    #: Its place in the log; ``None`` for a literal of the base.
+    #: Its seq in the log; ``None`` for an inline message of the base.
     seq: int | None
     #: ``user``, ``assistant``, ``tool`` or ``summary``.
     role: str
     text: str
-    #: The tool calls that it asks for: name and arguments.
+    #: The tool calls that it requests: name and arguments.
     calls: tuple[str, ...]
     #: An estimate.
     tokens: int
@@ -35,57 +35,57 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ContextView:
-    """What the model will be sent before the next message: instructions, then the messages."""
+    """Context of the next request: instructions, then messages."""
 
     conversation: ConversationId
     session: Session
-    #: What the session started from; what was said since follows it.
+    #: The session's base; later messages follow it.
     base: Base
-    lines: tuple[Line, ...]
+    lines: tuple[ContextMessageView, ...]
 
     @property
     def instructions(self) -> str | None:
-        """As they were rendered for the session's first request; ``None`` before that."""
+        """Return the instructions as rendered for the first request; ``None`` before it."""
         return self.session.instructions
 
     @property
     def tokens(self) -> int:
-        """An estimate for the messages."""
+        """Return the estimated tokens of the messages."""
         return sum(line.tokens for line in self.lines)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Size:
-    """A context's size, in tokens."""
+class ContextSize:
+    """Size of a context, in tokens."""
 
     #: An estimate.
     tokens: int
-    #: What the model takes; ``None`` where nobody says.
+    #: The model's context window; ``None`` if unknown.
     window: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Preview:
-    """What a compaction would do, but for the summary, which only a model can write."""
+class CompactionPreview:
+    """Effect of a compaction, except for the summary's text, which needs a model."""
 
     session: SessionId
-    lines: tuple[Line, ...]
-    #: Indexes of the lines that no summary would take the place of.
+    lines: tuple[ContextMessageView, ...]
+    #: Indexes of the lines that a summary would not replace.
     kept: frozenset[int]
 
     @property
-    def goes(self) -> tuple[Line, ...]:
-        """What a summary would take the place of; empty if there is nothing to compact yet."""
+    def replaced_lines(self) -> tuple[ContextMessageView, ...]:
+        """Return the messages that a summary would replace; empty if there are none."""
         return tuple(line for n, line in enumerate(self.lines) if n not in self.kept)
 
     @property
-    def stays(self) -> tuple[Line, ...]:
+    def kept_lines(self) -> tuple[ContextMessageView, ...]:
         return tuple(line for n, line in enumerate(self.lines) if n in self.kept)
 
     @property
     def note(self) -> str:
-        """Why nothing would be done; empty if something would."""
-        return "" if self.goes else NOTHING
+        """Return why nothing would change; empty if something would."""
+        return "" if self.replaced_lines else NOTHING_TO_COMPACT
 
     @property
     def messages_before(self) -> int:
@@ -93,8 +93,8 @@ class Preview:
 
     @property
     def messages_after(self) -> int:
-        """With the summary."""
-        return len(self.stays) + bool(self.goes)
+        """Return the number of messages, including the summary."""
+        return len(self.kept_lines) + bool(self.replaced_lines)
 
     @property
     def tokens_before(self) -> int:
@@ -102,5 +102,5 @@ class Preview:
 
     @property
     def tokens_after(self) -> int:
-        """Without the summary."""
-        return sum(line.tokens for line in self.stays)
+        """Return the tokens without the summary."""
+        return sum(line.tokens for line in self.kept_lines)

@@ -1,4 +1,4 @@
-"""Conversations: lasting threads of talk."""
+"""Conversations: durable threads of messages."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
 
 
-#: How long a deleted conversation can be brought back, unless a setting says otherwise.
+#: Default time during which a deleted conversation can be restored.
 UNDELETE_FOR = timedelta(minutes=10)
 
 
 class TitledBy(enum.Enum):
-    """Who gave a title; an automatic one never replaces a person's."""
+    """Author of a title; an automatic title never replaces a person's."""
 
     PERSON = "person"
     MODEL = "model"
@@ -27,13 +27,13 @@ class TitledBy(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Conversation:
-    """The lasting thread: an append-only log of entries, and one head session."""
+    """Append-only log of entries with one head session."""
 
     id: ConversationId
     scope: Scope
     title: str | None
     titled_by: TitledBy | None
-    #: Opened for a caller that resends its history; left out of lists unless asked for.
+    #: Opened for a caller that resends its history; hidden from lists by default.
     adhoc: bool
     #: The conversation (or file) that a branch or an import came from, and its seq.
     origin: str | None

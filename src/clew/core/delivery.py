@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 class DeliveryState(enum.Enum):
     PENDING = "pending"  #: to be sent, not before ``due_at``
-    SENDING = "sending"  #: an owner is at it, or died at it
+    SENDING = "sending"  #: an owner is sending it, or died while sending
     DELIVERED = "delivered"  #: the platform has it
-    UNKNOWN = "unknown"  #: sent perhaps: to be reconciled, or sent once more and marked
-    FAILED = "failed"  #: given up, dropped, or refused by the platform
+    UNKNOWN = "unknown"  #: possibly sent: to be reconciled, or sent again and marked
+    FAILED = "failed"  #: abandoned, dropped, or refused by the platform
 
 
-MOVES = {
+TRANSITIONS = {
     DeliveryState.PENDING: frozenset({DeliveryState.SENDING, DeliveryState.FAILED}),
     DeliveryState.SENDING: frozenset(
         {
-            DeliveryState.PENDING,  # the platform said: later
+            DeliveryState.PENDING,  # the platform asked to retry later
             DeliveryState.DELIVERED,
             DeliveryState.UNKNOWN,
             DeliveryState.FAILED,
@@ -47,10 +47,10 @@ class DeliveryKind(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """What is told to everyone on a channel whose input a turn answers."""
+class OutboundText:
+    """Text to every channel route whose input the turn answers."""
 
-    #: Of the first route's delivery; those of others are made from it.
+    #: Id of the first route's delivery; the ids for other routes derive from it.
     id: DeliveryId
     kind: DeliveryKind = DeliveryKind.ANSWER
     text: str
@@ -58,18 +58,18 @@ class Said:
     markup: bool = True
 
 
-#: Takes the place of a beginning that no answer follows.
-UNFINISHED = "(This answer was not finished.)"
+#: Replaces a preview that no answer follows.
+UNFINISHED_ANSWER = "(This answer was not finished.)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewDelivery:
-    """A delivery before it is stored."""
+    """Delivery before it is stored."""
 
     id: DeliveryId
     route: RouteKey
     kind: DeliveryKind
-    #: An ``Outgoing``, as ``clew.core.chat.dump`` writes it.
+    #: An ``OutboundMessage`` as written by ``clew.core.channel_events.dump_message``.
     body: str
 
 
@@ -91,11 +91,11 @@ class Delivery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chunk:
-    """One part of a delivery, as one message of the platform."""
+    """Part of a delivery that is one message on the platform."""
 
     position: int
     body: str
     state: DeliveryState
     platform_id: str | None
-    #: How often it was sent once more after an unknown outcome.
+    #: How often it was sent again after an unknown outcome.
     repeated: int

@@ -1,9 +1,9 @@
 """
-Double text: what happens to a message that arrives while a turn is unfinished.
+Double text: handling of messages that arrive while a turn is unfinished.
 
-The line of a conversation is its open inbox items in order of acceptance. Without a turn, the item
-at its front decides what is done next (``next_work``); while a turn runs, messages that steer may
-join it at a step boundary (``steering``).
+The queue of a conversation is its open inbox items in order of acceptance. Without a turn,
+its first item decides what to do next (``next_work``); while a turn runs, steering messages
+may join it at a step boundary (``select_steering``).
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: The collect window closes after this much quiet …
-QUIET = timedelta(milliseconds=600)
+QUIET_PERIOD = timedelta(milliseconds=600)
 #: … or this long after its first message …
-LONGEST = timedelta(seconds=3)
+MAX_WINDOW = timedelta(seconds=3)
 #: … or with this many messages.
-MOST = 10
+MAX_COLLECTED = 10
 
 
 class DoubleText(enum.Enum):
-    QUEUE = "queue"  #: a turn of its own after this one
+    """Rule for a message that arrives while a turn is unfinished."""
+
+    QUEUE = "queue"  #: its own turn after this one
     STEER = "steer"  #: joins the running turn at the next step
-    COLLECT = "collect"  #: gathers a burst first, then as steer
-    INTERRUPT = "interrupt"  #: stops the turn, keeps what it said, then a turn of its own
-    ROLLBACK = "rollback"  #: stops the turn and rewinds to before it, then a turn of its own
+    COLLECT = "collect"  #: collects a burst first, then as steer
+    INTERRUPT = "interrupt"  #: stops the turn, keeps its partial text, then its own turn
+    ROLLBACK = "rollback"  #: stops the turn and rewinds to before it, then its own turn
     REJECT = "reject"  #: refused while a turn is unfinished
 
 
 AUTO = "auto"
 
 
-def rule_for(setting: str, *, people: bool) -> DoubleText:
+def resolve_rule(setting: str, *, people: bool) -> DoubleText:
     """
-    The rule that a setting names; ``auto`` collects from people on channels and queues from
-    programs.
+    Return the rule of a setting; ``auto`` collects from people, queues from programs.
 
     :raises UsageError: if there is no such rule
     """
@@ -56,53 +57,53 @@ def rule_for(setting: str, *, people: bool) -> DoubleText:
         raise UsageError(f"there is no double-text rule {setting!r}: use one of {known}") from None
 
 
-def window_closes(now: datetime, *, earlier: Sequence[datetime]) -> datetime:
-    """When a burst ends that gets a message now, after those that it received ``earlier``."""
-    if len(earlier) + 1 >= MOST:
+def window_end(now: datetime, *, earlier: Sequence[datetime]) -> datetime:
+    """Return when a burst ends that gets a message now and got others ``earlier``."""
+    if len(earlier) + 1 >= MAX_COLLECTED:
         return now
-    return min(now + QUIET, min(earlier, default=now) + LONGEST)
+    return min(now + QUIET_PERIOD, min(earlier, default=now) + MAX_WINDOW)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OwnTurn:
-    """These messages begin one turn together, in this order."""
+class StartTurn:
+    """Start one turn with these messages, in this order."""
 
     items: tuple[InboxItem, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Execute:
-    """This command, expiry or completion is carried out."""
+class RunCommand:
+    """Run this command, expiry or completion."""
 
     item: InboxItem
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wait:
-    """Nothing is due before this moment."""
+class WaitUntil:
+    """Wait: nothing is due before this time."""
 
     until: datetime
 
 
-Work = OwnTurn | Execute | Wait
+Work = StartTurn | RunCommand | WaitUntil
 
 
 def next_work(line: Sequence[InboxItem], now: datetime) -> Work | None:
-    """What the line asks for when no turn is unfinished; ``None`` for an empty line."""
+    """Return the next work when no turn is unfinished; ``None`` for an empty queue."""
     if not line:
         return None
     first = line[0]
     if first.kind is not InboxKind.MESSAGE:
-        return Execute(item=first)
+        return RunCommand(item=first)
     if not first.is_due(now):
-        return Wait(until=first.due_at)
+        return WaitUntil(until=first.due_at)
     if first.double_text is not DoubleText.COLLECT:
-        return OwnTurn(items=(first,))
-    burst = takewhile(lambda item: _collects_with(first, item, now), line)
-    return OwnTurn(items=tuple(burst)[:MOST])
+        return StartTurn(items=(first,))
+    burst = takewhile(lambda item: _joins_burst(first, item, now), line)
+    return StartTurn(items=tuple(burst)[:MAX_COLLECTED])
 
 
-def _collects_with(first: InboxItem, item: InboxItem, now: datetime) -> bool:
+def _joins_burst(first: InboxItem, item: InboxItem, now: datetime) -> bool:
     return (
         item.kind is InboxKind.MESSAGE
         and item.double_text is DoubleText.COLLECT
@@ -111,8 +112,8 @@ def _collects_with(first: InboxItem, item: InboxItem, now: datetime) -> bool:
     )
 
 
-def steering(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
-    """The messages that join a running turn at this step boundary: those before any command."""
+def select_steering(line: Sequence[InboxItem], now: datetime) -> tuple[InboxItem, ...]:
+    """Return the messages that join a running turn now: those before any command."""
     before_commands = takewhile(lambda item: item.kind is InboxKind.MESSAGE, line)
     return tuple(
         item

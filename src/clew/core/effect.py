@@ -1,4 +1,4 @@
-"""Effects: what running a tool twice would mean, and what a resumed turn does with an open call."""
+"""Tool effects, and how a resumed turn treats an open call."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import cast
 
 
 class Effect(enum.Enum):
+    """Consequence of running a tool twice."""
+
     PURE = "pure"  #: nothing happens; run it again
     IDEMPOTENT = "idempotent"  #: run it again with the same key
     ONCE = "once"  #: never run it again
-    ASK = "ask"  #: ask the person
+    ASK = "ask"  #: ask the user
 
 
-class Resume(enum.Enum):
-    """What becomes of a call whose intent is stored and whose result is not."""
+class ResumeAction(enum.Enum):
+    """Treatment of a call whose intent is stored and whose result is not."""
 
     RUN = "run"
     UNKNOWN = "unknown"
@@ -23,23 +25,23 @@ class Resume(enum.Enum):
 
 
 _RESUME = {
-    Effect.PURE: Resume.RUN,
-    Effect.IDEMPOTENT: Resume.RUN,
-    Effect.ONCE: Resume.UNKNOWN,
-    Effect.ASK: Resume.ASK,
+    Effect.PURE: ResumeAction.RUN,
+    Effect.IDEMPOTENT: ResumeAction.RUN,
+    Effect.ONCE: ResumeAction.UNKNOWN,
+    Effect.ASK: ResumeAction.ASK,
 }
 
 
-def on_resume(effect: Effect) -> Resume:
-    """What to do with a call that was begun by an owner that is gone."""
+def resume_action(effect: Effect) -> ResumeAction:
+    """Return how to treat a call that a lost owner started."""
     return _RESUME[effect]
 
 
-def declared(metadata: object) -> Effect:
+def effect_of(metadata: object) -> Effect:
     """
-    The effect that a tool's metadata declares; an undeclared tool is ``once``.
+    Return the effect that a tool's metadata declares; ``once`` if it declares none.
 
-    :raises ValueError: if it declares something that is no effect
+    :raises ValueError: if the declared effect is unknown
     """
     if not isinstance(metadata, Mapping):
         return Effect.ONCE

@@ -1,4 +1,4 @@
-"""Entries: what was said, numbered and chained."""
+"""Entries: the numbered, hash-chained records of a conversation."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Role(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
-    """An entry before it has a number."""
+class NewEntry:
+    """Entry before it is numbered."""
 
     id: EntryId
     kind: EntryKind = EntryKind.MESSAGE
     role: Role | None
-    #: What a person reads and search finds.
+    #: Displayed and searchable text.
     text: str
-    #: Ids of the tool calls that this message asks for, and of those that it answers.
+    #: Ids of the tool calls that this message requests, and of those that it answers.
     calls: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
     #: Names the shape of ``message``, for example ``pydantic-ai/2``.
@@ -49,7 +49,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Entry:
-    """One numbered thing in a conversation's log."""
+    """Numbered record of a conversation's log."""
 
     conversation_id: ConversationId
     seq: int
@@ -70,12 +70,12 @@ class Entry:
 
 def chain_hash(prev_hash: bytes, fields: tuple[str | int | None, ...]) -> bytes:
     """
-    sha256 over the hash of the entry before and this entry's fields as compact JSON.
+    Return the sha256 of the previous entry's hash and this entry's fields as JSON.
 
-    ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and answers
-    (each as stored JSON), format, message, created_at in milliseconds.
+    ``fields``: conversation id, seq, id, session id, turn id, kind, role, text, calls and
+    answers (each as stored JSON), format, message, created_at in milliseconds.
     """
-    # Each append waits for this: an encoder for any value takes twice the time.
+    # On the path of each append: a generic encoder takes twice the time.
     values = [
         _quoted(field) if isinstance(field, str) else "null" if field is None else str(field)
         for field in fields

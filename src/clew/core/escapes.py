@@ -1,4 +1,4 @@
-"""Text that came through a terminal: without its sequences, or with every character visible."""
+"""Terminal text: escape sequences removed, or every character made visible."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 import unicodedata
 from typing import Final
 
-#: A key as the newer protocols of terminals write it: ``ESC [ 13 ; 1 u``, ``ESC [ 27 ; 2 ; 13 ~``.
+#: A key as encoded by newer terminal protocols: ``ESC [ 13 ; 1 u``, ``ESC [ 27 ; 2 ; 13 ~``.
 _KEY: Final = re.compile(r"\x1b\[(?:27;\d+;(\d+)~|(\d+)(?::\d*)*(?:;[\d:]*)*u)")
-#: Colours, cursor movements, titles, links, and what else begins with ESC.
+#: Colours, cursor movements, titles, links and other ESC sequences.
 _SEQUENCE: Final = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
@@ -18,24 +18,24 @@ _SEQUENCE: Final = re.compile(
 )
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _TEXT_KEYS: Final = {9: "\t", 13: "\n", 10: "\n"}
-#: Categories of characters that show nothing, or something else than they are.
+#: Categories of invisible or deceptive characters.
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-def without_sequences(text: str) -> str:
+def strip_sequences(text: str) -> str:
     """
-    Return what a person typed or pasted, without the terminal's sequences.
+    Return typed or pasted text without the terminal's escape sequences.
 
-    Line ends are one character, also those that a terminal wrote as the key Enter; the order of
-    all other characters stays.
+    Each line end becomes one character, also one that the terminal encoded as the Enter
+    key; the order of all other characters is kept.
     """
-    text = _KEY.sub(_typed, text)
+    text = _KEY.sub(_decode_key, text)
     text = _SEQUENCE.sub("", text)
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _CONTROL.sub("", text)
 
 
-def _typed(match: re.Match[str]) -> str:
+def _decode_key(match: re.Match[str]) -> str:
     code = int(match[1] or match[2])
     if code in _TEXT_KEYS:
         return _TEXT_KEYS[code]
@@ -47,10 +47,11 @@ def _typed(match: re.Match[str]) -> str:
 
 def make_visible(text: str) -> str:
     r"""
-    Return a text whose every character can be seen: what is agreed to must be what is shown.
+    Return the text with every character visible: people approve what they can see.
 
-    Blanks stay as they are, and line breaks; controls, marks that turn the direction of writing,
-    characters without width and blanks that only look like one are written as ``\u{202E}``.
+    Spaces and line breaks stay; control characters, marks that change the direction of
+    writing, characters without width and spaces that only look like one become
+    ``\u{202E}``.
     """
     return "".join(each if _is_visible(each) else f"\\u{{{ord(each):X}}}" for each in text)
 

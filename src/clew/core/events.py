@@ -1,8 +1,9 @@
 """
-Events: what those who follow a conversation are told, in order.
+Events of a conversation, in the order in which subscribers receive them.
 
-Entries are the truth and come with their seq; everything else is provisional and without one. Text
-that was streamed is confirmed by the entry that carries it, or taken back by ``Retracted``.
+Entries are authoritative and carry their seq; all other events are provisional and carry
+none. Streamed text is confirmed by the entry that contains it, or withdrawn by
+``Retracted``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
     from clew.core.inbox import InboxOutcome
-    from clew.core.standing import Standing
+    from clew.core.standing import ConversationState
     from clew.core.turn import Turn
 
 
@@ -26,18 +27,18 @@ class DeltaKind(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntryAppended:
-    """An entry is stored."""
+    """Stored entry."""
 
     entry: Entry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Delta:
-    """A piece of the response that is being made."""
+    """Fragment of the response in progress."""
 
     conversation: ConversationId
     turn: TurnId
-    #: The seq of the newest entry when it came: an entry of a turn with a higher one confirms it.
+    #: The newest seq when it was sent: an entry of the turn with a higher seq confirms it.
     after: int
     kind: DeltaKind
     text: str
@@ -45,7 +46,7 @@ class Delta:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """The text of the response that is being made, so far: for those who come late."""
+    """Text so far of the response in progress, for late subscribers."""
 
     conversation: ConversationId
     turn: TurnId
@@ -55,7 +56,7 @@ class Snapshot:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retracted:
-    """The pieces since the last entry are void: the request is made again."""
+    """Withdrawal of the fragments since the last entry: the request is repeated."""
 
     conversation: ConversationId
     turn: TurnId
@@ -65,7 +66,7 @@ class Retracted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCalled:
-    """A tool call is about to run, or was answered (``status``)."""
+    """Start of a tool call, or its result (``status``)."""
 
     conversation: ConversationId
     turn: TurnId
@@ -76,46 +77,46 @@ class ToolCalled:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TurnBegun:
-    """An owner works on the turn, for the first time or again."""
+class TurnStarted:
+    """Start or resumption of a turn by an owner."""
 
     turn: Turn
     session: SessionId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TurnClosed:
-    """The turn has its outcome; every entry of it came before this."""
+class TurnFinished:
+    """End of a turn, after all of its entries."""
 
     turn: Turn
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StandingChanged:
+class ConversationStateChanged:
     """
-    What the conversation is doing, or what waits in it, is something else now.
+    Change of a conversation's state: its activity or its queue.
 
-    All that was stored when it was read is told before it; pieces of an answer may come later.
+    Everything stored when the state was read is published before it; deltas may follow.
     """
 
-    standing: Standing
+    standing: ConversationState
 
 
-Event = (
+ConversationEvent = (
     EntryAppended
     | Delta
     | Snapshot
     | Retracted
     | ToolCalled
-    | TurnBegun
-    | TurnClosed
-    | StandingChanged
+    | TurnStarted
+    | TurnFinished
+    | ConversationStateChanged
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InputEnded:
-    """What became of one input: the last event of those who follow it."""
+class InputCompleted:
+    """Outcome of one input: the last event for those who follow it."""
 
     inbox_id: InboxId
     conversation: ConversationId
@@ -124,11 +125,11 @@ class InputEnded:
     outcome: InboxOutcome
     #: The turn that answered it, done; ``None`` for a command, a cancelled or a rejected input.
     turn: Turn | None
-    #: What the person is told: the answer, or the text of the failure; "" where silence is right.
+    #: Text for the person: the answer or the failure; "" if there is nothing to say.
     text: str
-    #: Why it was cancelled or rejected, or what the command answered.
+    #: Why it was cancelled or rejected, or the command's reply.
     note: str | None = None
-    #: What else the person is told of the turn: that another model was asked, for example.
+    #: Further notices about the turn, such as a switch to another model.
     notices: tuple[str, ...] = ()
-    #: The text ends in the middle: the model had reached its limit of output.
+    #: The text is truncated: the model reached its output limit.
     cut: bool = False

@@ -1,4 +1,4 @@
-"""What is said where a new conversation has begun by itself, because the one before was over."""
+"""Notices about conversations that ended automatically or on another front."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.core.session import DAILY, IDLE, RESET
 
-#: Told in a chat whose conversation another front deleted, or brought back.
+#: Notices to a chat whose conversation another front deleted or restored.
 DELETED = "This conversation was deleted elsewhere. Your next message starts a new one."
 RESTORED = "The conversation that was deleted here is back: your next message goes on with it."
 
@@ -17,36 +17,36 @@ _KEY = "left"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Left:
-    """The conversation that an input would have gone to, and why that one is over."""
+class ExpiredConversation:
+    """Previous conversation of an input's route, and why it ended."""
 
     conversation: str
     reason: str
 
     @property
-    def to_person(self) -> str:
+    def user_notice(self) -> str:
         return (
-            f"A new conversation has begun{self._when}; /resume {self.conversation} goes on with "
+            f"A new conversation has begun{self._cause}; /resume {self.conversation} goes on with "
             "the one before."
         )
 
     @property
-    def to_model(self) -> str:
+    def model_notice(self) -> str:
         return (
-            f"This conversation has just begun. The one before it ended{self._when}, and nothing "
+            f"This conversation has just begun. The one before it ended{self._cause}, and nothing "
             "that was said in it is known to you. If the person refers to it, say so and do not "
             f"guess: with /resume {self.conversation} they go on there."
         )
 
     @property
-    def _when(self) -> str:
+    def _cause(self) -> str:
         return _WHEN.get(self.reason, "")
 
 
-def closed_elsewhere(conversation: str, reason: str) -> str | None:
-    """Return what a chat is told at once whose conversation another front has ended."""
+def closed_elsewhere_notice(conversation: str, reason: str) -> str | None:
+    """Return the immediate notice to a chat whose conversation another front ended."""
     if reason in _WHEN:
-        # Told with the next message: nobody is woken by it.
+        # Sent with the next message: no notification for this alone.
         return None
     if reason == RESET:
         return (
@@ -56,15 +56,19 @@ def closed_elsewhere(conversation: str, reason: str) -> str | None:
     return "This conversation was closed elsewhere. Your next message goes on with it."
 
 
-def with_left(payload: str, left: Left) -> str:
-    """The payload of an input, which says from now on what was left for it."""
+def attach_notice(payload: str, left: ExpiredConversation) -> str:
+    """Return the input's payload with the expired conversation recorded in it."""
     given: dict[str, Any] = json.loads(payload)
     return json.dumps({**given, _KEY: [left.conversation, left.reason]})
 
 
-def left_for(payload: str) -> Left | None:
-    """What was left for an input with this payload."""
+def read_notice(payload: str) -> ExpiredConversation | None:
+    """Return the expired conversation recorded in an input's payload."""
     if f'"{_KEY}"' not in payload:
         return None
     conversation, reason = json.loads(payload).get(_KEY) or (None, "")
-    return None if conversation is None else Left(conversation=conversation, reason=reason)
+    return (
+        None
+        if conversation is None
+        else ExpiredConversation(conversation=conversation, reason=reason)
+    )

@@ -1,4 +1,4 @@
-"""How a channel is, for those who look after it."""
+"""Health of channels and their deliveries, for operators."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 class ChannelState(enum.Enum):
     CONNECTING = "connecting"
     CONNECTED = "connected"
-    DEGRADED = "degraded"  #: its connection failed: it is tried again
+    DEGRADED = "degraded"  #: its connection failed and is being retried
     STANDBY = "standby"  #: another process runs it
-    REFUSED = "refused"  #: the platform or its settings do not let it: somebody has to do something
+    REFUSED = "refused"  #: refused by the platform or misconfigured: an operator must act
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeliveryLimits:
-    """How much may go wrong with a channel's deliveries before somebody is told."""
+    """Limits on delivery failures before an operator is notified."""
 
-    #: Tries in a row that fail.
+    #: Consecutive failed attempts.
     failures: int = 5
-    #: How long a message waits.
+    #: Longest time that a message may wait.
     after: timedelta = timedelta(minutes=5)
 
-    def exceeded(self, *, failures: int, oldest: datetime | None, now: datetime) -> bool:
-        """Return whether so many failures in a row, or a message that is so old, are too much."""
+    def is_exceeded(self, *, failures: int, oldest: datetime | None, now: datetime) -> bool:
+        """Return whether the failures in a row or the age of the oldest message exceed it."""
         late = oldest is not None and now - oldest >= self.after
         return late or failures >= self.failures
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeliveryHealth:
-    """How the deliveries of a channel fare."""
+    """Delivery status of a channel."""
 
-    #: What waits, and when the oldest of it was stored.
+    #: Waiting deliveries, and when the oldest was stored.
     waiting: int = 0
     oldest: datetime | None = None
-    #: Tries that failed and deliveries that were given up, since the process began.
+    #: Failed attempts and abandoned deliveries since the process started.
     failed: int = 0
     given_up: int = 0
     #: A limit is exceeded.
@@ -54,15 +54,15 @@ class DeliveryHealth:
 class ChannelHealth:
     state: ChannelState
     since: datetime
-    #: When the platform last answered that there is nothing, or something, new.
+    #: When the platform last responded, with or without events.
     heard_at: datetime | None = None
-    #: When something last happened there.
+    #: When the last event arrived.
     event_at: datetime | None = None
     #: Why it is not connected, for people.
     error: str | None = None
     deliveries: DeliveryHealth = field(default_factory=DeliveryHealth)
 
     @property
-    def well(self) -> bool:
-        """Whether nobody has to look after it."""
+    def is_healthy(self) -> bool:
+        """Return whether no operator needs to act."""
         return self.state is not ChannelState.REFUSED and not self.deliveries.failing

@@ -1,8 +1,9 @@
 """
-Histories: what clients that resend everything hold of a conversation.
+Histories held by clients that resend the whole conversation.
 
-Two histories are the same if the same speakers said the same words. White space does not count,
-and messages of one speaker in a row count as one: clients strip and join as they like.
+Two histories are equal if the same speakers wrote the same words. White space does not
+count, and consecutive messages of one speaker count as one, because clients strip and join
+freely.
 """
 
 from __future__ import annotations
@@ -19,46 +20,46 @@ Speaker = Literal["system", "user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryMessage:
     """One message of a history."""
 
     speaker: Speaker
     text: str
 
 
-def without_blanks(history: Iterable[Said]) -> tuple[Said, ...]:
-    """The messages that say something: no provider takes the others."""
+def drop_blank_messages(history: Iterable[HistoryMessage]) -> tuple[HistoryMessage, ...]:
+    """Return the messages that have text: no provider accepts the others."""
     return tuple(said for said in history if said.text.strip())
 
 
-def asked(history: Sequence[Said]) -> tuple[Sequence[Said], str]:
-    """A history up to what was last asked, and the words of the answer that follows, if any."""
+def split_last_answer(history: Sequence[HistoryMessage]) -> tuple[Sequence[HistoryMessage], str]:
+    """Return the history up to the last question, and the text of the answer after it."""
     end = len(history)
     while end and history[end - 1].speaker == "assistant":
         end -= 1
-    return history[:end], words(said.text for said in history[end:])
+    return history[:end], normalize_words(said.text for said in history[end:])
 
 
-def words(texts: Iterable[str]) -> str:
-    """The words of some texts in a row."""
+def normalize_words(texts: Iterable[str]) -> str:
+    """Return the words of consecutive texts, separated by single spaces."""
     return " ".join(" ".join(texts).split())
 
 
 def is_answer(heard: str, texts: Sequence[str]) -> bool:
     """
-    Whether ``heard`` is what a client made of an answer with these texts.
+    Return whether ``heard`` is a client's copy of an answer with these texts.
 
-    A stream tells the texts beside tool calls too, a plain answer only the last one.
+    A stream includes the texts beside tool calls, a plain answer only the last one.
     """
     texts = [text for text in texts if text.strip()]
-    return heard in {words(texts), words(texts[-1:])}
+    return heard in {normalize_words(texts), normalize_words(texts[-1:])}
 
 
-def digest(caller: str, history: Iterable[Said]) -> bytes:
-    """sha256 of who sends it and what was said."""
+def history_digest(caller: str, history: Iterable[HistoryMessage]) -> bytes:
+    """Return the sha256 of the caller and the history."""
     joined: list[tuple[str, str]] = []
     for said in history:
-        text = words([said.text])
+        text = normalize_words([said.text])
         if joined and joined[-1][0] == said.speaker:
             joined[-1] = (said.speaker, f"{joined[-1][1]} {text}")
         else:

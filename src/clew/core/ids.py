@@ -1,8 +1,8 @@
 """
-Ids: distinct types, and where new ones come from.
+Id types and their generation.
 
-Every id but a session's begins with a prefix of its own (``cnv_``, ``trn_`` …), so that a route's
-NAME can never be taken for one. Ids sort by the time they were made.
+Every id except a session's starts with its own prefix (``cnv_``, ``trn_`` …), so that a
+route's NAME is never mistaken for one. Ids sort by creation time.
 """
 
 from __future__ import annotations
@@ -32,79 +32,79 @@ _SESSION = re.compile(r"\d{8}_\d{6}_[0-9a-f]{6}")
 _PREFIXED = re.compile(rf"(?:{'|'.join(PREFIXES)})_")
 
 
-# Ids are unique, not secret: asking the kernel for each costs more than storing what it names.
+# Ids are unique, not secret: a system call for each would cost more than the insert.
 _RANDOM = random.Random()
 if hasattr(os, "register_at_fork"):
-    # A forked child would go on with its parent's numbers.
+    # Otherwise a forked child would repeat its parent's numbers.
     os.register_at_fork(after_in_child=_RANDOM.seed)
 
 
-def token_hex(size: int) -> str:
-    """``size`` random bytes as hex digits; unique, but to be guessed by who knows the others."""
+def random_hex(size: int) -> str:
+    """Return ``size`` random bytes as hex digits; unique, but predictable from other ids."""
     return f"{_RANDOM.getrandbits(8 * size):0{2 * size}x}"
 
 
-class SessionIds(Protocol):
-    """Proposes a session id for a moment; asked again where the proposal is taken."""
+class SessionIdFactory(Protocol):
+    """Callable that proposes a session id for a time; called again if the id is taken."""
 
     def __call__(self, millis: int, /) -> SessionId: ...
 
 
-def session_id(millis: int, token: Callable[[int], str] = token_hex) -> SessionId:
-    """``YYYYMMDD_HHMMSS_xxxxxx`` in UTC, with six random hex digits."""
+def new_session_id(millis: int, token: Callable[[int], str] = random_hex) -> SessionId:
+    """Return ``YYYYMMDD_HHMMSS_xxxxxx`` in UTC, with six random hex digits."""
     moment = datetime.fromtimestamp(millis // 1000, UTC)
     return SessionId(f"{moment:%Y%m%d_%H%M%S}_{token(3)}")
 
 
 def looks_like_id(name: str) -> bool:
-    """Whether a name has the form of an id, of any kind."""
+    """Return whether a name has the form of an id of any kind."""
     return bool(_SESSION.fullmatch(name) or _PREFIXED.match(name))
 
 
-class Ids:
-    """Makes ids for one process; the clock and the random part can be replaced in tests."""
+class IdGenerator:
+    """Id generator of one process; tests replace the clock and the random part."""
 
     def __init__(
         self,
         millis: Callable[[], int],
-        token: Callable[[int], str] = token_hex,
+        token: Callable[[int], str] = random_hex,
     ) -> None:
         self._millis = millis
         self._token = token
 
-    def _new(self, prefix: str) -> str:
+    def _new_id(self, prefix: str) -> str:
         return f"{prefix}_{self._millis():012x}{self._token(8)}"
 
-    def conversation(self) -> ConversationId:
-        return ConversationId(self._new("cnv"))
+    def new_conversation_id(self) -> ConversationId:
+        return ConversationId(self._new_id("cnv"))
 
-    def turn(self) -> TurnId:
-        return TurnId(self._new("trn"))
+    def new_turn_id(self) -> TurnId:
+        return TurnId(self._new_id("trn"))
 
-    def entry(self) -> EntryId:
-        return EntryId(self._new("ent"))
+    def new_entry_id(self) -> EntryId:
+        return EntryId(self._new_id("ent"))
 
-    def inbox(self) -> InboxId:
-        return InboxId(self._new("inb"))
+    def new_inbox_id(self) -> InboxId:
+        return InboxId(self._new_id("inb"))
 
-    def delivery(self) -> DeliveryId:
-        return DeliveryId(self._new("dlv"))
+    def new_delivery_id(self) -> DeliveryId:
+        return DeliveryId(self._new_id("dlv"))
 
-    def approval(self) -> ApprovalId:
-        return ApprovalId(self._new("apr"))
+    def new_approval_id(self) -> ApprovalId:
+        return ApprovalId(self._new_id("apr"))
 
-    def client(self) -> ClientId:
-        return ClientId(self._new("cli"))
+    def new_client_id(self) -> ClientId:
+        return ClientId(self._new_id("cli"))
 
-    def owner(self) -> OwnerId:
-        return OwnerId(self._new("own"))
+    def new_owner_id(self) -> OwnerId:
+        return OwnerId(self._new_id("own"))
 
-    def operation(self) -> str:
-        """For one rotation, branch, import or claim: repeating it with this id repeats nothing."""
-        return self._new("op")
+    def new_operation_id(self) -> str:
+        """Return an id for one rotation, branch, import or claim, which makes it idempotent."""
+        return self._new_id("op")
 
-    def usage(self) -> str:
-        return self._new("use")
+    def new_usage_id(self) -> str:
+        return self._new_id("use")
 
-    def attachment(self) -> str:
-        return self._new("att")
+    def new_attachment_id(self) -> str:
+        return self._new_id("att")

@@ -1,4 +1,4 @@
-"""What records of other systems say, in our words."""
+"""Records of other systems, in Clew's terms."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 _FINALIZED = ("expiry_finalized", "memory_flushed")
 
 
-def was_finalized(record: Mapping[str, object]) -> bool:
+def is_expiry_finalized(record: Mapping[str, object]) -> bool:
     """
-    Whether plugins were told already that the session of a routing record has expired.
+    Return whether plugins already know that the record's session has expired.
 
-    The newer name decides where a record has both, whatever it says.
+    If a record has both names, the newer one decides.
     """
     return next((bool(record[name]) for name in _FINALIZED if name in record), False)

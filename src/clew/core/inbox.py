@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
 
 
-#: What was stored so much later than now was stored before the clock went back. Shorter is nothing:
-#: a transaction that began before another one sees what that one stored after it.
+#: A row this far in the future was stored before the clock went back. Less is normal:
+#: a transaction may see rows that a later one stored after it started.
 CLOCK_SKEW = timedelta(minutes=1)
 
 
@@ -28,9 +28,9 @@ class InboxKind(enum.Enum):
 
 
 class InboxOutcome(enum.Enum):
-    """What became of an input: exactly one of these, once."""
+    """Outcome of an input; each input has exactly one."""
 
-    TURN = "turn"  #: a turn of its own
+    TURN = "turn"  #: its own turn
     MERGED = "merged"  #: began a turn together with others
     STEERED = "steered"  #: joined a running turn at a step
     EXECUTED = "executed"  #: a command that was carried out
@@ -39,8 +39,8 @@ class InboxOutcome(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Input:
-    """What a front hands in."""
+class NewInput:
+    """Input before it is accepted."""
 
     id: InboxId
     kind: InboxKind = InboxKind.MESSAGE
@@ -50,13 +50,13 @@ class Input:
     payload: str = "{}"
     #: (channel, account, platform event id): the same event is accepted once.
     event: tuple[str, str, str] | None = None
-    #: Not consumed for so long, unless it is released before: its files are being fetched.
+    #: Delay before it is consumed, unless released earlier: its files are being fetched.
     hold: timedelta = timedelta()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InboxItem:
-    """An accepted input."""
+    """Accepted input."""
 
     #: The order of acceptance.
     n: int
@@ -68,7 +68,7 @@ class InboxItem:
     payload: str
     double_text: DoubleText
     received_at: datetime
-    #: Not consumed before: the collect window.
+    #: Not consumed before this time: the collect window.
     due_at: datetime
     outcome: InboxOutcome | None = None
     turn_id: TurnId | None = None
@@ -76,18 +76,18 @@ class InboxItem:
     note: str | None = None
 
     def is_due(self, now: datetime) -> bool:
-        """Whether it may be taken up now."""
+        """Return whether the item may be processed now."""
         return self.due_at <= now or self.received_at > now + CLOCK_SKEW
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Accepted:
-    """The answer to an input that is stored."""
+class AcceptResult:
+    """Result of accepting an input."""
 
     inbox_id: InboxId
     conversation_id: ConversationId
     #: The platform had delivered this event before; nothing new was stored.
     duplicate: bool
-    #: How many open items stand before it.
+    #: Number of open items ahead of it.
     position: int
     outcome: InboxOutcome | None = field(default=None)

@@ -1,4 +1,4 @@
-"""The tool journal: what a turn has asked its tools to do, and what came of it."""
+"""Tool journal: the tool calls of a turn and their results."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class CallStatus(enum.Enum):
     RETRY = "retry"  #: the tool asked the model to try again
     DENIED = "denied"
     CANCELLED = "cancelled"
-    UNKNOWN = "unknown"  #: interrupted; whether it had its effect nobody knows
+    UNKNOWN = "unknown"  #: interrupted; its effect is unknown
 
 
-#: How a result begins that is a sentence about the call, and no value of the tool.
+#: Prefixes of results that describe the call instead of a value from the tool.
 RESULT_PREFIX: Final = {
     CallStatus.ERROR: "error: ",
     CallStatus.RETRY: "error: ",
@@ -30,15 +30,15 @@ RESULT_PREFIX: Final = {
 }
 
 
-def status_of(result: str) -> CallStatus:
-    """Return how a call ended, by the result that the model was given."""
+def status_from_result(result: str) -> CallStatus:
+    """Return the status of a call, derived from the result sent to the model."""
     found = (status for status, begins in RESULT_PREFIX.items() if result.startswith(begins))
     return next(found, CallStatus.OK)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallKey:
-    """One tool call of one step of one turn."""
+    """Key of one tool call of one step of one turn."""
 
     turn_id: TurnId
     step: int
@@ -48,7 +48,7 @@ class CallKey:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JournaledCall:
     key: CallKey
-    #: Its place among the calls of its response.
+    #: Its index among the calls of its response.
     position: int
     tool: str
     #: The arguments as JSON.
@@ -58,13 +58,13 @@ class JournaledCall:
     #: ``None`` while only the intent is stored.
     status: CallStatus | None
     format: str | None
-    #: What the model is given, as JSON in ``format``.
+    #: The result sent to the model, as JSON in ``format``.
     result: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WholeResult:
-    """A result that is kept beside the entry, which holds its beginning and end."""
+class FullToolResult:
+    """Full tool result, stored beside the entry that holds its start and end."""
 
     call_id: str
     tool: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lease:
-    """Held by one owner; ``fence`` rises with each new owner, and every write names both."""
+    """Exclusive right of one owner; ``fence`` rises per owner, and each write names both."""
 
     conversation_id: ConversationId
     owner: OwnerId

@@ -1,4 +1,4 @@
-"""What a model is told where a person has chosen it in place of the one before."""
+"""Note to the model that a person switched models."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 _KEY = "model_changed"
 
 
-def with_model_changed(payload: str, *, before: str, after: str) -> str:
-    """Return the payload of an input, which says from now on that the model was changed."""
+def attach_model_change(payload: str, *, before: str, after: str) -> str:
+    """Return the input's payload with the model change recorded in it."""
     given: dict[str, Any] = json.loads(payload)
     return json.dumps({**given, _KEY: [before, after]})
 
 
-def model_changed(payload: str) -> str | None:
-    """Return what the model is told with an input of this payload."""
+def read_model_change(payload: str) -> str | None:
+    """Return the note to the model that an input's payload calls for."""
     if f'"{_KEY}"' not in payload:
         return None
     before, after = json.loads(payload).get(_KEY) or (None, None)

@@ -1,10 +1,10 @@
-"""Life cycles: one table of moves each, and one place that checks them."""
+"""Check of state transitions against their table."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from clew.errors import WrongMove
+from clew.errors import InvalidTransition
 
 if TYPE_CHECKING:
     import enum
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="enum.Enum")
 
 
-def check_move(what: str, moves: Mapping[S, frozenset[S]], old: S, new: S) -> None:
-    """:raises WrongMove: if the table does not allow going from ``old`` to ``new``"""
+def check_transition(what: str, moves: Mapping[S, frozenset[S]], old: S, new: S) -> None:
+    """Raise ``InvalidTransition`` unless the table allows ``old`` to ``new``."""
     if new not in moves[old]:
-        raise WrongMove(what, old=old.value, new=new.value)
+        raise InvalidTransition(what, old=old.value, new=new.value)

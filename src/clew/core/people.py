@@ -1,8 +1,8 @@
 """
-People: who may talk to the agent on a channel. Nobody by default.
+Access: who may talk to the agent on a channel. Nobody by default.
 
-Decided by the platform's id of a person, never by a name. What the operator took away beats what
-the settings allow.
+Decisions use the platform's user id, never a name. Revocation by the operator overrides
+what the settings allow.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
 
 EVERYBODY = "*"
-#: A code approves its person within this time …
-CODE_LASTS = timedelta(hours=1)
-#: … once it is known that it was shown, and for so long while that is not known …
-UNSHOWN_LASTS = timedelta(minutes=5)
-#: … unless so many wrong ones were tried.
-MOST_TRIES = 5
-#: Codes that wait at the same time for one account: more strangers get no answer.
-MOST_CODES = 50
+#: Lifetime of a pairing code …
+CODE_LIFETIME = timedelta(hours=1)
+#: … once it is known to have been shown, and before that …
+UNSHOWN_CODE_LIFETIME = timedelta(minutes=5)
+#: … unless there were this many wrong attempts.
+MAX_ATTEMPTS = 5
+#: Pending codes of one account: further strangers get no answer.
+MAX_PENDING_CODES = 50
 
 
-class Standing(enum.Enum):
-    """What is stored about a person; nothing about most."""
+class AccessStatus(enum.Enum):
+    """Stored access status of a person; most have none."""
 
-    ASKED = "asked"  #: wrote, and was shown a code
+    ASKED = "asked"  #: sent a message and got a code
     PAIRED = "paired"  #: the operator approved the code
-    REMOVED = "removed"  #: may not talk any more, but may be paired again
-    BLOCKED = "blocked"  #: gets no answer at all
+    REMOVED = "removed"  #: access revoked, may be paired again
+    BLOCKED = "blocked"  #: never answered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
-    """Whose people: those of one bot on one platform."""
+class ChannelAccount:
+    """Bot account of one platform, whose people are managed together."""
 
     channel: str
     account: str
@@ -49,73 +49,76 @@ class Account:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Person:
-    account: Account
+    account: ChannelAccount
     user: str
     name: str
     route: RouteKey | None
-    standing: Standing
+    standing: AccessStatus
     changed_at: datetime
-    #: Until when the code that they were shown approves them; ``None`` without one.
+    #: When their pairing code expires; ``None`` without one.
     code_until: datetime | None
     approved_by: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
-    """What the settings say about a channel's people."""
+class AccessPolicy:
+    """Access settings of a channel."""
 
     allow: frozenset[str] = frozenset()
-    #: May approve others in chat, and manage people and deliveries; they may talk, too.
+    #: May message, approve others in chat, and manage people and deliveries.
     operators: frozenset[str] = frozenset()
-    #: Chats of several people in which the agent takes part.
+    #: Group chats in which the agent takes part.
     groups: frozenset[str] = frozenset()
-    #: In groups it answers only what is meant for it.
+    #: In groups, answer only messages addressed to the agent.
     mention: bool = True
-    #: In its groups everyone may talk to it, not only those that may in a direct message.
+    #: In its groups, everyone may message the agent.
     open_groups: bool = False
-    #: Strangers who write in a direct message are shown a code.
+    #: Offer a pairing code to strangers in direct messages.
     codes: bool = True
 
 
-class Verdict(enum.Enum):
-    TALK = "talk"
-    CODE = "code"  #: a stranger: show a code
-    SILENCE = "silence"
+class AccessDecision(enum.Enum):
+    """Decision about an event of a person."""
+
+    ALLOW = "talk"
+    OFFER_PAIRING = "code"  #: a stranger: show a code
+    IGNORE = "silence"
 
 
-_OUT = (Standing.REMOVED, Standing.BLOCKED)
+_REVOKED = (AccessStatus.REMOVED, AccessStatus.BLOCKED)
 
 
-def may_talk(policy: Policy, standing: Standing | None, user: str) -> bool:
-    """Whether a person may talk to the agent in a direct message."""
-    if standing in _OUT:
+def may_message(policy: AccessPolicy, standing: AccessStatus | None, user: str) -> bool:
+    """Return whether a person may message the agent directly."""
+    if standing in _REVOKED:
         return False
     allowed = EVERYBODY in policy.allow or user in policy.allow | policy.operators
-    return allowed or standing is Standing.PAIRED
+    return allowed or standing is AccessStatus.PAIRED
 
 
-def is_operator(policy: Policy, standing: Standing | None, user: str) -> bool:
-    return user in policy.operators and standing not in _OUT
+def is_operator(policy: AccessPolicy, standing: AccessStatus | None, user: str) -> bool:
+    """Return whether a person is an operator whose access is not revoked."""
+    return user in policy.operators and standing not in _REVOKED
 
 
-def verdict(
-    policy: Policy,
-    standing: Standing | None,
+def decide_access(
+    policy: AccessPolicy,
+    standing: AccessStatus | None,
     *,
     user: str,
     kind: str | None,
     chat: str,
     addressed: bool,
-) -> Verdict:
-    """What becomes of what somebody says, presses or edits."""
+) -> AccessDecision:
+    """Decide about a message, a button press or an edit."""
     if kind == DM:
-        if may_talk(policy, standing, user):
-            return Verdict.TALK
-        code = policy.codes and standing is not Standing.BLOCKED
-        return Verdict.CODE if code else Verdict.SILENCE
+        if may_message(policy, standing, user):
+            return AccessDecision.ALLOW
+        code = policy.codes and standing is not AccessStatus.BLOCKED
+        return AccessDecision.OFFER_PAIRING if code else AccessDecision.IGNORE
     if EVERYBODY not in policy.groups and chat not in policy.groups:
-        return Verdict.SILENCE
+        return AccessDecision.IGNORE
     if policy.mention and not addressed:
-        return Verdict.SILENCE
-    known = may_talk(policy, standing, user) or (policy.open_groups and standing not in _OUT)
-    return Verdict.TALK if known else Verdict.SILENCE
+        return AccessDecision.IGNORE
+    known = may_message(policy, standing, user) or (policy.open_groups and standing not in _REVOKED)
+    return AccessDecision.ALLOW if known else AccessDecision.IGNORE

@@ -1,4 +1,4 @@
-"""Resets: when a conversation is over by itself, by a pause or by the time of day."""
+"""Automatic resets: after a pause, or at a time of day."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResetPolicy:
-    """What ends a conversation; nothing by default."""
+    """Conditions that end a conversation; none by default."""
 
     #: The pause after which it ends.
     idle: timedelta | None = None
@@ -23,35 +23,35 @@ class ResetPolicy:
     timezone: ZoneInfo | None = None
 
 
-def expired(policy: ResetPolicy, *, last_used: datetime, now: datetime) -> str | None:
+def expiry_reason(policy: ResetPolicy, *, last_used: datetime, now: datetime) -> str | None:
     """
-    Why a conversation last used at ``last_used`` is over by now; ``None`` if it is not.
+    Return why a conversation last used at ``last_used`` has expired; else ``None``.
 
-    A clock that went back ends nothing.
+    A clock that went back expires nothing.
     """
     if now <= last_used:
         return None
     if policy.idle is not None and now - last_used >= policy.idle:
         return IDLE
-    if policy.daily_at is not None and last_used < last_reset(policy, now):
+    if policy.daily_at is not None and last_used < last_daily_reset(policy, now):
         return DAILY
     return None
 
 
-def used_before(policy: ResetPolicy, now: datetime) -> datetime:
-    """Conversations that were last used before this moment are over; all others are not."""
+def expiry_cutoff(policy: ResetPolicy, now: datetime) -> datetime:
+    """Return the time before which a conversation's last use means that it has expired."""
     ends = [now - policy.idle] if policy.idle is not None else []
     if policy.daily_at is not None:
-        ends.append(last_reset(policy, now))
+        ends.append(last_daily_reset(policy, now))
     return max(ends)
 
 
-def last_reset(policy: ResetPolicy, now: datetime) -> datetime:
+def last_daily_reset(policy: ResetPolicy, now: datetime) -> datetime:
     """
-    The last moment up to ``now`` at which the daily reset was due.
+    Return the last time up to ``now`` at which the daily reset was due.
 
-    A local time that a clock change leaves out counts by the clock as it was before (02:30 is at
-    03:30 then); one that comes twice counts the first time.
+    A local time skipped by a clock change is taken on the old clock (02:30 is then 03:30);
+    a repeated one counts the first time.
     """
     assert policy.daily_at is not None
     zone = policy.timezone or UTC

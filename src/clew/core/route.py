@@ -25,10 +25,10 @@ from clew.errors import UsageError
 RouteKey = NewType("RouteKey", str)
 
 LOCAL = "local"
-_MARKS = ("account", "user", "thread")
+_MARKERS = ("account", "user", "thread")
 
 
-def _escape(part: str) -> str:
+def _escape_part(part: str) -> str:
     if not part:
         raise UsageError(
             "a part of a session key is empty: every part needs at least one character"
@@ -38,7 +38,7 @@ def _escape(part: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Route:
-    """An address on a front; ``key`` is its one written form."""
+    """Address on a front; ``key`` is its only written form."""
 
     agent: str = "main"
     platform: str
@@ -48,7 +48,7 @@ class Route:
     chat: str
     #: Which of several accounts (bot tokens) of the platform.
     account: str | None = None
-    #: Set where each person of a group has a conversation of their own.
+    #: Set where each member of a group has a separate conversation.
     user: str | None = None
     thread: str | None = None
 
@@ -58,18 +58,18 @@ class Route:
         if self.kind is not None:
             parts.append(self.kind)
         parts.append(self.chat)
-        for mark in _MARKS:
+        for mark in _MARKERS:
             value: str | None = getattr(self, mark)
             if value is not None:
                 parts += [mark, value]
-        return RouteKey(":".join(["agent", *map(_escape, parts)]))
+        return RouteKey(":".join(["agent", *map(_escape_part, parts)]))
 
     @classmethod
     def parse(cls, key: str) -> Route:
         """
-        The route that is written as ``key``.
+        Parse a session key.
 
-        :raises UsageError: if it is no session key
+        :raises UsageError: if it is not a session key
         """
         parts = key.split(":")
         if parts[0] != "agent" or len(parts) < 4 or "" in parts:
@@ -77,25 +77,25 @@ class Route:
         agent, platform, *rest = map(unquote, parts[1:])
         kind = rest.pop(0) if len(rest) % 2 == 0 else None
         route = cls(
-            agent=agent, platform=platform, kind=kind, chat=rest[0], **_marks(key, rest[1:])
+            agent=agent, platform=platform, kind=kind, chat=rest[0], **_parse_markers(key, rest[1:])
         )
         if route.key != key:
             raise UsageError(f"{key!r} is no session key: written properly it is {route.key!r}")
         return route
 
 
-def _marks(key: str, rest: list[str]) -> dict[str, str]:
+def _parse_markers(key: str, rest: list[str]) -> dict[str, str]:
     pairs = dict(zip(rest[::2], rest[1::2], strict=True))
-    if unknown := pairs.keys() - set(_MARKS):
+    if unknown := pairs.keys() - set(_MARKERS):
         raise UsageError(f"{key!r} is no session key: it has a part {min(unknown)!r}")
     return pairs
 
 
 def local_route(name: str, *, agent: str = "main") -> Route:
     """
-    The route of a NAME as it is used by CLI, HTTP and JSON-RPC.
+    Return the route of a NAME used by CLI, HTTP and JSON-RPC.
 
-    :raises UsageError: if the name has the form of an id or of a key, is empty, or holds control
+    :raises UsageError: if the name looks like an id or a key, is empty, or has control
         characters
     """
     if not name or not name.isprintable() or len(name) > 200:

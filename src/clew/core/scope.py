@@ -1,4 +1,4 @@
-"""Scopes: whose a conversation is. Lists, titles, recall and chat commands stay inside one."""
+"""Scopes: the owner of a conversation; limits lists, titles, recall and chat commands."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ LOCAL = Scope("local")
 
 
 def scope_of(route: Route) -> Scope:
-    """``local`` for CLI and API, a person for direct messages, else the chat with its threads."""
+    """
+    Return ``local`` for CLI and API, a person for direct messages, else the chat.
+
+    Threads of a chat share its scope.
+    """
     if route.platform == routes.LOCAL:
         return LOCAL
     kind = "person" if route.kind == "dm" else "chat"
@@ -23,6 +27,6 @@ def scope_of(route: Route) -> Scope:
     return Scope(f"{kind}:{place.key.removeprefix('agent:main:')}")
 
 
-def sees(viewer: Scope, scope: Scope) -> bool:
-    """Whether someone in ``viewer`` may see a conversation of ``scope``."""
+def can_see(viewer: Scope, scope: Scope) -> bool:
+    """Return whether ``viewer`` may see a conversation of ``scope``."""
     return viewer in (LOCAL, scope)

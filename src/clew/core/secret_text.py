@@ -1,4 +1,4 @@
-"""Keys and tokens as text: which of them a header can carry."""
+"""Validation of keys and tokens for use in HTTP headers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COPY_ANEW: Final = "copy the key anew, without quotation marks and spaces"
+COPY_AGAIN: Final = "copy the key anew, without quotation marks and spaces"
 _NAMES: Final = {
     "\n": "a line break",
     "\r": "a line break",
@@ -24,26 +24,26 @@ _NAMES: Final = {
 
 def find_unsendable(secret: str) -> str | None:
     """
-    Return a clause that names the first character that no header can carry; ``None`` without one.
+    Return a clause that names the first character that a header cannot carry.
 
-    The secret itself is not in it.
+    Returns ``None`` if there is none. The clause does not contain the secret.
     """
-    for place, name in _unsendable(secret):
-        return f"character {place} of it is {name}; {COPY_ANEW}"
+    for place, name in _iter_unsendable(secret):
+        return f"character {place} of it is {name}; {COPY_AGAIN}"
     return None
 
 
-def _unsendable(secret: str) -> Iterator[tuple[int, str]]:
+def _iter_unsendable(secret: str) -> Iterator[tuple[int, str]]:
     if re.fullmatch(r"(['\"]).*\1", secret, re.DOTALL):
         yield 1, "a quotation mark"
     for place, character in enumerate(secret, start=1):
         is_inner_space = character == " " and 1 < place < len(secret)
         if is_inner_space or "!" <= character <= "~":
             continue
-        yield place, _NAMES.get(character) or _described(character)
+        yield place, _NAMES.get(character) or _describe_character(character)
 
 
-def _described(character: str) -> str:
+def _describe_character(character: str) -> str:
     if character.isprintable():
         return f"{character!r}, which is not ASCII"
     return f"a control character (U+{ord(character):04X})"

@@ -29,7 +29,7 @@ ORPHANED_COMPRESSION = "orphaned_compression"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Session:
-    """A base plus every message appended since it opened."""
+    """Base plus every message appended since it opened."""
 
     id: SessionId
     conversation_id: ConversationId
@@ -45,13 +45,13 @@ class Session:
     end_reason: str | None
 
     @property
-    def open(self) -> bool:
+    def is_open(self) -> bool:
         return self.ended_at is None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Head:
-    """What a rotation expects to find: the current session and the last seq of the log."""
+    """Expected head of a rotation: the current session and the last seq of the log."""
 
     session: SessionId
     last_seq: int

@@ -1,15 +1,15 @@
-"""What of a file a model can be shown: pictures and text. Of anything else it is told the name."""
+"""Attachments that a model can read: images and text. Of others it gets the name only."""
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Bytes of a picture that providers take.
-LARGEST_PICTURE: Final = 5_000_000
-#: Characters of a text that enter a context; the rest is left out in its middle.
-LONGEST_TEXT: Final = 60_000
-#: Bytes of any file that comes with a message.
-LARGEST: Final = 8_000_000
+#: Largest image that providers accept.
+MAX_IMAGE_BYTES: Final = 5_000_000
+#: Characters of a text that enter a context; the middle of a longer one is left out.
+MAX_TEXT_CHARS: Final = 60_000
+#: Largest file of any kind.
+MAX_FILE_BYTES: Final = 8_000_000
 
 PICTURE, TEXT = "picture", "text"
 
@@ -21,19 +21,20 @@ _SIGNATURES: Final = (
 )
 
 
-def picture_type(content: bytes) -> str | None:
+def image_media_type(content: bytes) -> str | None:
     """
-    The type of a picture by its first bytes; ``None`` if it is none that providers take.
+    Return the media type of an image by its first bytes; ``None`` if not supported.
 
-    What a sender calls it is no help: a picture that is none makes every later request fail.
+    The sender's media type is not trusted: a file that is not an image would make every
+    later request fail.
     """
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for begins, kind in _SIGNATURES if content.startswith(begins)), None)
 
 
-def text_in(content: bytes) -> str | None:
-    """The text that a file holds; ``None`` if it is no UTF-8, or holds what no text does."""
+def decode_text(content: bytes) -> str | None:
+    """Return a file's text; ``None`` if it is not UTF-8, has NUL, or is blank."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -41,17 +42,17 @@ def text_in(content: bytes) -> str | None:
     return None if "\0" in text or not text.strip() else text
 
 
-def shown_as(content: bytes) -> str | None:
-    """As what a model is shown a file: ``PICTURE``, ``TEXT``, or not at all."""
-    if picture_type(content) is not None:
-        return PICTURE if len(content) <= LARGEST_PICTURE else None
-    return None if text_in(content) is None else TEXT
+def display_kind(content: bytes) -> str | None:
+    """Return how a model receives a file: ``PICTURE``, ``TEXT``, or ``None``."""
+    if image_media_type(content) is not None:
+        return PICTURE if len(content) <= MAX_IMAGE_BYTES else None
+    return None if decode_text(content) is None else TEXT
 
 
-def refusal(name: str, content: bytes) -> str | None:
-    """Why a file cannot come with a message, as a sentence; ``None`` if it can."""
-    most = LARGEST if picture_type(content) is None else LARGEST_PICTURE
+def size_error(name: str, content: bytes) -> str | None:
+    """Return why a file is too large to attach, as a sentence; ``None`` if it fits."""
+    most = MAX_FILE_BYTES if image_media_type(content) is None else MAX_IMAGE_BYTES
     if len(content) <= most:
         return None
-    kind = "a file" if most == LARGEST else "a picture"
+    kind = "a file" if most == MAX_FILE_BYTES else "a picture"
     return f"{name} has {len(content):,} bytes, and {kind} that is sent along {most:,} at most"

@@ -1,4 +1,4 @@
-"""Where a conversation stands: what it is doing, and what waits in it."""
+"""Current state of a conversation: its turn, its queue and its approvals."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId, SessionId, TurnId
     from clew.core.inbox import InboxItem
-    from clew.core.taken_back import Span
+    from clew.core.taken_back import RewoundSpan
     from clew.core.turn import TurnState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Unfinished:
-    """A turn that is not done."""
+class ActiveTurn:
+    """Turn that is not done."""
 
     id: TurnId
     state: TurnState
@@ -27,8 +27,8 @@ class Unfinished:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
-    """Read in one moment; two that are equal tell people the same."""
+class ConversationState:
+    """Snapshot of a conversation; equal ones look the same to people."""
 
     conversation: ConversationId
     title: str | None
@@ -37,10 +37,10 @@ class Standing:
     closed: bool
     #: The model that a person chose; ``None`` for the one of the settings.
     model: str | None
-    turn: Unfinished | None
+    turn: ActiveTurn | None
     #: The inputs that wait, in order.
     queue: tuple[InboxItem, ...]
-    #: The questions that wait for a person's word, oldest first.
+    #: Tool calls that wait for approval, oldest first.
     approvals: tuple[Approval, ...]
-    #: Entries that rewinds have taken out of it.
-    taken_back: tuple[Span, ...] = ()
+    #: Entries removed by rewinds.
+    taken_back: tuple[RewoundSpan, ...] = ()

@@ -1,4 +1,4 @@
-"""What was taken back: entries that are in the log, and that no context will hold any more."""
+"""Rewound entries: in the log, but no longer in any context."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Span:
-    """The entries ``first..last``, both included."""
+class RewoundSpan:
+    """Entries ``first..last``, both included."""
 
     first: int
     last: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class WentBack:
-    """A rewind: when the log ended in ``at``, the context became what it was after ``to``."""
+class RewindMark:
+    """Rewind of a log that ended at ``at`` to the context after ``to``."""
 
     at: int
     to: int
 
 
-def taken_back(rewinds: Sequence[WentBack]) -> tuple[Span, ...]:
+def find_rewound_spans(rewinds: Sequence[RewindMark]) -> tuple[RewoundSpan, ...]:
     """
-    The entries that the rewinds of a conversation, in their order, have taken out of it.
+    Return the entries that a conversation's rewinds, in order, have removed.
 
-    Whoever goes to a point that was taken back has what led there again.
+    A rewind to a point inside a removed span restores the entries that led there.
     """
-    found: list[tuple[Span, ...]] = []
+    found: list[tuple[RewoundSpan, ...]] = []
     for number, one in enumerate(rewinds):
         before = next(
             (found[n] for n in range(number - 1, -1, -1) if rewinds[n].at < one.to),
             (),
         )
         stay = [
-            Span(first=span.first, last=min(span.last, one.to))
+            RewoundSpan(first=span.first, last=min(span.last, one.to))
             for span in before
             if span.first <= one.to
         ]
-        goes = [Span(first=one.to + 1, last=one.at)] if one.to < one.at else []
-        found.append(tuple(_joined([*stay, *goes])))
+        goes = [RewoundSpan(first=one.to + 1, last=one.at)] if one.to < one.at else []
+        found.append(tuple(_merge_spans([*stay, *goes])))
     return found[-1] if found else ()
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    result: list[Span] = []
+def _merge_spans(spans: Iterable[RewoundSpan]) -> list[RewoundSpan]:
+    result: list[RewoundSpan] = []
     for span in spans:
         if result and span.first <= result[-1].last + 1:
-            result[-1] = Span(first=result[-1].first, last=max(result[-1].last, span.last))
+            result[-1] = RewoundSpan(first=result[-1].first, last=max(result[-1].last, span.last))
         else:
             result.append(span)
     return result

@@ -1,14 +1,14 @@
-"""Text as every database and every JSON reader can hold it."""
+"""Text that every database and JSON reader accepts."""
 
 from __future__ import annotations
 
 import re
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-#: What stands where a secret stood.
-HIDDEN = "********"
+#: Replacement for a secret.
+REDACTED = "********"
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-#: White space, control characters, and what Unicode has every reader leave out.
+#: White space, control characters, and characters that Unicode defines as ignorable.
 _UNSEEN = re.compile(
     r"[\s\x01-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8"
@@ -16,27 +16,27 @@ _UNSEEN = re.compile(
 )
 
 
-def storable(text: str) -> str:
+def sanitize_text(text: str) -> str:
     """
-    The text with NUL and lone surrogates replaced by U+FFFD.
+    Return the text with NUL and lone surrogates replaced by U+FFFD.
 
-    PostgreSQL holds no NUL in TEXT, and no lone surrogate can be encoded in UTF-8.
+    PostgreSQL rejects NUL in TEXT, and lone surrogates cannot be encoded in UTF-8.
     """
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
 def is_blank(text: str) -> bool:
-    """Return whether a reader sees nothing of a text: platforms refuse such messages."""
+    """Return whether a text has no visible character: platforms refuse such messages."""
     return _UNSEEN.fullmatch(text) is not None
 
 
-def shorten(text: str, limit: int) -> str:
-    """At most ``limit`` characters, the last of them an ellipsis where something was cut."""
+def truncate_text(text: str, limit: int) -> str:
+    """Return at most ``limit`` characters, the last an ellipsis if the text was cut."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def middle_out(text: str, most: int) -> str:
-    """The beginning and the end, each half of ``most`` characters, and how much is left out."""
+def truncate_middle(text: str, most: int) -> str:
+    """Return the start and end, half of ``most`` characters each, and the omitted count."""
     if len(text) <= most:
         return text
     half = most // 2

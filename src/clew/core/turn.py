@@ -1,4 +1,4 @@
-"""Turns: what one accepted message leads to, until its outcome is stored."""
+"""Turns: from an accepted message until its outcome is stored."""
 
 from __future__ import annotations
 
@@ -13,56 +13,56 @@ if TYPE_CHECKING:
 
 
 class TurnState(enum.Enum):
-    RUNNING = "running"  #: a lease is held, or its owner died, or it waits for the next owner
-    WAITING = "waiting"  #: only approvals are open; no lease is held
+    RUNNING = "running"  #: leased, or waiting for the next owner after a drain or a crash
+    WAITING = "waiting"  #: only approvals are open; not leased
     DONE = "done"  #: the outcome is stored
 
 
-MOVES = {
+TRANSITIONS = {
     TurnState.RUNNING: frozenset({TurnState.WAITING, TurnState.DONE}),
     TurnState.WAITING: frozenset({TurnState.RUNNING, TurnState.DONE}),
     TurnState.DONE: frozenset[TurnState](),
 }
 
 
-class Outcome(enum.Enum):
+class TurnOutcome(enum.Enum):
     ANSWERED = "answered"
     FAILED = "failed"
     CANCELLED = "cancelled"
 
 
-class Stop(enum.Enum):
-    """What somebody without the lease asks of the turn's owner."""
+class StopRequest(enum.Enum):
+    """Request to the turn's owner from someone without the lease."""
 
-    STOP = "stop"  #: a person said so
+    STOP = "stop"  #: requested by a person
     INTERRUPT = "interrupt"  #: a new message interrupts it
     ROLLBACK = "rollback"  #: a new message undoes it
     DELETE = "delete"  #: the conversation is being deleted
-    CANCEL = "cancel"  #: the caller who waited for it went away
+    CANCEL = "cancel"  #: the waiting caller disconnected
 
 
-#: Stands for the answer among the names of tools, none of which is empty.
-OUTPUT = ""
+#: Key of the answer among tool names, none of which is empty.
+OUTPUT_KEY = ""
 
 #: A turn that would be resumed this often without a new entry ends as failed instead.
 MAX_RESUMES = 3
 
 
-class Begins(enum.Enum):
-    """Whether what is due waits for a slot: only so many turns of a process are at work at once."""
+class StartMode(enum.Enum):
+    """Start rule of due work: at once, with a turn permit, or alone."""
 
     AT_ONCE = "at once"  #: a command, or the end of a turn that was asked to stop
-    IN_ORDER = "in order"  #: a turn, when a slot is free
+    IN_ORDER = "in order"  #: a turn, when a permit is free
     ALONE = "alone"  #: a turn whose next loss would be the last: one such turn at a time
 
 
-def begins(*, resumes: int) -> Begins:
+def start_mode(*, resumes: int) -> StartMode:
     """
-    How a turn is begun that was interrupted so often without a new entry.
+    Return how to start a turn that was interrupted this often without a new entry.
 
-    What ends its process each time would else take others with it as often.
+    A turn that crashes its process each time would otherwise take other turns with it.
     """
-    return Begins.ALONE if resumes >= MAX_RESUMES - 1 else Begins.IN_ORDER
+    return StartMode.ALONE if resumes >= MAX_RESUMES - 1 else StartMode.IN_ORDER
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,18 +70,18 @@ class Turn:
     id: TurnId
     conversation_id: ConversationId
     state: TurnState
-    outcome: Outcome | None
-    #: What the person was told, and the kind of the failure for programs.
+    outcome: TurnOutcome | None
+    #: Message shown to the person, and the failure code for programs.
     error: str | None
     error_code: str | None
-    stop: Stop | None
+    stop: StopRequest | None
     #: The seq of its first entry.
     first_seq: int
     #: Model requests that were answered, over all runs of the turn.
     steps: int
     #: Resumes after a lost owner, without a new entry since.
     resumes: int
-    #: How often in a row the model was told what is wrong: by tool, for the answer as ``OUTPUT``.
+    #: Consecutive corrections sent to the model, by tool; for the answer under ``OUTPUT_KEY``.
     retries: dict[str, int]
     model: str | None
     started_at: datetime

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.turn import Begins
+from clew.core.turn import StartMode
 from clew.engine.commands import COMPRESS
 from clew.engine.hub import CHANGED
 from clew.engine.log_throttle import LogThrottle
@@ -240,7 +240,7 @@ class Actors:
                 turns.begin,
                 conversation,
                 owner=self._owner,
-                turn=self._means.ids.turn(),
+                turn=self._means.ids.new_turn_id(),
                 compose=compose,
                 session_ids=self._means.session_ids,
                 duration=self._means.lease,
@@ -265,11 +265,11 @@ class Actors:
             if wait > 0:
                 self.kick_in(conversation, wait)
                 return False
-            if begins is not Begins.AT_ONCE:
+            if begins is not StartMode.AT_ONCE:
                 if self._draining:
                     return False
-                slot.ask(suspect=begins is Begins.ALONE)
-            if begins is Begins.AT_ONCE or slot.given.is_set():
+                slot.ask(suspect=begins is StartMode.ALONE)
+            if begins is StartMode.AT_ONCE or slot.given.is_set():
                 return True
             # Until there is a slot, or something else is to be done: a stop needs none.
             await actor.poked.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clew.agent.advice import advice_for
 from clew.agent.failures import FailureKind, looks_like_overflow
 from clew.core.text import is_blank
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 
 CUT = (
     "The answer ends in the middle, since the model had reached its limit of output. "
@@ -16,7 +16,7 @@ CUT = (
 def answer_text(
     text: str,
     *,
-    outcome: Outcome,
+    outcome: TurnOutcome,
     error: str | None = None,
     code: str | None = None,
     steps: int = 0,
@@ -33,7 +33,7 @@ def answer_text(
     """
     if not is_blank(text):
         return text
-    if outcome is Outcome.CANCELLED:
+    if outcome is TurnOutcome.CANCELLED:
         return ""
     if error is None:
         return _no_answer(steps)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
-from clew.core.approval import can_be_shown
-from clew.core.people import Standing
+from clew.core.approval import fits_in_chat
+from clew.core.people import AccessStatus
 from clew.core.turn import TurnState
 from clew.engine.chores import LISTED
 from clew.engine.desk import Reply, number
-from clew.errors import UsageError, WrongMove
+from clew.errors import InvalidTransition, UsageError
 from clew.store.transactions.hearing import NOT_YOURS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.approval import Question
+    from clew.core.approval import NumberedApproval
     from clew.core.conversation import Conversation
     from clew.core.people import Person
     from clew.engine.desk import Desk
@@ -68,7 +68,7 @@ async def status(desk: Desk, argument: str) -> Reply:
     head = view.sessions[-1]
     rows = [
         ("conversation", f"{view.conversation.title or '(no title)'}, {desk.conversation}"),
-        ("session", head.id if head.open else f"{head.id}, ended ({head.end_reason})"),
+        ("session", head.id if head.is_open else f"{head.id}, ended ({head.end_reason})"),
         ("entries", str(view.conversation.last_seq)),
         ("model", await desk.engine.models.name(desk.conversation)),
         ("doing", _DOING[None if turn is None else turn.state]),
@@ -104,7 +104,7 @@ async def _answer(desk: Desk, argument: str, *, yes: bool) -> Reply:
     for each in chosen:
         try:
             await desk.engine.answer(each.approval.id, yes=yes, by=_name(desk))
-        except WrongMove:
+        except InvalidTransition:
             raise UsageError(
                 f"too late: question {each.number} was answered, or its time is over"
             ) from None
@@ -119,7 +119,7 @@ def _name(desk: Desk) -> str:
     return desk.viewer if who is None else f"{who.account.channel}:{who.user}"
 
 
-async def _questions(desk: Desk) -> tuple[Sequence[Question], int]:
+async def _questions(desk: Desk) -> tuple[Sequence[NumberedApproval], int]:
     """The open questions that whoever writes here may answer, and how many others wait here."""
     if desk.who is not None and desk.route is not None:
         return await desk.engine.hearing.questions(
@@ -130,11 +130,13 @@ async def _questions(desk: Desk) -> tuple[Sequence[Question], int]:
         return asked, 0
     here = None if desk.route is None else desk.route.key
     return [
-        one for one in asked if one.approval.route in (None, here) and can_be_shown(one.approval)
+        one for one in asked if one.approval.route in (None, here) and fits_in_chat(one.approval)
     ], 0
 
 
-def _chosen(questions: Sequence[Question], argument: str, *, word: str) -> Sequence[Question]:
+def _chosen(
+    questions: Sequence[NumberedApproval], argument: str, *, word: str
+) -> Sequence[NumberedApproval]:
     if argument == "all":
         return questions
     if argument.startswith("apr_"):
@@ -154,7 +156,7 @@ def _chosen(questions: Sequence[Question], argument: str, *, word: str) -> Seque
     return chosen
 
 
-def _named(questions: Sequence[Question], id_: str) -> Question:
+def _named(questions: Sequence[NumberedApproval], id_: str) -> NumberedApproval:
     for one in questions:
         if one.approval.id == id_:
             return one
@@ -182,5 +184,7 @@ async def _shut_out(desk: Desk, user: str) -> str:
     if not known:
         raise UsageError(f"nobody has the id {user!r}: /pair lists them")
     for one in known:
-        await desk.engine.people.shut_out(one.account, user, to=Standing.REMOVED, by=desk.viewer)
+        await desk.engine.people.shut_out(
+            one.account, user, to=AccessStatus.REMOVED, by=desk.viewer
+        )
     return f"Shut out: {user}."

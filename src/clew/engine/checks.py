@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 from clew.errors import UsageError
 
 #: Characters of one message.
@@ -17,7 +17,7 @@ def checked_text(text: str) -> str:
 
     :raises UsageError: if it is empty or too long
     """
-    text = storable(text)
+    text = sanitize_text(text)
     if not text.strip():
         raise UsageError("the message is empty: write at least one character that is no space")
     if len(text) > LONGEST_MESSAGE:
@@ -34,7 +34,7 @@ def checked_title(title: str) -> str:
 
     :raises UsageError: if it is empty or too long
     """
-    cleaned = " ".join(storable(title).split())
+    cleaned = " ".join(sanitize_text(title).split())
     if not cleaned:
         raise UsageError("a title has at least one character that is no space")
     if len(cleaned) > LONGEST_TITLE:

@@ -10,7 +10,7 @@ from clew.store.transactions import clients, conversations, resets
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.core.ids import ClientId, ConversationId, OwnerId, SessionId, SessionIds
+    from clew.core.ids import ClientId, ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.route import Route
     from clew.engine.turns import Means
     from clew.store.contract import Tx
@@ -45,10 +45,10 @@ class Clients:
         return await self._store.write(
             _attach,
             target,
-            client=client or self._ids.client(),
+            client=client or self._ids.new_client_id(),
             owner=self._owner,
             front=front,
-            new_conversation=self._ids.conversation(),
+            new_conversation=self._ids.new_conversation_id(),
             session_ids=self._session_ids,
         )
 
@@ -70,7 +70,9 @@ class Clients:
 
         :return: whether the end of the session was filed
         """
-        conversation = await self._store.write(resets.close_client, client, item=self._ids.inbox())
+        conversation = await self._store.write(
+            resets.close_client, client, item=self._ids.new_inbox_id()
+        )
         if conversation is None:
             return False
         self._kick(conversation)
@@ -85,7 +87,7 @@ def _attach(
     owner: OwnerId,
     front: str,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
 ) -> Attached:
     if isinstance(target, str):
         conversation = conversations.resolve(t, target)

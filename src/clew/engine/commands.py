@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from clew.core.chat import without_files
+from clew.core.chat import strip_file_lines
 from clew.core.double_text import DoubleText
-from clew.core.entry import Draft, EntryKind
+from clew.core.entry import EntryKind, NewEntry
 from clew.core.ids import InboxId
-from clew.core.inbox import Input
+from clew.core.inbox import NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
 from clew.engine.turn_log import entry_of
@@ -32,14 +32,14 @@ from clew.store.transactions.hearing import DELETED, EDIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clew.core.ids import ConversationId, SessionIds
+    from clew.core.ids import ConversationId, SessionIdFactory
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
     from clew.engine.turns import Means
     from clew.store.contract import Tx
 
-    Carry = Callable[[Tx, Lease, InboxItem, SessionIds], Mapping[str, object]]
+    Carry = Callable[[Tx, Lease, InboxItem, SessionIdFactory], Mapping[str, object]]
 
 log = structlog.get_logger(__name__)
 
@@ -84,7 +84,7 @@ def compacted(note: str) -> Compacted:
 
 
 def _carry_out(
-    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds, *, note: str | None
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory, *, note: str | None
 ) -> None:
     if note is not None:
         inbox.executed(t, item.id, note=note)
@@ -102,12 +102,16 @@ def _carry_out(
     leases.release(t, lease)
 
 
-def _rewind(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _rewind(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     to: int = _payload(item)["to"]
     return {"session": _back(t, lease, item, to, session_ids).id}
 
 
-def _undo(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _undo(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     back: int = _payload(item).get("back", 1)
     exchange = branches.last_exchange(t, lease.conversation_id, back=back)
     session = _back(t, lease, item, exchange.first - 1, session_ids)
@@ -119,17 +123,19 @@ def retried(command: InboxId) -> InboxId:
     return InboxId(f"{command}r")
 
 
-def _retry(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _retry(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     conversation = lease.conversation_id
     exchange = branches.last_exchange(t, conversation)
     session = _back(t, lease, item, exchange.first - 1, session_ids)
     payload = "{}" if exchange.turn is None else inbox.payload_of(t, exchange.turn)
     inbox.accept(
         t,
-        Input(
+        NewInput(
             id=retried(item.id),
             # Its files come with it again, each with its line.
-            text=without_files(exchange.text, payload),
+            text=strip_file_lines(exchange.text, payload),
             double_text=DoubleText.QUEUE,
             payload=payload,
         ),
@@ -149,12 +155,16 @@ def _place(t: Tx, conversation: ConversationId, route: str | None) -> Route | Co
     return parsed if here else conversation
 
 
-def _restore(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _restore(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     session = branches.restore(t, lease, operation=item.id, session_ids=session_ids)
     return {"session": session.id}
 
 
-def _edit(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _edit(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     """The last message is asked again with its new text; of an older one it is noted."""
     told, said = _payload(item), _said(t, item)
     seq = None if said is None else entries.seq_of(t, entry_of(said.id))
@@ -163,7 +173,7 @@ def _edit(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapp
     if not _is_last(t, lease.conversation_id, said):
         return _note(t, lease, item, f"Changed afterwards, entry {seq}: {told['text']}", seq)
     session = _back(t, lease, item, seq - 1, session_ids)
-    again = Input(
+    again = NewInput(
         id=retried(item.id),
         text=told["text"],
         double_text=DoubleText.QUEUE,
@@ -180,7 +190,9 @@ def _edit(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapp
     return {"session": session.id, "text": told["text"]}
 
 
-def _deleted(t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIds) -> Mapping[str, object]:
+def _deleted(
+    t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
+) -> Mapping[str, object]:
     said = _said(t, item)
     seq = None if said is None else entries.seq_of(t, entry_of(said.id))
     if seq is None:
@@ -214,9 +226,9 @@ def _is_last(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
 def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[str, object]:
     """Append what happened to an older message; what it said stays as it is."""
     head = sessions.get_head(t, lease.conversation_id)
-    if not head.open:
+    if not head.is_open:
         raise UsageError("the conversation is closed: what was said in it stays as it is")
-    draft = Draft(
+    draft = NewEntry(
         id=entry_of(item.id),
         kind=EntryKind.EVENT,
         role=None,
@@ -228,7 +240,7 @@ def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[
     return {"entry": seq}
 
 
-def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIds) -> Session:
+def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIdFactory) -> Session:
     return rewinds.rewind(t, lease, to=to, operation=item.id, session_ids=session_ids)
 
 

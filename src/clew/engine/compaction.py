@@ -20,13 +20,13 @@ from clew.agent.failures import classify
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
-from clew.core.context import NOTHING
-from clew.core.ids import session_id
+from clew.core.context import NOTHING_TO_COMPACT
+from clew.core.ids import new_session_id
 from clew.core.session import Head
 from clew.engine.compression_lock import CompressionLock, StoredLock
 from clew.engine.plans import Plan, Plans, Policy
 from clew.engine.uncancelled import uncancelled
-from clew.errors import ClewError, LeaseLost, Refused, StoreError
+from clew.errors import ClewError, LeaseLost, OperationRefused, StoreError
 from clew.store.transactions import compactions, context, sessions
 from clew.store.transactions.settings import get_setting, put_setting
 
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.clock import Clock
     from clew.core.base import Base
-    from clew.core.context import Preview
-    from clew.core.ids import ConversationId, Ids, OwnerId, SessionId, SessionIds
+    from clew.core.context import CompactionPreview
+    from clew.core.ids import ConversationId, IdGenerator, OwnerId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.store.contract import Store
     from clew.store.transactions.context import Context
@@ -111,7 +111,7 @@ class Compactions:
     def __init__(  # noqa: PLR0913  (wired in one place)
         self,
         store: Store,
-        ids: Ids,
+        ids: IdGenerator,
         clock: Clock,
         *,
         compactor: Compactor,
@@ -120,7 +120,7 @@ class Compactions:
         apart: bool = False,
         standby: Model | None = None,
         lock: CompressionLock | None = None,
-        session_ids: SessionIds = session_id,
+        session_ids: SessionIdFactory = new_session_id,
     ) -> None:
         """
         ``apart``: the model does nothing but summarise, and has a window of its own. Where it
@@ -153,7 +153,7 @@ class Compactions:
         window = self.window(model)
         if not self.policy.enabled or window is None:
             return False
-        if not rules.over_budget(tokens, window=window, threshold=self.policy.threshold):
+        if not rules.exceeds_budget(tokens, window=window, threshold=self.policy.threshold):
             return False
         return await self.allowed(session, turn_from)
 
@@ -200,7 +200,7 @@ class Compactions:
                 asked=asked,
             )
 
-        operation = operation or self._ids.operation()
+        operation = operation or self._ids.new_operation_id()
         work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
         holder = holder or f"{owner}:{operation}"
         return await self._under_lock(conversation, work, holder, session=session)
@@ -222,7 +222,7 @@ class Compactions:
 
             return plan
 
-        operation = self._ids.operation()
+        operation = self._ids.new_operation_id()
         work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
         done = await self._under_lock(conversation, work, f"{owner}:{operation}")
         return replace(done, remark=_LIGHTER) if done.moved else done
@@ -260,7 +260,7 @@ class Compactions:
 
     async def _alone(self, found: Context, work: _Work) -> Compacted:
         before = await self._store.read(compactions.compaction_state, found.session.id)
-        often = rules.too_often(before, last_seq=found.last_seq)
+        often = rules.is_too_frequent(before, last_seq=found.last_seq)
         try:
             plan = await work.planning(found)(hard=often)
         except StoreError:
@@ -277,11 +277,11 @@ class Compactions:
             alarm = None if before.told else note
             return replace(_unmoved(found, note), failed=True, alarm=alarm)
         if plan is None:
-            return _unmoved(found, NOTHING)
+            return _unmoved(found, NOTHING_TO_COMPACT)
         try:
             done = await self._rotate(found, plan, before, work)
             return await self._remarked(found, done) if often and plan.counts else done
-        except Refused as error:
+        except OperationRefused as error:
             if work.lease is not None and isinstance(error, LeaseLost):
                 raise
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
@@ -297,7 +297,7 @@ class Compactions:
         await self._store.write(put_setting, conversation, _OFTEN_TOLD, "true")
         return replace(done, remark=_OFTEN)
 
-    async def preview(self, conversation: ConversationId) -> Preview:
+    async def preview(self, conversation: ConversationId) -> CompactionPreview:
         """
         What compacting on demand would do now; no model is asked and nothing changes.
 
@@ -306,7 +306,7 @@ class Compactions:
         return self.plans.preview(await self._store.read(context.head_context, conversation))
 
     async def _rotate(
-        self, found: Context, plan: Plan, before: rules.State, work: _Work
+        self, found: Context, plan: Plan, before: rules.CompactionState, work: _Work
     ) -> Compacted:
         rotation = _Rotation(
             operation=work.operation,
@@ -335,24 +335,26 @@ class Compactions:
             alarm=None if plan.failure is None or before.told else _why(plan.failure),
         )
 
-    async def _after(self, found: Context, plan: Plan, before: rules.State) -> rules.State:
+    async def _after(
+        self, found: Context, plan: Plan, before: rules.CompactionState
+    ) -> rules.CompactionState:
         """What the successor is to remember."""
         if not plan.counts:
             return before
         if plan.failure is None:
-            return rules.after_success(
+            return rules.record_success(
                 before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
             )
         state = await self._failed(found.session.id, plan.failure)
         return replace(state, fired=(*state.fired[-9:], found.last_seq))
 
-    async def _failed(self, session: SessionId, error: Exception) -> rules.State:
+    async def _failed(self, session: SessionId, error: Exception) -> rules.CompactionState:
         """What is to be remembered of a failure."""
         state = await self._store.read(compactions.compaction_state, session)
-        now, refused = to_millis(self._clock.now()), isinstance(error, Refused)
-        return rules.after_failure(state, now=now, refused=refused)
+        now, refused = to_millis(self._clock.now()), isinstance(error, OperationRefused)
+        return rules.record_failure(state, now=now, refused=refused)
 
-    async def _remember(self, session: SessionId, state: rules.State) -> None:
+    async def _remember(self, session: SessionId, state: rules.CompactionState) -> None:
         await self._store.write(compactions.remember_compaction, session, state)
 
     async def _locked(self, session: SessionId, holder: str) -> bool:
@@ -389,8 +391,8 @@ class _Rotation(TypedDict):
     expected: Head
     base: Base
     reason: str
-    state: rules.State
-    session_ids: SessionIds
+    state: rules.CompactionState
+    session_ids: SessionIdFactory
 
 
 def _why(error: Exception) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
 from clew.agent.compactor import calls_of, sized, summary_of
-from clew.core.context import SUMMARY, ContextView, Line
+from clew.core.context import SUMMARY, ContextMessageView, ContextView
 from clew.store.transactions import context, sessions
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def _look(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
     return found, sessions.get_base(t, found.session.id)
 
 
-def line_of(stored: ContextMessage) -> Line:
+def line_of(stored: ContextMessage) -> ContextMessageView:
     """One stored message as people look at it."""
     message = codec.load(stored.message)
     summary = summary_of(message)
-    return Line(
+    return ContextMessageView(
         seq=stored.seq,
         role=codec.role_of(message).value if summary is None else SUMMARY,
         text=codec.text_of(message) if summary is None else summary,

@@ -15,10 +15,10 @@ __all__ = ["Claimed", "DeadLetters", "Deliveries", "Preview"]
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
 
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
     from clew.core.delivery import Chunk, Delivery
-    from clew.core.ids import ConversationId, DeliveryId, Ids, OwnerId, TurnId
-    from clew.core.people import Account
+    from clew.core.ids import ConversationId, DeliveryId, IdGenerator, OwnerId, TurnId
+    from clew.core.people import ChannelAccount
     from clew.store.contract import Store
     from clew.store.transactions.backlog import Backlog, Front
 
@@ -65,7 +65,7 @@ class DeadLetters:
 class Deliveries(DeadLetters):
     """What one process sends."""
 
-    def __init__(self, store: Store, ids: Ids, owner: OwnerId) -> None:
+    def __init__(self, store: Store, ids: IdGenerator, owner: OwnerId) -> None:
         super().__init__(store)
         self._ids, self._owner = ids, owner
 
@@ -94,7 +94,7 @@ class Deliveries(DeadLetters):
         In the state ``unknown`` it, or its part in that state, may have been sent before.
         """
         return await self._store.write(
-            deliveries.claim_first, routes, owner=self._owner, claim=self._ids.operation()
+            deliveries.claim_first, routes, owner=self._owner, claim=self._ids.new_operation_id()
         )
 
     async def fix(
@@ -141,7 +141,12 @@ class Deliveries(DeadLetters):
         await self._store.write(deliveries.leave, delivery, state, owner=self._owner, error=error)
 
     async def tell(
-        self, conversation: ConversationId, route: RouteKey, message: Outgoing, *, id: DeliveryId
+        self,
+        conversation: ConversationId,
+        route: RouteKey,
+        message: OutboundMessage,
+        *,
+        id: DeliveryId,
     ) -> None:
         """Have a message delivered; repeating it with the same id changes nothing."""
         await self._store.write(
@@ -153,11 +158,11 @@ class Deliveries(DeadLetters):
             kind=deliveries.DeliveryKind.NOTICE,
         )
 
-    async def hold(self, account: Account, chat: str, *, until: int) -> None:
+    async def hold(self, account: ChannelAccount, chat: str, *, until: int) -> None:
         """Keep, over restarts, that a chat is called not before ``until`` (ms); "" is every one."""
         await self._store.write(holds.hold, account, chat, until=until)
 
-    async def holds(self, account: Account, *, after: int) -> Mapping[str, int]:
+    async def holds(self, account: ChannelAccount, *, after: int) -> Mapping[str, int]:
         """The chats that are held beyond ``after`` (ms), each with its end."""
         await self._store.write(holds.forget, account, before=after)
         return await self._store.read(holds.holds, account, after=after)

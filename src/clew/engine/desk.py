@@ -11,9 +11,9 @@ from clew.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.core.events import InputEnded
+    from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
@@ -28,7 +28,7 @@ class Reply:
     #: The conversation that the command was about, or has moved the route to.
     conversation: ConversationId | None = None
     #: A message that was handed in again: whoever shows answers follows it.
-    accepted: Accepted | None = None
+    accepted: AcceptResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,7 +65,7 @@ class Desk:
     def reply(self, text: str) -> Reply:
         return Reply(text=text, conversation=self.found)
 
-    async def done(self, filed: Accepted) -> str | None:
+    async def done(self, filed: AcceptResult) -> str | None:
         """
         The note of a filed command once it was carried out; ``None`` if a turn keeps it waiting.
 
@@ -79,7 +79,7 @@ class Desk:
         return executed(await self.engine.carried_out(filed))
 
 
-def executed(end: InputEnded) -> str:
+def executed(end: InputCompleted) -> str:
     """
     The note of a command that was carried out.
 

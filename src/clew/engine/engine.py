@@ -14,13 +14,13 @@ from clew.agent.tool_names import tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
-from clew.core.context import Size
+from clew.core.context import ContextSize
 from clew.core.double_text import DoubleText
-from clew.core.events import InputEnded
+from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId, looks_like_id
-from clew.core.inbox import Accepted, Input
+from clew.core.inbox import AcceptResult, NewInput
 from clew.core.route import Route, local_route
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.engine.checks import checked_text
 from clew.engine.clients import Clients
 from clew.engine.deliveries import Deliveries
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.agent.messages import ModelMessage
-    from clew.core.approval import Approval, Question
-    from clew.core.events import Event
+    from clew.core.approval import Approval, NumberedApproval
+    from clew.core.events import ConversationEvent
     from clew.core.health import ChannelHealth
     from clew.core.ids import ApprovalId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import InboxItem
@@ -154,7 +154,7 @@ class Engine(Records):
         payload: str = "{}",
         event: tuple[str, str, str] | None = None,
         inbox_id: InboxId | None = None,
-    ) -> Accepted:
+    ) -> AcceptResult:
         """
         Accept a message: when this returns it is stored and will have an outcome.
 
@@ -164,8 +164,8 @@ class Engine(Records):
         :raises UsageError: if the text is empty or too long
         :raises NotFound: if the target is an id of nothing
         """
-        item = Input(
-            id=inbox_id or self._ids.inbox(),
+        item = NewInput(
+            id=inbox_id or self._ids.new_inbox_id(),
             text=checked_text(text),
             double_text=double_text,
             payload=payload,
@@ -175,12 +175,12 @@ class Engine(Records):
             target = await self.resolve(target)
         return await self._accept(item, target)
 
-    async def _accept(self, item: Input, target: Route | ConversationId) -> Accepted:
+    async def _accept(self, item: NewInput, target: Route | ConversationId) -> AcceptResult:
         accepted = await self._store.write(
             expiry.accept_in_time,
             item,
             target=target,
-            new_conversation=self._ids.conversation(),
+            new_conversation=self._ids.new_conversation_id(),
             session_ids=self._means.session_ids,
             policy=self._means.reset,
         )
@@ -203,7 +203,7 @@ class Engine(Records):
         after: int,
         live: bool = True,
         with_standing: bool = False,
-    ) -> AsyncGenerator[Event]:
+    ) -> AsyncGenerator[ConversationEvent]:
         """
         Every entry above ``after`` in order, without gap or repeat, and live events; endless.
 
@@ -219,8 +219,8 @@ class Engine(Records):
         )
 
     def follow_input(
-        self, accepted: Accepted, *, live: bool = True
-    ) -> AsyncGenerator[Event | InputEnded]:
+        self, accepted: AcceptResult, *, live: bool = True
+    ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
         """
         Live events of the turn that answers an input; the last one is its ``InputEnded``.
 
@@ -230,22 +230,24 @@ class Engine(Records):
             self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
-    async def carried_out(self, filed: Accepted) -> InputEnded:
+    async def carried_out(self, filed: AcceptResult) -> InputCompleted:
         """Wait for what comes of an input, wherever it is worked on."""
         events = follow_input(
             self._store, self._hub, filed.conversation_id, filed.inbox_id, live=False
         )
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, InputEnded):
+                if isinstance(event, InputCompleted):
                     return event
         raise AssertionError("an input has an end")
 
-    async def input_end(self, inbox_id: InboxId) -> InputEnded | None:
+    async def input_end(self, inbox_id: InboxId) -> InputCompleted | None:
         """What became of an input; ``None`` while it is open."""
         return await self._store.read(input_end, inbox_id)
 
-    async def stop(self, conversation: ConversationId, stop: Stop = Stop.STOP) -> bool:
+    async def stop(
+        self, conversation: ConversationId, stop: StopRequest = StopRequest.STOP
+    ) -> bool:
         """Ask the running turn to stop; ``False`` if none is running."""
         turn = await self._store.read(stops.unfinished_turn, conversation)
         if turn is None:
@@ -261,11 +263,11 @@ class Engine(Records):
 
         Its running turn is asked to stop, and what waited there for this route is cancelled.
         """
-        new = self._ids.conversation()
+        new = self._ids.new_conversation_id()
         old = await self._store.write(
             resets.start_afresh,
             route,
-            item=self._ids.inbox(),
+            item=self._ids.new_inbox_id(),
             new_conversation=new,
             session_ids=self._means.session_ids,
             reason=reason,
@@ -282,11 +284,11 @@ class Engine(Records):
         self._means.warm.drop(conversation)
         return until
 
-    async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
+    async def rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
         """As ``lifecycle.rewind``."""
         return await self.lifecycle.rewind(conversation, to=to)
 
-    async def close(self, conversation: ConversationId, *, reason: str) -> Accepted:
+    async def close(self, conversation: ConversationId, *, reason: str) -> AcceptResult:
         """As ``lifecycle.close``."""
         return await self.lifecycle.close(conversation, reason=reason)
 
@@ -331,7 +333,7 @@ class Engine(Records):
             on_filed=on_filed,
         )
 
-    async def context_size(self, conversation: ConversationId) -> Size:
+    async def context_size(self, conversation: ConversationId) -> ContextSize:
         """
         How large the next request's context is, and how large it may be.
 
@@ -339,7 +341,7 @@ class Engine(Records):
         """
         models = await self.models.models(conversation) or self._means.models
         model = models.named(None)
-        return Size(
+        return ContextSize(
             tokens=(await self.context(conversation)).tokens,
             window=None if model is None else self._means.compactions.window(model),
         )
@@ -364,7 +366,7 @@ class Engine(Records):
         """The questions that wait for a person's word."""
         return await self._store.read(approvals.open_approvals, conversation)
 
-    async def questions(self, conversation: ConversationId) -> Sequence[Question]:
+    async def questions(self, conversation: ConversationId) -> Sequence[NumberedApproval]:
         """The questions that wait for a person's word, with their numbers."""
         return await self._store.read(approvals.questions, conversation)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.book import Weaver
-from clew.core.exported.lines import FORMAT, VERSION, Sealer
-from clew.core.exported.redaction import Redaction
-from clew.core.exported.shapes import line_of
+from clew.core.exported.book import RecordInterleaver
+from clew.core.exported.lines import FORMAT, VERSION, LineSealer
+from clew.core.exported.redaction import ExportRedactor
+from clew.core.exported.shapes import encode_line
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
 from clew.store.transactions import conversations, exports
@@ -15,7 +15,7 @@ from clew.store.transactions import conversations, exports
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
-    from clew.core.exported.book import Book, Typed
+    from clew.core.exported.book import ConversationExport, TypedRecord
     from clew.core.exported.shapes import Record
     from clew.store.contract import Store
 
@@ -33,7 +33,7 @@ class Exports:
 
     def __init__(self, store: Store, *, secrets: Iterable[str] = ()) -> None:
         self._store = store
-        self._redaction = Redaction(secrets)
+        self._redaction = ExportRedactor(secrets)
         #: Told when a conversation begins, with how many came before it.
         self.on_conversation: Callable[[int], None] = lambda _: None
         #: Entries from which a secret was taken out.
@@ -65,31 +65,31 @@ class Exports:
 
         Conversations that are deleted meanwhile are left out, except for what remains of them.
         """
-        sealer = Sealer()
+        sealer = LineSealer()
         counted = dict.fromkeys(("conversation", "entry", "tombstone"), 0)
-        yield sealer.line("header", {"format": FORMAT, "version": VERSION})
+        yield sealer.seal_line("header", {"format": FORMAT, "version": VERSION})
         async for kind, line in self.said(chosen):
             if kind in counted:
                 counted[kind] += 1
-            yield sealer.line(kind, line)
-        yield sealer.line(
+            yield sealer.seal_line(kind, line)
+        yield sealer.seal_line(
             "trailer",
             {
                 "conversations": counted["conversation"],
                 "entries": counted["entry"],
                 "tombstones": counted["tombstone"],
-                "sums": sealer.sums,
+                "sums": sealer.sums_digest,
             },
         )
 
     async def said(self, chosen: Sequence[str] | None) -> AsyncIterator[tuple[str, Record]]:
         """What the lines say between the first and the last, each with its type."""
         async for kind, record in self._records(chosen):
-            line = self._redaction.clean(kind, line_of(kind, record))
+            line = self._redaction.redact_line(kind, encode_line(kind, record))
             self.withheld += "withheld" in line
             yield kind, line
 
-    async def _records(self, chosen: Sequence[str] | None) -> AsyncIterator[Typed]:
+    async def _records(self, chosen: Sequence[str] | None) -> AsyncIterator[TypedRecord]:
         ids = await self.every() if chosen is None else chosen
         for before, conversation in enumerate(ids):
             self.on_conversation(before)
@@ -103,14 +103,14 @@ class Exports:
             if chosen is None or grave["conversation"] in chosen:
                 yield "tombstone", grave
 
-    async def _conversation(self, book: Book) -> AsyncIterator[Typed]:
+    async def _conversation(self, book: ConversationExport) -> AsyncIterator[TypedRecord]:
         yield "conversation", book.conversation
-        weaver = Weaver(book)
+        weaver = RecordInterleaver(book)
         async for entry in self._entries(book):
-            for each in weaver.before(entry):
+            for each in weaver.records_before(entry):
                 yield each
             yield "entry", entry
-        for each in weaver.rest():
+        for each in weaver.remaining_records():
             yield each
         shown: set[bytes] = set()
         for attachment in book.attachments:
@@ -119,9 +119,9 @@ class Exports:
                 shown.add(blob["sha256"])
                 yield "blob", blob
             yield "attachment", attachment
-        yield weaver.end()
+        yield weaver.end_record()
 
-    async def _entries(self, book: Book) -> AsyncIterator[Record]:
+    async def _entries(self, book: ConversationExport) -> AsyncIterator[Record]:
         last: int = book.conversation["entries"]
         after = 0
         while after < last:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from clew.core.entry import EntryKind
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     EntryAppended,
     Retracted,
     Snapshot,
-    StandingChanged,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
 from clew.engine.hub import Changed
 from clew.store.transactions import entries, standing, stops
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 
     from clew.core.entry import Entry
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
-    from clew.core.standing import Standing
+    from clew.core.standing import ConversationState
     from clew.core.turn import Turn
     from clew.engine.hub import Follower, Hub
     from clew.store.contract import Store, Tx
@@ -41,7 +41,7 @@ async def follow(
     after: int,
     live: bool = True,
     with_standing: bool = False,
-) -> AsyncGenerator[Event]:
+) -> AsyncGenerator[ConversationEvent]:
     """
     Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
 
@@ -78,7 +78,7 @@ class _Look:
     more: bool
     #: The turns that have ended since.
     closed: list[Turn]
-    standing: Standing | None
+    standing: ConversationState | None
 
 
 class _Log:
@@ -92,13 +92,13 @@ class _Log:
         self._last, self._last_of_turn = after, 0
         #: The newest turn whose end was told, or came before all that is told.
         self._closed: Turn | None = None
-        self._standing: Standing | None = None
+        self._standing: ConversationState | None = None
         #: Pieces were told that no entry has confirmed and nothing has taken back.
         self._pieces = False
         #: The store may hold what no event tells of.
         self._behind = True
 
-    async def history(self) -> AsyncIterator[Event]:
+    async def history(self) -> AsyncIterator[ConversationEvent]:
         """The entries that are stored already."""
         self._closed = await self._store.read(stops.last_done_turn, self._conversation)
         more = True
@@ -109,7 +109,7 @@ class _Log:
                     yield told
             more = look.more
 
-    async def news(self, follower: Follower) -> AsyncIterator[Event]:
+    async def news(self, follower: Follower) -> AsyncIterator[ConversationEvent]:
         """
         What is stored and no event has told.
 
@@ -124,7 +124,9 @@ class _Log:
             for told in self._seen(look):
                 yield told
 
-    async def in_order(self, event: Event | Changed) -> AsyncIterator[Event]:
+    async def in_order(
+        self, event: ConversationEvent | Changed
+    ) -> AsyncIterator[ConversationEvent]:
         """What is told for an event: stored things from the log, which has them in order."""
         match event:
             case Changed():
@@ -132,27 +134,27 @@ class _Log:
                 return
             case EntryAppended(entry=entry):
                 stored = self._up_to(entry)
-            case TurnClosed(turn=turn):
+            case TurnFinished(turn=turn):
                 stored = self._closing(turn)
             case _:
                 if not self._overtaken(event):
                     self._pieces = isinstance(event, (Delta, Snapshot)) or (
                         self._pieces and not isinstance(event, Retracted)
                     )
-                    self._behind |= self._with_standing and isinstance(event, TurnBegun)
+                    self._behind |= self._with_standing and isinstance(event, TurnStarted)
                     yield event
                 return
         self._behind |= self._with_standing
         async for told in stored:
             yield told
 
-    def _overtaken(self, event: Event) -> bool:
+    def _overtaken(self, event: ConversationEvent) -> bool:
         """Whether an event is of what was told whole already."""
         match event:
             case Delta() | Snapshot() | Retracted():
                 closed = None if self._closed is None else self._closed.id
                 return event.after < self._last_of_turn or event.turn == closed
-            case TurnBegun(turn=turn):
+            case TurnStarted(turn=turn):
                 return self._has_closed(turn)
             case _:
                 return False
@@ -169,7 +171,7 @@ class _Log:
             with_standing=self._with_standing,
         )
 
-    def _seen(self, look: _Look) -> Iterator[Event]:
+    def _seen(self, look: _Look) -> Iterator[ConversationEvent]:
         entries = deque(look.entries)
         for turn in look.closed:
             while entries and _until_end(entries[0], turn):
@@ -179,9 +181,9 @@ class _Log:
             yield from self._tell(entry)
         if look.standing is not None and look.standing != self._standing:
             self._standing = look.standing
-            yield StandingChanged(standing=look.standing)
+            yield ConversationStateChanged(standing=look.standing)
 
-    async def _up_to(self, wanted: Entry) -> AsyncIterator[Event]:
+    async def _up_to(self, wanted: Entry) -> AsyncIterator[ConversationEvent]:
         if wanted.seq > self._last + 1:
             async for entry in _entries(self._store, self._conversation, self._last):
                 if entry.seq >= wanted.seq:
@@ -192,7 +194,7 @@ class _Log:
             for told in self._tell(wanted):
                 yield told
 
-    async def _closing(self, turn: Turn) -> AsyncIterator[Event]:
+    async def _closing(self, turn: Turn) -> AsyncIterator[ConversationEvent]:
         if self._has_closed(turn):
             return
         async for entry in _entries(self._store, self._conversation, self._last):
@@ -202,11 +204,11 @@ class _Log:
                 yield told
         yield self._close(turn)
 
-    def _close(self, turn: Turn) -> TurnClosed:
+    def _close(self, turn: Turn) -> TurnFinished:
         self._closed = turn
-        return TurnClosed(turn=turn)
+        return TurnFinished(turn=turn)
 
-    def _tell(self, entry: Entry) -> Iterator[Event]:
+    def _tell(self, entry: Entry) -> Iterator[ConversationEvent]:
         self._last = entry.seq
         if entry.turn_id is not None:
             self._last_of_turn = entry.seq

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 from clew.agent import messages
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     EntryAppended,
-    InputEnded,
+    InputCompleted,
     Retracted,
     Snapshot,
-    StandingChanged,
     ToolCalled,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
-from clew.core.turn import Outcome, TurnState
+from clew.core.turn import TurnOutcome, TurnState
 from clew.engine.hub import Changed
 from clew.engine.lasting import PATIENCE, patiently
 from clew.store.transactions import conversations, entries, inbox
@@ -25,7 +25,7 @@ from clew.store.transactions import conversations, entries, inbox
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.turn import Turn
     from clew.engine.hub import Follower, Hub
@@ -39,7 +39,7 @@ async def follow_input(
     inbox_id: InboxId,
     *,
     live: bool = True,
-) -> AsyncGenerator[Event | InputEnded]:
+) -> AsyncGenerator[ConversationEvent | InputCompleted]:
     """
     What happens to one input: the live events of the turn that answers it, and last its end.
 
@@ -68,27 +68,29 @@ async def follow_input(
                 yield event
 
 
-async def _until_changed(follower: Follower, turn: TurnId | None) -> AsyncIterator[Event]:
+async def _until_changed(
+    follower: Follower, turn: TurnId | None
+) -> AsyncIterator[ConversationEvent]:
     """The turn's live events, until something may have changed in the store."""
     while True:
         event = await follower.get()
-        if isinstance(event, (Changed, TurnClosed)):
+        if isinstance(event, (Changed, TurnFinished)):
             return
-        if isinstance(event, TurnBegun) and turn is None:
+        if isinstance(event, TurnStarted) and turn is None:
             return
         if _turn(event) == turn:
             yield event
 
 
-def _turn(event: Event) -> TurnId | None:
+def _turn(event: ConversationEvent) -> TurnId | None:
     match event:
         case Delta(turn=turn) | Snapshot(turn=turn) | Retracted(turn=turn) | ToolCalled(turn=turn):
             return turn
-        case TurnBegun(turn=turn) | TurnClosed(turn=turn):
+        case TurnStarted(turn=turn) | TurnFinished(turn=turn):
             return turn.id
         case EntryAppended(entry=entry):
             return entry.turn_id
-        case StandingChanged():
+        case ConversationStateChanged():
             return None
 
 
@@ -97,7 +99,7 @@ async def _turn_of(store: Store, inbox_id: InboxId) -> TurnId | None:
     return None if turn is None else turn.id
 
 
-def input_end(t: Tx, inbox_id: InboxId) -> InputEnded | None:
+def input_end(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
     """What became of an input; ``None`` while it waits or its turn is unfinished."""
     item = inbox.get_item(t, inbox_id)
     if item.outcome is None:
@@ -106,7 +108,7 @@ def input_end(t: Tx, inbox_id: InboxId) -> InputEnded | None:
     if turn is not None and turn.state is not TurnState.DONE:
         return None
     text, notices, cut = ("", (), False) if turn is None else _told(t, turn)
-    return InputEnded(
+    return InputCompleted(
         inbox_id=inbox_id,
         conversation=item.conversation_id,
         session=conversations.get_conversation(t, item.conversation_id).head,
@@ -123,7 +125,7 @@ def _told(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
     """What the person is told at the end of a turn, what beside it, and whether that is cut."""
     found = entries.end_of_turn(t, turn)
     events = tuple(entry.text for entry in found if entry.kind is EntryKind.EVENT)
-    if turn.outcome is not Outcome.ANSWERED:
+    if turn.outcome is not TurnOutcome.ANSWERED:
         # The last one tells the outcome itself.
         return turn.error or "", events[:-1], False
     message = next((entry for entry in found if entry.kind is EntryKind.MESSAGE), None)

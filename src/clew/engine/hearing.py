@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from clew.core.chat import Edited, spoken
+from clew.core.chat import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
-from clew.core.inbox import Accepted, InboxKind, Input
-from clew.core.text import storable
+from clew.core.inbox import AcceptResult, InboxKind, NewInput
+from clew.core.text import sanitize_text
 from clew.engine.checks import LONGEST_MESSAGE
 from clew.store.transactions import files, hearing, inbox, moving
 from clew.store.transactions.files import Fetched
@@ -21,11 +21,11 @@ __all__ = ["Change", "Fetched", "Hearing", "Press", "Who"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.core.approval import Question
-    from clew.core.chat import Deleted, File, Heard, Pressed
+    from clew.core.approval import NumberedApproval
+    from clew.core.chat import ButtonPressed, IncomingFile, MessageDeleted, MessageReceived
     from clew.core.ids import ConversationId, InboxId, OwnerId
     from clew.core.inbox import InboxItem
-    from clew.core.people import Account, Verdict
+    from clew.core.people import AccessDecision, ChannelAccount
     from clew.core.route import Route
     from clew.engine.turns import Means
 
@@ -43,15 +43,15 @@ class Hearing:
         self._owner, self._kick = owner, kick
 
     async def message(
-        self, heard: Heard, *, who: Who, route: Route, double_text: DoubleText
-    ) -> Accepted | Verdict:
+        self, heard: MessageReceived, *, who: Who, route: Route, double_text: DoubleText
+    ) -> AcceptResult | AccessDecision:
         """
         Store what somebody says; else what becomes of them.
 
         With files it waits until ``arrived`` tells of them, but not long. A change of a message
         counts as that message said again.
         """
-        original = _event(who.account, heard.original) if isinstance(heard, Edited) else None
+        original = _event(who.account, heard.original) if isinstance(heard, MessageEdited) else None
         item = self._item(
             heard,
             who,
@@ -64,21 +64,21 @@ class Hearing:
             item,
             who=who,
             route=route,
-            new_conversation=self._ids.conversation(),
+            new_conversation=self._ids.new_conversation_id(),
             session_ids=self._means.session_ids,
             reset=self._means.reset,
             replaces=original,
         )
-        if isinstance(accepted, Accepted) and accepted.outcome is None:
+        if isinstance(accepted, AcceptResult) and accepted.outcome is None:
             self._kick(accepted.conversation_id)
         return accepted
 
-    def fetched(self, file: File, content: bytes | None, *, missing: str | None) -> Fetched:
+    def fetched(self, file: IncomingFile, content: bytes | None, *, missing: str | None) -> Fetched:
         """What became of a file, to be told to ``arrived``."""
         return Fetched(
-            id=self._ids.attachment(),
-            name=storable(file.name),
-            media_type=storable(file.media_type),
+            id=self._ids.new_attachment_id(),
+            name=sanitize_text(file.name),
+            media_type=sanitize_text(file.media_type),
             content=content,
             missing=missing,
         )
@@ -91,7 +91,9 @@ class Hearing:
         """Messages that wait for their files, also those of a process that died."""
         return await self._store.read(inbox.held)
 
-    async def begin_command(self, heard: Heard, *, who: Who, route: Route) -> Accepted | Verdict:
+    async def begin_command(
+        self, heard: MessageReceived, *, who: Who, route: Route
+    ) -> AcceptResult | AccessDecision:
         """Store that a chat command is about to be carried out; else what becomes of its writer."""
         return await self._store.write(
             hearing.begin_command,
@@ -99,7 +101,7 @@ class Hearing:
             who=who,
             route=route,
             owner=self._owner,
-            new_conversation=self._ids.conversation(),
+            new_conversation=self._ids.new_conversation_id(),
             session_ids=self._means.session_ids,
         )
 
@@ -112,19 +114,24 @@ class Hearing:
         return await self._store.read(hearing.cut_off)
 
     async def change(
-        self, event: Edited | Deleted, *, account: Account, who: Who | None, route: Route
-    ) -> Change | Verdict:
+        self,
+        event: MessageEdited | MessageDeleted,
+        *,
+        account: ChannelAccount,
+        who: Who | None,
+        route: Route,
+    ) -> Change | AccessDecision:
         """
         A message that was heard has another text now, or is gone (then ``who`` may be unknown).
         """
         text = None
         told: dict[str, object] = {}
-        if isinstance(event, Edited):
+        if isinstance(event, MessageEdited):
             text = _read(event, route)
             told = {"said": _payload(event, account)}
         original = _event(account, event.original)
-        item = Input(
-            id=self._ids.inbox(),
+        item = NewInput(
+            id=self._ids.new_inbox_id(),
             kind=InboxKind.COMMAND,
             text=hearing.DELETED if text is None else hearing.EDIT,
             double_text=DoubleText.QUEUE,
@@ -145,7 +152,7 @@ class Hearing:
             self._kick(filed.conversation_id)
         return done
 
-    async def press(self, pressed: Pressed, *, who: Who) -> Press:
+    async def press(self, pressed: ButtonPressed, *, who: Who) -> Press:
         """Answer a question by its button."""
         done = await self._store.write(hearing.press, pressed.data, who=who, route=pressed.route)
         if done.conversation is not None:
@@ -154,7 +161,7 @@ class Hearing:
 
     async def questions(
         self, conversation: ConversationId, *, who: Who, route: Route
-    ) -> tuple[Sequence[Question], int]:
+    ) -> tuple[Sequence[NumberedApproval], int]:
         """The open questions that somebody can answer in a chat, and how many are not theirs."""
         return await self._store.read(hearing.questions, conversation, who=who, route=route)
 
@@ -168,17 +175,17 @@ class Hearing:
 
     def _item(
         self,
-        heard: Heard,
+        heard: MessageReceived,
         who: Who,
         route: Route,
         *,
         double_text: DoubleText,
         kind: InboxKind = InboxKind.MESSAGE,
         hold: timedelta = timedelta(),
-    ) -> Input:
-        own = storable(heard.text)[:LONGEST_MESSAGE]
-        return Input(
-            id=self._ids.inbox(),
+    ) -> NewInput:
+        own = sanitize_text(heard.text)[:LONGEST_MESSAGE]
+        return NewInput(
+            id=self._ids.new_inbox_id(),
             kind=kind,
             text=own if kind is InboxKind.COMMAND else _read(heard, route),
             double_text=double_text,
@@ -188,27 +195,27 @@ class Hearing:
         )
 
 
-def _read(heard: Heard, route: Route) -> str:
+def _read(heard: MessageReceived, route: Route) -> str:
     """What the agent reads of a message."""
-    return spoken(storable(heard.body)[:LONGEST_MESSAGE], heard.sender, route)
+    return prefix_sender(sanitize_text(heard.agent_text)[:LONGEST_MESSAGE], heard.sender, route)
 
 
-def _event(account: Account, event: str) -> tuple[str, str, str]:
+def _event(account: ChannelAccount, event: str) -> tuple[str, str, str]:
     return account.channel, account.account, event
 
 
-def _payload(heard: Heard, account: Account) -> dict[str, object]:
+def _payload(heard: MessageReceived, account: ChannelAccount) -> dict[str, object]:
     told: dict[str, object] = {
         "account": [account.channel, account.account],
-        "sender": {"id": heard.sender.id, "name": storable(heard.sender.name)},
+        "sender": {"id": heard.sender.id, "name": sanitize_text(heard.sender.name)},
         "message": heard.message,
     }
     if heard.files:
         told["files"] = [
             {
                 "file": file.id,
-                "name": storable(file.name),
-                "media_type": storable(file.media_type),
+                "name": sanitize_text(file.name),
+                "media_type": sanitize_text(file.media_type),
                 "size": file.size,
             }
             for file in heard.files

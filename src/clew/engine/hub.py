@@ -13,16 +13,16 @@ from clew.core.events import (
     EntryAppended,
     Retracted,
     Snapshot,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
-    from clew.core.turn import Outcome
+    from clew.core.turn import TurnOutcome
     from clew.errors import StoreError
 
 
@@ -35,7 +35,7 @@ CHANGED = Changed()
 #: Pieces that one slow follower may fall behind by; what is left out is in the log.
 _MOST = 1000
 
-_STORED = (EntryAppended, TurnBegun, TurnClosed)
+_STORED = (EntryAppended, TurnStarted, TurnFinished)
 
 
 class Follower:
@@ -49,7 +49,7 @@ class Follower:
     def __init__(self, *, live: bool) -> None:
         #: Whether pieces of a response are wanted.
         self.live = live
-        self._queue: asyncio.Queue[Event | Changed] = asyncio.Queue()
+        self._queue: asyncio.Queue[ConversationEvent | Changed] = asyncio.Queue()
         self._pending_change = False
         self._stored = 0
 
@@ -58,7 +58,7 @@ class Follower:
         """Whether anything waits that tells of what is stored, in the order in which it was."""
         return self._stored > 0
 
-    def put(self, event: Event | Changed) -> None:
+    def put(self, event: ConversationEvent | Changed) -> None:
         if self._queue.qsize() < _MOST:
             self._stored += isinstance(event, _STORED)
             self._queue.put_nowait(event)
@@ -66,14 +66,14 @@ class Follower:
             self._pending_change = True
             self._queue.put_nowait(CHANGED)
 
-    async def get(self) -> Event | Changed:
+    async def get(self) -> ConversationEvent | Changed:
         event = await self._queue.get()
         self._stored -= isinstance(event, _STORED)
         if event is CHANGED:
             self._pending_change = False
         return event
 
-    def take(self) -> list[Event | Changed]:
+    def take(self) -> list[ConversationEvent | Changed]:
         """All that waits, in order."""
         self._pending_change, self._stored = False, 0
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
@@ -87,7 +87,7 @@ class Hub:
         self._shown: dict[ConversationId, list[Delta]] = {}
         self._held_up: dict[ConversationId, tuple[int, StoreError]] = {}
         #: Turns that ended in this process.
-        self.closed: Counter[Outcome] = Counter()
+        self.closed: Counter[TurnOutcome] = Counter()
 
     @contextmanager
     def follow(self, conversation: ConversationId, *, live: bool = True) -> Generator[Follower]:
@@ -120,13 +120,13 @@ class Hub:
             text="".join(piece.text for piece in pieces),
         )
 
-    def publish(self, conversation: ConversationId, event: Event | Changed) -> None:
+    def publish(self, conversation: ConversationId, event: ConversationEvent | Changed) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT):
                 self._shown.setdefault(conversation, []).append(event)
-            case EntryAppended() | Retracted() | TurnBegun():
+            case EntryAppended() | Retracted() | TurnStarted():
                 self._shown.pop(conversation, None)
-            case TurnClosed(turn=turn):
+            case TurnFinished(turn=turn):
                 self._shown.pop(conversation, None)
                 if turn.outcome is not None:
                     self.closed[turn.outcome] += 1

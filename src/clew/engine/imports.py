@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from clew.core.exported.copies import Copy
-from clew.core.exported.lines import said_by
-from clew.core.exported.relation import Log, Standing, compare, parting
-from clew.core.exported.shapes import record_of
+from clew.core.exported.copies import IdRemapper
+from clew.core.exported.lines import parse_line
+from clew.core.exported.relation import ChainSummary, Relation, compare_chains, find_divergence
+from clew.core.exported.shapes import decode_line
 from clew.core.ids import ConversationId
 from clew.engine.uncancelled import uncancelled
-from clew.errors import ConstraintViolated, Refused, UsageError
+from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.store.transactions import imports, owners
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 
-    from clew.core.exported.book import Typed
+    from clew.core.exported.book import TypedRecord
     from clew.core.exported.shapes import Record
-    from clew.core.exported.verify import Outline
-    from clew.core.ids import Ids, OwnerId
+    from clew.core.exported.verify import ConversationSummary
+    from clew.core.ids import IdGenerator, OwnerId
     from clew.core.lease import Lease
     from clew.store.contract import Store
 
@@ -71,7 +71,7 @@ class Imported:
 class Section:
     """One conversation in the file of an export, read anew each time that it is asked for."""
 
-    def __init__(self, source: Source, outline: Outline) -> None:
+    def __init__(self, source: Source, outline: ConversationSummary) -> None:
         self._source, self.outline = source, outline
         self.copy: tuple[bytes, int] | None = None
 
@@ -81,20 +81,20 @@ class Section:
         section.copy = mark, seq
         return section
 
-    def records(self) -> Iterator[Typed]:
+    def records(self) -> Iterator[TypedRecord]:
         copy = None
         if self.copy is not None:
             mark, seq = self.copy
-            copy = Copy(self.outline.conversation, mark=mark, origin_seq=seq)
+            copy = IdRemapper(self.outline.conversation, mark=mark, origin_seq=seq)
         self._source.seek(self.outline.offset)
         kind = ""
         while kind != "end":
-            said = said_by(self._source.readline()[:-1])
+            said = parse_line(self._source.readline()[:-1])
             kind = cast("str", said["type"])
-            record = record_of(kind, said)
-            yield kind, record if copy is None else copy.of(kind, record)
+            record = decode_line(kind, said)
+            yield kind, record if copy is None else copy.copy_record(kind, record)
 
-    def log(self) -> Log:
+    def log(self) -> ChainSummary:
         hashes: list[bytes] = []
         sessions: list[str] = []
         for kind, record in self.records():
@@ -102,7 +102,7 @@ class Section:
                 hashes.append(record["hash"])
             elif kind == "session":
                 sessions.append(record["id"])
-        return Log(hashes=tuple(hashes), sessions=tuple(sessions))
+        return ChainSummary(hashes=tuple(hashes), sessions=tuple(sessions))
 
 
 class Imports:
@@ -113,9 +113,9 @@ class Imports:
     export; importing the same file again goes on.
     """
 
-    def __init__(self, store: Store, ids: Ids, *, version: str) -> None:
+    def __init__(self, store: Store, ids: IdGenerator, *, version: str) -> None:
         self._store, self._version = store, version
-        self._owner: OwnerId = ids.owner()
+        self._owner: OwnerId = ids.new_owner_id()
         self._budget = _FIRST
         #: Told how many entries of a conversation are in.
         self.on_entries: Callable[[int], None] = lambda _: None
@@ -137,7 +137,9 @@ class Imports:
         finally:
             await uncancelled(self._store.write(owners.sign_off, self._owner))
 
-    async def take(self, source: Source, outline: Outline, *, revive: bool = False) -> Imported:
+    async def take(
+        self, source: Source, outline: ConversationSummary, *, revive: bool = False
+    ) -> Imported:
         """
         Take in one conversation; what is here already is not stored again.
 
@@ -149,7 +151,7 @@ class Imports:
         section = Section(source, outline)
         try:
             return await self._take(section, revive=revive)
-        except Refused:
+        except OperationRefused:
             note = "it is being written to here: import again later"
         except UsageError as error:
             note = str(error)
@@ -157,7 +159,7 @@ class Imports:
             note = f"the store refuses it: {error}"
         return _told(section, Result.FAILED, note=note)
 
-    async def lead_to(self, source: Source, outline: Outline, taken: Imported) -> None:
+    async def lead_to(self, source: Source, outline: ConversationSummary, taken: Imported) -> None:
         """Have the routes that led to it there lead to what was taken in, where they are free."""
         if taken.result in (Result.DELETED, Result.FAILED):
             return
@@ -182,18 +184,18 @@ class Imports:
         log = section.log()
         if here.log is None:
             return await self._anew(section, log)
-        match compare(here.log, log):
-            case Standing.APART:
-                seq, mark = parting(here.log, log)
+        match compare_chains(here.log, log):
+            case Relation.APART:
+                seq, mark = find_divergence(here.log, log)
                 return await self._copy(section.copied(mark, seq))
-            case Standing.BEHIND if outline.withheld:
+            case Relation.BEHIND if outline.withheld:
                 return await self._copy(section.copied(b"withheld", len(here.log.hashes)))
-            case Standing.BEHIND:
+            case Relation.BEHIND:
                 return await self._append(section, here.log, Result.GROWN)
             case _:
                 return _told(section, Result.KNOWN)
 
-    async def _anew(self, section: Section, log: Log) -> Imported:
+    async def _anew(self, section: Section, log: ChainSummary) -> Imported:
         outline = section.outline
         if outline.withheld:
             # Without all that was said its hashes prove nothing: it gets a chain of its own.
@@ -213,17 +215,17 @@ class Imports:
         if here.log is None:
             return await self._append(section, None, Result.COPIED)
         log = section.log()
-        match compare(here.log, log):
-            case Standing.BEHIND:
+        match compare_chains(here.log, log):
+            case Relation.BEHIND:
                 return await self._append(section, here.log, Result.GROWN)
-            case Standing.APART:
-                seq, mark = parting(here.log, log)
+            case Relation.APART:
+                seq, mark = find_divergence(here.log, log)
                 before = b"" if section.copy is None else section.copy[0]
                 return await self._copy(section.copied(before + mark, seq))
             case _:
                 return _told(section, Result.KNOWN)
 
-    async def _append(self, section: Section, log: Log | None, result: Result) -> Imported:
+    async def _append(self, section: Section, log: ChainSummary | None, result: Result) -> Imported:
         """Append what the store lacks; ``log`` is what it has."""
         records = section.records()
         _, conversation = next(records)
@@ -233,7 +235,7 @@ class Imports:
         # The log comes last: when it is whole, everything is.
         lacking = chain(_beside(section.records()), _beyond(section.records(), had, sessions))
         slices = self._slices(lacking)
-        begin: Sequence[Typed] = next(slices, ())
+        begin: Sequence[TypedRecord] = next(slices, ())
         more = next(slices, None)
         opening = imports.Opening(conversation=conversation, first=first, owner=self._owner)
         if more is None:
@@ -243,7 +245,7 @@ class Imports:
         return _told(section, result, entries=after - had)
 
     async def _in_slices(
-        self, opening: imports.Opening, slices: Iterable[Sequence[Typed]], after: int
+        self, opening: imports.Opening, slices: Iterable[Sequence[TypedRecord]], after: int
     ) -> int:
         lease = await self._store.write(imports.open_imported, opening)
         try:
@@ -254,7 +256,7 @@ class Imports:
             await uncancelled(self._store.write(imports.close_imported, lease))
         return after
 
-    async def _timed(self, lease: Lease, batch: Sequence[Typed], after: int) -> int:
+    async def _timed(self, lease: Lease, batch: Sequence[TypedRecord], after: int) -> int:
         began = time.monotonic()
         after = await self._store.write(imports.take_in, lease, batch, after=after)
         took = max(time.monotonic() - began, 0.001)
@@ -262,9 +264,9 @@ class Imports:
         self._budget = min(max(wanted, _FEWEST), max(2 * self._budget, _FEWEST), _MOST)
         return after
 
-    def _slices(self, records: Iterator[Typed]) -> Iterator[list[Typed]]:
+    def _slices(self, records: Iterator[TypedRecord]) -> Iterator[list[TypedRecord]]:
         """As much as one write may take, cut where what is stored by then makes sense."""
-        batch: list[Typed] = []
+        batch: list[TypedRecord] = []
         length, unanswered = 0, False
         for kind, record in records:
             batch.append((kind, record))
@@ -297,18 +299,18 @@ def _is_beside(kind: str, record: Record) -> bool:
     return kind in ("usage", "blob", "attachment") or (kind == "input" and record["turn"] is None)
 
 
-def _beside(records: Iterator[Typed]) -> Iterator[Typed]:
+def _beside(records: Iterator[TypedRecord]) -> Iterator[TypedRecord]:
     return ((kind, record) for kind, record in records if _is_beside(kind, record))
 
 
-def _beyond(records: Iterator[Typed], last_seq: int, sessions: int) -> Iterator[Typed]:
+def _beyond(records: Iterator[TypedRecord], last_seq: int, sessions: int) -> Iterator[TypedRecord]:
     """
     The part of the log that a store lacks which has ``last_seq`` entries and so many ``sessions``.
 
     Its newest session and turn come once more: they may have gone on.
     """
     seen, reached = 0, last_seq == 0
-    turn: list[Typed] = []
+    turn: list[TypedRecord] = []
     for kind, record in records:
         seen += kind == "session"
         if kind in ("conversation", "end") or _is_beside(kind, record):
@@ -328,7 +330,7 @@ def _name_here(section: Section) -> str:
     if section.copy is None:
         return section.outline.conversation
     mark, seq = section.copy
-    return Copy(section.outline.conversation, mark=mark, origin_seq=seq).id
+    return IdRemapper(section.outline.conversation, mark=mark, origin_seq=seq).id
 
 
 def _told(

@@ -14,7 +14,7 @@ from clew.agent import messages as codec
 from clew.agent.ports import NeedsApproval, ToolResult
 from clew.agent.results import result_text
 from clew.core.approval import ApprovalState
-from clew.core.effect import Effect, Resume, on_resume
+from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
 from clew.engine.lasting import to_its_end
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.agent.ports import Execute, ToolRequest
     from clew.core.approval import Approval
-    from clew.core.ids import ConversationId, Ids, SessionId
+    from clew.core.ids import ConversationId, IdGenerator, SessionId
     from clew.core.journal import JournaledCall
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -50,7 +50,7 @@ class Journal:
         self,
         store: Lasting,
         hub: Hub,
-        ids: Ids,
+        ids: IdGenerator,
         plugins: Plugins,
         facts: TurnFacts,
         *,
@@ -129,14 +129,14 @@ class Journal:
         self, key: CallKey, position: int, request: ToolRequest, execute: Execute
     ) -> ToolResult | None:
         """The intent is stored and the result is not: the process that ran it is gone."""
-        match on_resume(request.effect):
-            case Resume.RUN:
+        match resume_action(request.effect):
+            case ResumeAction.RUN:
                 await self._store.write(journal.run_again, self._lease, key)
                 return await self._run(key, position, request, execute, approved=False)
-            case Resume.UNKNOWN:
+            case ResumeAction.UNKNOWN:
                 unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
                 return await self._answered(key, request, unknown)
-            case Resume.ASK:
+            case ResumeAction.ASK:
                 return await self._approved(key, position, request, execute)
 
     async def _approved(
@@ -156,7 +156,7 @@ class Journal:
         if approval.state is not ApprovalState.APPROVED:
             denied = results.said(CallStatus.DENIED, _why(approval))
             return await self._answered(key, request, denied)
-        if begun and on_resume(request.effect) is not Resume.RUN:
+        if begun and resume_action(request.effect) is not ResumeAction.RUN:
             unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
             return await self._answered(key, request, unknown)
         return await self._run(key, position, request, execute, approved=True)
@@ -166,7 +166,7 @@ class Journal:
             approvals.ask,
             self._lease,
             key,
-            approval=self._ids.approval(),
+            approval=self._ids.new_approval_id(),
             tool=request.tool,
             args=request.args,
             route=self._route,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.errors import LeaseLapsed, LeaseLost, StoreError
+from clew.errors import LeaseExpired, LeaseLost, StoreError
 from clew.store.transactions import leases
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def renewing(store: Store, lease: Lease, *, duration: timedelta) -> AsyncG
         if not deadline.expired():
             raise
         log.warning("lease_lost", conversation=lease.conversation_id, fence=lease.fence)
-        kind = LeaseLapsed if keeping.away else LeaseLost
+        kind = LeaseExpired if keeping.away else LeaseLost
         raise kind(lease.conversation_id, owner=lease.owner, fence=lease.fence) from None
 
 

@@ -10,7 +10,7 @@ from clew.agent import messages as codec
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
-from clew.core.inbox import Accepted, InboxKind, Input
+from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.engine.checks import checked_title
 from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, retried
 from clew.store.transactions import (
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.agent.messages import ModelMessage
-    from clew.core.context import Preview
-    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds
+    from clew.core.context import CompactionPreview
+    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.compaction import Compacted
@@ -82,7 +82,9 @@ class Lifecycle:
         head = await self._store.read(context.head_context, found.conversation_id)
         return replace(done, messages=[codec.load(each.message) for each in head.messages])
 
-    async def compress(self, conversation: ConversationId, *, focus: str | None = None) -> Accepted:
+    async def compress(
+        self, conversation: ConversationId, *, focus: str | None = None
+    ) -> AcceptResult:
         """
         File a compaction that a person asks for; ``compacted`` reads what came of it.
 
@@ -90,7 +92,7 @@ class Lifecycle:
         """
         return await self._file(conversation, COMPRESS, focus=focus)
 
-    async def preview(self, conversation: ConversationId) -> Preview:
+    async def preview(self, conversation: ConversationId) -> CompactionPreview:
         """
         What a compaction that a person asks for would do now; nothing changes.
 
@@ -98,7 +100,7 @@ class Lifecycle:
         """
         return await self._means.compactions.preview(conversation)
 
-    async def rewind(self, conversation: ConversationId, *, to: int) -> Accepted:
+    async def rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
         """
         File that the context goes back to right after entry ``to``; the log keeps all.
 
@@ -108,13 +110,13 @@ class Lifecycle:
         rewinds.refuse_unknown(to, last_seq=found.last_seq)
         return await self._file(conversation, REWIND, to=to)
 
-    async def undo(self, conversation: ConversationId, *, back: int = 1) -> Accepted:
+    async def undo(self, conversation: ConversationId, *, back: int = 1) -> AcceptResult:
         """File that the last ``back`` exchanges are taken out of the context."""
         return await self._file(conversation, UNDO, back=back)
 
     async def retry(
         self, conversation: ConversationId, *, route: Route | None = None
-    ) -> tuple[Accepted, Accepted]:
+    ) -> tuple[AcceptResult, AcceptResult]:
         """
         File that the last exchange is undone and what the person said is handed in again.
 
@@ -124,15 +126,15 @@ class Lifecycle:
         filed = await self._file(conversation, RETRY, route=key)
         return filed, replace(filed, inbox_id=retried(filed.inbox_id))
 
-    async def restore(self, conversation: ConversationId) -> Accepted:
+    async def restore(self, conversation: ConversationId) -> AcceptResult:
         """File that the compaction which opened the head is undone."""
         return await self._file(conversation, RESTORE)
 
     async def _file(
         self, conversation: ConversationId, command: str, **arguments: object
-    ) -> Accepted:
-        item = Input(
-            id=self._ids.inbox(),
+    ) -> AcceptResult:
+        item = NewInput(
+            id=self._ids.new_inbox_id(),
             kind=InboxKind.COMMAND,
             text=command,
             payload=json.dumps(arguments),
@@ -160,7 +162,7 @@ class Lifecycle:
         :raises UsageError: if it has no entry ``at``, or the title cannot be used
         """
         await self._store.read(conversations.visible, source, viewer=viewer)
-        new = self._ids.conversation()
+        new = self._ids.new_conversation_id()
         await self._store.write(
             _branch,
             source,
@@ -185,14 +187,14 @@ class Lifecycle:
 
     async def close(
         self, conversation: ConversationId, *, reason: str = reasons.USER_EXIT
-    ) -> Accepted:
+    ) -> AcceptResult:
         """File that the session ends; the next message reopens the conversation."""
         return await self._file(conversation, resets.END, reason=reason, next=None)
 
 
 def _accept(
-    t: Tx, item: Input, *, conversation: ConversationId, session_ids: SessionIds
-) -> Accepted:
+    t: Tx, item: NewInput, *, conversation: ConversationId, session_ids: SessionIdFactory
+) -> AcceptResult:
     if item.text == COMPRESS:
         locks.refuse_second_compaction(t, conversation, command=COMPRESS)
     return inbox.accept(
@@ -212,7 +214,7 @@ def _branch(
     at: int | None,
     title: str | None,
     route: Route | None,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
 ) -> None:
     branches.branch(t, source, new_conversation=new, session_ids=session_ids, at=at)
     if title is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.core.ids import OwnerId
-    from clew.core.turn import Outcome
+    from clew.core.turn import TurnOutcome
     from clew.engine.hub import Hub
     from clew.store.contract import Store
 
@@ -22,7 +22,7 @@ class Measured:
     """One look at it."""
 
     #: Turns that ended here, by outcome.
-    turns: Mapping[Outcome, int]
+    turns: Mapping[TurnOutcome, int]
     gauges: Gauges
     #: Seconds that reading the gauges took, and a check of reading and writing.
     read_seconds: float

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages
 from clew.core import history as histories
-from clew.core.base import Literal
+from clew.core.base import InlineMessage
 from clew.core.double_text import DoubleText
-from clew.core.events import TurnBegun
-from clew.core.history import Said
-from clew.core.inbox import Input
-from clew.core.showing import refusal
-from clew.core.text import storable
+from clew.core.events import TurnStarted
+from clew.core.history import HistoryMessage
+from clew.core.inbox import NewInput
+from clew.core.showing import size_error
+from clew.core.text import sanitize_text
 from clew.engine.checks import checked_text
 from clew.engine.follow_input import follow_input
 from clew.errors import UsageError
@@ -27,9 +27,9 @@ from clew.store.transactions.usage import Used
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
 
-    from clew.core.events import Event, InputEnded
+    from clew.core.events import ConversationEvent, InputCompleted
     from clew.core.ids import ConversationId, InboxId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.turn import Turn
     from clew.engine.turns import Means
@@ -44,7 +44,7 @@ class History:
 
     #: Whose it is: the same words of somebody else lead to another conversation.
     caller: str
-    said: tuple[Said, ...]
+    said: tuple[HistoryMessage, ...]
 
 
 def key_for(*, caller: str, path: str, key: str, request: bytes) -> Key:
@@ -82,8 +82,8 @@ class Orders:
         :raises KeyReused: if the key stands for another request
         :raises NotFound: if the target is an id of nothing
         """
-        item = Input(
-            id=self._ids.inbox(),
+        item = NewInput(
+            id=self._ids.new_inbox_id(),
             text=checked_text(text),
             double_text=double_text,
             payload=with_told("{}", files) if files else "{}",
@@ -95,7 +95,7 @@ class Orders:
 
     async def _placed(
         self,
-        item: Input,
+        item: NewInput,
         target: Route | ConversationId | History,
         key: Key | None,
         files: Sequence[Fetched],
@@ -106,7 +106,7 @@ class Orders:
                 item,
                 resent=_resent(target, item.text),
                 key=key,
-                new_conversation=self._ids.conversation(),
+                new_conversation=self._ids.new_conversation_id(),
                 session_ids=self._session_ids,
             )
         return await self._store.write(
@@ -114,7 +114,7 @@ class Orders:
             item,
             target=target,
             key=key,
-            new_conversation=self._ids.conversation(),
+            new_conversation=self._ids.new_conversation_id(),
             session_ids=self._session_ids,
             policy=self._policy,
             files=files,
@@ -126,16 +126,18 @@ class Orders:
 
         :raises UsageError: if it is too large
         """
-        if (refused := refusal(name, content)) is not None:
+        if (refused := size_error(name, content)) is not None:
             raise UsageError(refused)
         return Fetched(
-            id=self._ids.attachment(),
-            name=storable(name),
-            media_type=storable(media_type),
+            id=self._ids.new_attachment_id(),
+            name=sanitize_text(name),
+            media_type=sanitize_text(media_type),
             content=content,
         )
 
-    def follow(self, accepted: Accepted, *, live: bool) -> AsyncGenerator[Event | InputEnded]:
+    def follow(
+        self, accepted: AcceptResult, *, live: bool
+    ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
         """What happens to an order, and last its end; without ``live`` no pieces of the answer."""
         return follow_input(
             self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
@@ -153,7 +155,7 @@ class Orders:
         """
         return await self._store.write(orders.abandon, inbox_id)
 
-    async def begun(self, inbox_id: InboxId) -> TurnBegun | None:
+    async def begun(self, inbox_id: InboxId) -> TurnStarted | None:
         """The turn that answers an input, and the session it is in; ``None`` before it began."""
         return await self._store.read(_begun, inbox_id)
 
@@ -164,28 +166,30 @@ class Orders:
         return await self._store.read(usage.usage_of, turn.conversation_id, turn=turn.id)
 
 
-def _begun(t: Tx, inbox_id: InboxId) -> TurnBegun | None:
+def _begun(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     turn = inbox.turn_of(t, inbox_id)
     if turn is None:
         return None
     session = conversations.get_conversation(t, turn.conversation_id).head
-    return TurnBegun(turn=turn, session=session)
+    return TurnStarted(turn=turn, session=session)
 
 
 def _resent(history: History, text: str) -> orders.Resent:
-    said = histories.without_blanks(history.said)
-    before, answer = histories.asked(said)
+    said = histories.drop_blank_messages(history.said)
+    before, answer = histories.split_last_answer(said)
     return orders.Resent(
-        before=histories.digest(history.caller, before),
-        now=histories.digest(history.caller, [*said, Said("user", text)]),
+        before=histories.history_digest(history.caller, before),
+        now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,
         base=_base(said),
     )
 
 
-def _base(said: Sequence[Said]) -> tuple[Literal, ...]:
+def _base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
     now = datetime.now(UTC)
     return tuple(
-        Literal(format=messages.FORMAT, message=messages.dump(messages.from_history(each, at=now)))
+        InlineMessage(
+            format=messages.FORMAT, message=messages.dump(messages.from_history(each, at=now))
+        )
         for each in said
     )

@@ -54,7 +54,7 @@ class Owner:
     def __init__(self, means: Means, *, role: str, version: str, own_only: bool) -> None:
         self._means, self._store, self._hub = means, means.store, means.hub
         self._role, self._version = role, version
-        self.id: OwnerId = means.ids.owner()
+        self.id: OwnerId = means.ids.new_owner_id()
         self._own: set[ConversationId] | None = set() if own_only else None
         self._actors = Actors(means, self.id, self._execute)
         self._tasks: list[asyncio.Task[None]] = []

@@ -5,9 +5,9 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.delivery import DeliveryKind
-from clew.core.people import Account, Person, Standing, Verdict, verdict
+from clew.core.people import AccessDecision, AccessStatus, ChannelAccount, Person, decide_access
 from clew.core.route import Route
 from clew.errors import UsageError
 from clew.store.transactions import pairings
@@ -17,8 +17,8 @@ from clew.store.transactions.deliveries import tell
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.ids import ConversationId, DeliveryId, Ids, SessionIds
-    from clew.core.people import Policy
+    from clew.core.ids import ConversationId, DeliveryId, IdGenerator, SessionIdFactory
+    from clew.core.people import AccessPolicy
     from clew.core.route import RouteKey
     from clew.store.contract import Store, Tx
 
@@ -30,17 +30,17 @@ WELCOME = "You are paired: write what you want to know, /help lists commands."
 class People:
     """The people of a store's channels; needs no owner."""
 
-    def __init__(self, store: Store, ids: Ids, session_ids: SessionIds) -> None:
+    def __init__(self, store: Store, ids: IdGenerator, session_ids: SessionIdFactory) -> None:
         self._store, self._ids, self._session_ids = store, ids, session_ids
 
     async def list(self) -> Sequence[Person]:
         return await self._store.read(pairings.people)
 
-    async def standing(self, account: Account, user: str) -> Standing | None:
+    async def standing(self, account: ChannelAccount, user: str) -> AccessStatus | None:
         return await self._store.read(pairings.standing_now, account, user)
 
     async def code_for(
-        self, account: Account, user: str, *, name: str, route: RouteKey
+        self, account: ChannelAccount, user: str, *, name: str, route: RouteKey
     ) -> str | None:
         """
         Return a new code to show to a stranger; ``None`` where silence is right.
@@ -58,11 +58,11 @@ class People:
         )
         return f"{code[:4]}-{code[4:]}" if shown else None
 
-    async def code_shown(self, account: Account, user: str) -> None:
+    async def code_shown(self, account: ChannelAccount, user: str) -> None:
         """A person has the code that was made last: it is good for its time from now on."""
         await self._store.write(pairings.code_shown, account, user)
 
-    async def withdraw_code(self, account: Account, user: str) -> None:
+    async def withdraw_code(self, account: ChannelAccount, user: str) -> None:
         """A code did not reach its person: the next message gets another."""
         await self._store.write(pairings.withdraw_code, account, user)
 
@@ -76,8 +76,8 @@ class People:
             _approve,
             pairings.code_hash(code),
             by=by,
-            new_conversation=self._ids.conversation(),
-            delivery=self._ids.delivery(),
+            new_conversation=self._ids.new_conversation_id(),
+            delivery=self._ids.new_delivery_id(),
             session_ids=self._session_ids,
         )
         if person is None:
@@ -88,11 +88,15 @@ class People:
             )
         return person
 
-    async def shut_out(self, account: Account, user: str, *, to: Standing, by: str) -> None:
+    async def shut_out(
+        self, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
+    ) -> None:
         """Take away at once that a person may talk, and end what is open of theirs."""
         await self._store.write(pairings.shut_out, account, user, to=to, by=by)
 
-    async def enforce(self, account: Account, policy: Policy) -> Sequence[ConversationId]:
+    async def enforce(
+        self, account: ChannelAccount, policy: AccessPolicy
+    ) -> Sequence[ConversationId]:
         """End what is open of those whom the settings do not let talk any more."""
         return await self._store.write(_enforce, account, policy)
 
@@ -104,21 +108,21 @@ def _approve(
     by: str,
     new_conversation: ConversationId,
     delivery: DeliveryId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
 ) -> Person | None:
     person = pairings.approve(t, code, by=by)
     if person is None or person.route is None:
         return person
     route = Route.parse(person.route)
     conversation = open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
-    message = Outgoing(text=WELCOME, markup=False)
+    message = OutboundMessage(text=WELCOME, markup=False)
     tell(t, conversation, route.key, message, id=delivery, kind=DeliveryKind.NOTICE)
     return person
 
 
-def _enforce(t: Tx, account: Account, policy: Policy) -> list[ConversationId]:
+def _enforce(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[ConversationId]:
     def out(user: str, route: Route) -> bool:
-        found = verdict(
+        found = decide_access(
             policy,
             pairings.standing(t, account, user),
             user=user,
@@ -126,6 +130,6 @@ def _enforce(t: Tx, account: Account, policy: Policy) -> list[ConversationId]:
             chat=route.chat,
             addressed=True,
         )
-        return found is not Verdict.TALK
+        return found is not AccessDecision.ALLOW
 
     return pairings.end_what_is_open(t, account, out)

@@ -20,10 +20,10 @@ from clew.agent.compactor import (
 )
 from clew.agent.files import has_picture, without_pictures
 from clew.core import compaction as rules
-from clew.core.base import Literal, Range, joined
-from clew.core.context import Preview
+from clew.core.base import EntryRange, InlineMessage, merge_ranges
+from clew.core.context import CompactionPreview
 from clew.engine.contexts import line_of
-from clew.errors import Refused, StoreError
+from clew.errors import OperationRefused, StoreError
 from clew.store.transactions import compactions, entries
 from clew.store.transactions.usage import Request, Used, micros, record_usage
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.core.base import BaseItem
-    from clew.core.ids import ConversationId, Ids
+    from clew.core.ids import ConversationId, IdGenerator
     from clew.core.session import Session
     from clew.store.contract import Store
     from clew.store.transactions.context import Context, ContextMessage
@@ -75,7 +75,7 @@ class Plan:
     failure: Exception | None = None
 
 
-class Refusal(Refused):
+class Refusal(OperationRefused):
     """The summary that came is no good; nothing was changed."""
 
 
@@ -85,14 +85,14 @@ class _Part:
 
     item: BaseItem
     message: ModelMessage
-    size: rules.Sized
+    size: rules.MessageSize
 
     def smaller(self, message: ModelMessage, seq: int | None) -> _Part:
         """The same with its results cleared or shortened; ``seq`` is the entry that has them."""
         if message is self.message:
             return self
         marked = message if seq is None else cleared(message, seq)
-        literal = Literal(format=codec.FORMAT, message=codec.dump(marked))
+        literal = InlineMessage(format=codec.FORMAT, message=codec.dump(marked))
         return _Part(item=literal, message=marked, size=sized(marked))
 
 
@@ -116,7 +116,7 @@ class Plans:
     def __init__(
         self,
         store: Store,
-        ids: Ids,
+        ids: IdGenerator,
         *,
         compactor: Compactor,
         model: Model,
@@ -142,7 +142,7 @@ class Plans:
         if most is not None:
             # The true window is smaller than this, or there would have been room; and none is so
             # small that a summary would help a short conversation.
-            window = min(window, max(most, rules.MUCH))
+            window = min(window, max(most, rules.LARGE_CONTEXT))
             readable = readable if self._apart else min(window, readable)
         return _Aim(
             window=window,
@@ -151,13 +151,15 @@ class Plans:
             readable=readable,
         )
 
-    def preview(self, found: Context) -> Preview:
+    def preview(self, found: Context) -> CompactionPreview:
         """What compacting on demand would do, but for the summary; no model is asked."""
         lines = [line_of(message) for message in found.messages]
         sizes = [part.size for part in _parts(found)]
-        tail = rules.cut(sizes, keep=self._aim(None).keep)
-        return Preview(
-            session=found.session.id, lines=tuple(lines), kept=frozenset(rules.kept(sizes, tail))
+        tail = rules.find_tail_start(sizes, keep=self._aim(None).keep)
+        return CompactionPreview(
+            session=found.session.id,
+            lines=tuple(lines),
+            kept=frozenset(rules.select_kept(sizes, tail)),
         )
 
     async def plan(
@@ -185,14 +187,14 @@ class Plans:
         before = _tokens(parts)
         aim = self._aim(asked, most=before if overflowed else None)
         sizes = [part.size for part in parts]
-        tail = rules.cut(sizes, keep=aim.keep)
-        kept = rules.kept(sizes, tail)
+        tail = rules.find_tail_start(sizes, keep=aim.keep)
+        kept = rules.select_kept(sizes, tail)
         if on_demand:
             if len(kept) == len(parts):
                 return None
             return await self._summarised(found.session, parts, tail, kept, focus, aim)
         smaller = await self._without_model(found.messages, parts, tail, aim, hard=hard)
-        progress = _tokens(smaller) <= before * (1 - rules.PROGRESS)
+        progress = _tokens(smaller) <= before * (1 - rules.MIN_SAVED_SHARE)
         enough = aim.budget * (1.0 if hard else _ENOUGH)
         if progress and (_tokens(smaller) <= enough or len(kept) == len(parts)):
             return _plan(smaller, before)
@@ -257,7 +259,7 @@ class Plans:
             for part, message, seq in zip(parts, clear, seqs, strict=True)
         ]
         room = aim.keep if hard else aim.budget * _ENOUGH
-        for cap in rules.caps():
+        for cap in rules.truncation_limits():
             if _tokens(smaller[tail:]) <= room:
                 break
             smaller[tail:] = [
@@ -278,7 +280,7 @@ class Plans:
         old = [await self._whole(session.conversation_id, part.message) for part in parts[:tail]]
         summary = await self._counted(session, old, focus, aim)
         message = summary_message(summary)
-        literal = Literal(format=codec.FORMAT, message=codec.dump(message))
+        literal = InlineMessage(format=codec.FORMAT, message=codec.dump(message))
         first = _Part(item=literal, message=message, size=sized(message))
         plan = _plan([first, *(parts[index] for index in kept)], _tokens(parts))
         return replace(plan, summary=summary)
@@ -292,9 +294,9 @@ class Plans:
         :raises Refusal: if the attempts before died with their process, or it is no good
         """
         before = await self._store.read(compactions.compaction_state, session.id)
-        if rules.deadly(before):
+        if rules.crashed_repeatedly(before):
             raise Refusal(f"the process died {before.failures} times while it was made")
-        state = rules.begun(before)
+        state = rules.record_attempt(before)
         await self._store.write(compactions.remember_compaction, session.id, state)
         try:
             return await self._good(session, old, focus, self._model, aim.readable)
@@ -323,7 +325,7 @@ class Plans:
         finally:
             await self._count(session.conversation_id, usage, model)
         replaced = sum(sized(message).tokens for message in old)
-        if why := rules.refusal(summary, replaces=replaced, headings=HEADINGS):
+        if why := rules.rejection_reason(summary, replaces=replaced, headings=HEADINGS):
             raise Refusal(why)
         return summary
 
@@ -337,7 +339,7 @@ class Plans:
             cost_micros=micros(usage.cost),
         )
         request = Request(
-            id=self._ids.usage(), used=used, model=model.model_name, purpose="summary"
+            id=self._ids.new_usage_id(), used=used, model=model.model_name, purpose="summary"
         )
         await self._store.write(record_usage, conversation, request)
 
@@ -360,8 +362,8 @@ def _parts(found: Context) -> list[_Part]:
 
 def _item(message: ContextMessage) -> BaseItem:
     if message.seq is None:
-        return Literal(format=message.format, message=message.message)
-    return Range(first=message.seq, last=message.seq)
+        return InlineMessage(format=message.format, message=message.message)
+    return EntryRange(first=message.seq, last=message.seq)
 
 
 def _tokens(parts: Sequence[_Part]) -> int:
@@ -370,7 +372,7 @@ def _tokens(parts: Sequence[_Part]) -> int:
 
 def _plan(parts: Sequence[_Part], before: int) -> Plan:
     return Plan(
-        items=joined(part.item for part in parts),
+        items=merge_ranges(part.item for part in parts),
         messages_after=len(parts),
         tokens_before=before,
         tokens_after=_tokens(parts),

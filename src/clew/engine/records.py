@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
-    from clew.core.standing import Standing
+    from clew.core.standing import ConversationState
     from clew.store.contract import Store
     from clew.store.search import SearchPage
     from clew.store.transactions.listing import Page
@@ -140,7 +140,7 @@ class Records:
 
     async def standing(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
-    ) -> Standing:
+    ) -> ConversationState:
         """
         What the conversation is doing, and what waits in it.
 

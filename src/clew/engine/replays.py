@@ -91,7 +91,7 @@ class Replays:
     def _cost(self, response: ModelResponse) -> Request:
         usage = response.usage
         return Request(
-            id=self._means.ids.usage(),
+            id=self._means.ids.new_usage_id(),
             used=Used(
                 input_tokens=usage.input_tokens,
                 cached_tokens=usage.cache_read_tokens,

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.core.route import Route
-from clew.core.scope import scope_of, sees
+from clew.core.scope import can_see, scope_of
 from clew.engine import asides, chores
 from clew.engine.desk import Desk, Reply
-from clew.errors import NotFound, Refused, UsageError
+from clew.errors import NotFound, OperationRefused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -212,7 +212,7 @@ async def answer(
         found = await _desk(engine, target, viewer)
         desk = replace(found, operator=operator, who=who, on_filed=on_filed)
         return await command.run(desk, (match[2] or "").strip())
-    except (UsageError, Refused) as error:
+    except (UsageError, OperationRefused) as error:
         said = str(error)
         # The name of a setting stays as it is.
         first = said[:1] if _SETTING.match(said) else said[:1].upper()
@@ -221,7 +221,7 @@ async def answer(
 
 async def _desk(engine: Engine, target: Route | ConversationId, viewer: Scope) -> Desk:
     if isinstance(target, Route):
-        if not sees(viewer, scope_of(target)):
+        if not can_see(viewer, scope_of(target)):
             raise NotFound("conversation", target.key)
         try:
             found = await engine.resolve(target.key, viewer=viewer)

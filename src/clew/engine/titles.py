@@ -17,7 +17,7 @@ from clew.store.transactions.usage import Request, Used, record_usage
 
 if TYPE_CHECKING:
     from clew.agent.models import Model
-    from clew.core.ids import ConversationId, Ids, SessionIds
+    from clew.core.ids import ConversationId, IdGenerator, SessionIdFactory
     from clew.core.route import Route
     from clew.store.contract import Store, Tx
 
@@ -36,7 +36,12 @@ class Titles:
     """
 
     def __init__(
-        self, store: Store, ids: Ids, *, session_ids: SessionIds, model: Model | None = None
+        self,
+        store: Store,
+        ids: IdGenerator,
+        *,
+        session_ids: SessionIdFactory,
+        model: Model | None = None,
     ) -> None:
         self._store, self._ids, self._session_ids = store, ids, session_ids
         self._model = model
@@ -55,7 +60,7 @@ class Titles:
         if isinstance(target, str):
             await self._give(target, title)
             return target
-        new = self._ids.conversation()
+        new = self._ids.new_conversation_id()
         found = await self._store.write(
             titles.open_with_title,
             target,
@@ -142,7 +147,7 @@ class Titles:
             return None
         usage = response.usage
         request = Request(
-            id=self._ids.usage(),
+            id=self._ids.new_usage_id(),
             used=Used(
                 input_tokens=usage.input_tokens,
                 cached_tokens=usage.cache_read_tokens,

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, cast
 
 from clew.agent import current, messages
-from clew.core.turn import Outcome
+from clew.core.turn import TurnOutcome
 from clew.store.transactions import stops
 
 if TYPE_CHECKING:
@@ -106,10 +106,10 @@ class TurnFacts:
         for closed in self._closed:
             self.called(session, *closed)
         facts = {"session_id": session, "turn_id": done.id, "model": done.model or ""}
-        answered = done.outcome is Outcome.ANSWERED
+        answered = done.outcome is TurnOutcome.ANSWERED
         if answered and self._answer is not None:
             self._tell(ANSWERED, {**facts, **self._answer})
-        stopped = done.outcome is Outcome.CANCELLED
+        stopped = done.outcome is TurnOutcome.CANCELLED
         self._tell(END, {**facts, "completed": answered, "interrupted": stopped})
 
     def _tell(self, hook: str, facts: Mapping[str, object]) -> None:

@@ -10,14 +10,14 @@ from clew.agent import messages
 from clew.agent.compactor import reported_tokens, sized
 from clew.agent.files import shows_picture
 from clew.agent.ports import LoopContext
-from clew.core.chat import with_files
-from clew.core.compaction import credible
-from clew.core.delivery import DeliveryKind, Said
-from clew.core.entry import Draft, EntryKind, Role
+from clew.core.chat import split_file_parts
+from clew.core.compaction import is_credible_count
+from clew.core.delivery import DeliveryKind, OutboundText
+from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
-from clew.core.expired import left_for
+from clew.core.expired import read_notice
 from clew.core.ids import EntryId, SessionId
-from clew.core.model_changed import model_changed
+from clew.core.model_changed import read_model_change
 from clew.engine.lasting import to_its_end
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
     from clew.agent.ports import Asked
     from clew.core.entry import Entry
-    from clew.core.ids import Ids, InboxId
+    from clew.core.ids import IdGenerator, InboxId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.turn import Turn
@@ -51,17 +51,17 @@ def entry_of(inbox_id: InboxId) -> EntryId:
     return EntryId(f"ent_{inbox_id.removeprefix('inb_')}")
 
 
-def compose(item: InboxItem) -> Draft:
+def compose(item: InboxItem) -> NewEntry:
     """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
     entry_id = entry_of(item.id)
-    said = with_files(item.text, item.payload)
-    left = left_for(item.payload)
+    said = split_file_parts(item.text, item.payload)
+    left = read_notice(item.payload)
     return messages.user_draft(
         entry_id,
         said,
         said_at=item.received_at,
-        note=None if left is None else left.to_model,
-        preface=model_changed(item.payload),
+        note=None if left is None else left.model_notice,
+        preface=read_model_change(item.payload),
     )
 
 
@@ -73,7 +73,7 @@ class TurnLog:
     """The port ``TurnLog`` over the store; tells the hub what is committed."""
 
     def __init__(
-        self, store: Lasting, hub: Hub, ids: Ids, warm: Warm, *, lease: Lease, turn: Turn
+        self, store: Lasting, hub: Hub, ids: IdGenerator, warm: Warm, *, lease: Lease, turn: Turn
     ) -> None:
         self._store, self._hub, self._ids, self._warm = store, hub, ids, warm
         self._lease, self._turn = lease, turn
@@ -146,17 +146,17 @@ class TurnLog:
     def asked(self, asked: Asked) -> None:
         self._asked = asked
 
-    def draft(self, message: ModelMessage) -> Draft:
+    def draft(self, message: ModelMessage) -> NewEntry:
         """A message as an entry; a response says how its model was asked."""
         if isinstance(message, messages.ModelResponse):
             message = messages.with_asked(message, self._asked)
-        return messages.to_draft(self._ids.entry(), message)
+        return messages.to_draft(self._ids.new_entry_id(), message)
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
         draft = self.draft(response)
         self._tokens += sized(response).tokens
         reported = reported_tokens(response)
-        if reported and credible(reported, estimated=self._tokens):
+        if reported and is_credible_count(reported, estimated=self._tokens):
             self._tokens = reported
         step = self.step(response, instructions)
         await self._append(
@@ -176,7 +176,7 @@ class TurnLog:
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
         self._tokens += sized(request).tokens
         # What a tool shows beside its result looks as if a person had said it.
-        draft = replace(messages.to_draft(self._ids.entry(), request), role=Role.TOOL)
+        draft = replace(messages.to_draft(self._ids.new_entry_id(), request), role=Role.TOOL)
         changed = None if retries == self.retries else retries
         await self._append(
             lambda session: self._store.bare.write(
@@ -223,9 +223,9 @@ class TurnLog:
         """Append, outside the context, what only those who read the log are told."""
         await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
 
-    def said(self, kind: DeliveryKind, text: str, *, markup: bool = True) -> Said:
+    def said(self, kind: DeliveryKind, text: str, *, markup: bool = True) -> OutboundText:
         """What is told to those whose inputs the turn answers, where they are on a channel."""
-        return Said(id=self._ids.delivery(), kind=kind, text=text, markup=markup)
+        return OutboundText(id=self._ids.new_delivery_id(), kind=kind, text=text, markup=markup)
 
     async def steered(self) -> Sequence[ModelMessage]:
         # A look first: most steps meet nobody, and a write would wait for the disk.
@@ -272,10 +272,15 @@ class TurnLog:
             ),
         )
 
-    def aside(self, kind: EntryKind, form: str, text: str) -> Draft:
+    def aside(self, kind: EntryKind, form: str, text: str) -> NewEntry:
         """An entry outside the context, with nothing but its text."""
-        return Draft(
-            id=self._ids.entry(), kind=kind, role=None, text=text, format=form, message="null"
+        return NewEntry(
+            id=self._ids.new_entry_id(),
+            kind=kind,
+            role=None,
+            text=text,
+            format=form,
+            message="null",
         )
 
     def step(self, response: ModelResponse, instructions: str | None) -> turns.Step:
@@ -293,7 +298,9 @@ class TurnLog:
             output_tokens=usage.output_tokens,
             cost_micros=micros(usage.cost),
         )
-        return Request(id=self._ids.usage(), used=used, model=response.model_name or "unknown")
+        return Request(
+            id=self._ids.new_usage_id(), used=used, model=response.model_name or "unknown"
+        )
 
     async def in_head(self, write: Callable[[SessionId], Awaitable[T]]) -> T:
         """
@@ -313,7 +320,7 @@ class TurnLog:
             head = self._session = SessionId(error.head)
             return await to_its_end(lambda: write(head))
 
-    async def _store_drafts(self, drafts: Sequence[Draft]) -> None:
+    async def _store_drafts(self, drafts: Sequence[NewEntry]) -> None:
         await self._append(
             lambda session: self._store.bare.write(
                 entries.append, self._lease, session, drafts, turn=self._turn.id

@@ -20,17 +20,17 @@ from clew.agent.failures import (
     without_pictures,
 )
 from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
-from clew.core.compaction import MUCH
+from clew.core.compaction import LARGE_CONTEXT
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.delivery import DeliveryKind
-from clew.core.entry import Draft, EntryKind
-from clew.core.events import TurnBegun, TurnClosed
-from clew.core.expired import left_for
-from clew.core.ids import session_id
+from clew.core.entry import EntryKind, NewEntry
+from clew.core.events import TurnFinished, TurnStarted
+from clew.core.expired import read_notice
+from clew.core.ids import new_session_id
 from clew.core.journal import CallStatus
 from clew.core.reset import ResetPolicy
 from clew.core.text import is_blank
-from clew.core.turn import MAX_RESUMES, Outcome, Stop
+from clew.core.turn import MAX_RESUMES, StopRequest, TurnOutcome
 from clew.engine.answers import CUT, answer_text
 from clew.engine.facts import platform_of
 from clew.engine.journal import Journal, batch_results
@@ -39,7 +39,7 @@ from clew.engine.leases import renewing
 from clew.engine.slots import AT_ONCE
 from clew.engine.turn_facts import TurnFacts
 from clew.engine.turn_log import NOTICE, TurnLog
-from clew.errors import ClewError, LeaseLapsed, LeaseLost, StoreUnavailable, TakenBack
+from clew.errors import ClewError, LeaseExpired, LeaseLost, StoreUnavailable, TurnRolledBack
 from clew.store.transactions import entries, inbox, leases, rewinds, stops, turns
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from clew.agent.loop import Loop, Result
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.core.delivery import Said
-    from clew.core.ids import Ids, SessionIds
+    from clew.core.delivery import OutboundText
+    from clew.core.ids import IdGenerator, SessionIdFactory
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted, Compactions
     from clew.engine.facts import Facts
@@ -75,7 +75,7 @@ class Means:
 
     store: Store
     hub: Hub
-    ids: Ids
+    ids: IdGenerator
     loop: Loop
     models: Models
     compactions: Compactions
@@ -86,7 +86,7 @@ class Means:
     reset: ResetPolicy = field(default_factory=ResetPolicy)
     #: How long a deleted conversation can be brought back.
     undelete_for: timedelta = UNDELETE_FOR
-    session_ids: SessionIds = session_id
+    session_ids: SessionIdFactory = new_session_id
     lease: timedelta = leases.DURATION
     turns_at_once: int = AT_ONCE
 
@@ -118,7 +118,7 @@ class TurnWork:
         except LeaseLost as error:
             log.warning("turn_taken_over", turn=self._turn.id, error=str(error))
             self._log.retract("this process may no longer go on with it")
-            if not isinstance(error, LeaseLapsed):
+            if not isinstance(error, LeaseExpired):
                 # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
                 await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
         except asyncio.CancelledError:
@@ -181,17 +181,17 @@ class TurnWork:
             self._log.tell(fresh)
             await self._tell_what_was_left()
         self._means.hub.publish(
-            self._turn.conversation_id, TurnBegun(turn=self._turn, session=session)
+            self._turn.conversation_id, TurnStarted(turn=self._turn, session=session)
         )
 
     async def _tell_what_was_left(self) -> None:
         if self._turn.first_seq == 1:
             payload = await self._store.read(inbox.payload_of, self._turn.id)
-            if (left := left_for(payload)) is not None:
+            if (left := read_notice(payload)) is not None:
                 # A chat was told when the message was accepted.
-                await self._log.store_aside(left.to_person)
+                await self._log.store_aside(left.user_notice)
 
-    async def _stop_asked(self) -> Stop:
+    async def _stop_asked(self) -> StopRequest:
         while True:
             # Cleared before the look: a request that arrives after it sets the event again.
             self._poked.clear()
@@ -357,7 +357,7 @@ class TurnWork:
         drafts = [self._log.draft(message) for message in answer.unstored]
         text = answer_text(
             answer.text,
-            outcome=Outcome.ANSWERED,
+            outcome=TurnOutcome.ANSWERED,
             steps=self._log.steps + 1,
             messages=self._log.messages,
         )
@@ -370,7 +370,7 @@ class TurnWork:
         step = self._step_of(answer)
         said = self._log.said(DeliveryKind.ANSWER, text, markup=not is_blank(answer.text))
         await self._facts.answering(text)
-        await self._finish(Outcome.ANSWERED, drafts, step=step, said=said)
+        await self._finish(TurnOutcome.ANSWERED, drafts, step=step, said=said)
 
     def _step_of(self, answer: Answer) -> turns.Step | None:
         response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
@@ -381,7 +381,7 @@ class TurnWork:
             self._log.retract(error)
         text = answer_text(
             "",
-            outcome=Outcome.FAILED,
+            outcome=TurnOutcome.FAILED,
             error=error,
             code=code,
             steps=self._log.steps,
@@ -393,22 +393,26 @@ class TurnWork:
             self._log.aside(EntryKind.EVENT, NOTICE, text),
         ]
         said = self._log.said(DeliveryKind.ANSWER, text, markup=False)
-        await self._finish(Outcome.FAILED, drafts, error=text, code=code, said=said)
+        await self._finish(TurnOutcome.FAILED, drafts, error=text, code=code, said=said)
 
-    async def _stopped(self, stop: Stop) -> None:
+    async def _stopped(self, stop: StopRequest) -> None:
         """A person, or whoever speaks for one, ended the turn: what was said stays in the log."""
         said, why, shown = None, _WHY[stop], self._log.shown
         drafts = await self._context_closed(why, begun=CallStatus.CANCELLED, shown=shown)
-        if len(drafts) == 1 and drafts[0].text and stop in (Stop.STOP, Stop.INTERRUPT):
+        if (
+            len(drafts) == 1
+            and drafts[0].text
+            and stop in (StopRequest.STOP, StopRequest.INTERRUPT)
+        ):
             # What the context has, people have read.
             said = self._log.said(DeliveryKind.TEXT, shown)
         drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, why))
-        if stop is Stop.ROLLBACK:
+        if stop is StopRequest.ROLLBACK:
             await self._roll_back(drafts)
         else:
-            await self._finish(Outcome.CANCELLED, drafts, said=said)
+            await self._finish(TurnOutcome.CANCELLED, drafts, said=said)
 
-    async def _roll_back(self, drafts: Sequence[Draft], step: turns.Step | None = None) -> None:
+    async def _roll_back(self, drafts: Sequence[NewEntry], step: turns.Step | None = None) -> None:
         done = await self._log.in_head(
             lambda session: self._store.bare.write(
                 rewinds.roll_back,
@@ -422,7 +426,9 @@ class TurnWork:
         )
         self._tell_closed(done)
 
-    async def _context_closed(self, why: str, *, begun: CallStatus, shown: str = "") -> list[Draft]:
+    async def _context_closed(
+        self, why: str, *, begun: CallStatus, shown: str = ""
+    ) -> list[NewEntry]:
         """
         Return what ends the turn in the context: results of open calls, what was shown, a stand-in.
 
@@ -434,7 +440,7 @@ class TurnWork:
             # It cannot be read, so it cannot be sent again: every turn here ends as this one.
             return []
         last: ModelMessage | None = context.messages[-1] if context.messages else None
-        stand_in = messages.to_draft(self._means.ids.entry(), messages.unanswered(why))
+        stand_in = messages.to_draft(self._means.ids.new_entry_id(), messages.unanswered(why))
         if not isinstance(last, messages.ModelResponse):
             return [stand_in if is_blank(shown) else self._log.draft(messages.interrupted(shown))]
         if not messages.call_ids(last):
@@ -443,7 +449,7 @@ class TurnWork:
 
     async def _calls_closed(
         self, asked: messages.ModelResponse, why: str, *, begun: CallStatus
-    ) -> Draft:
+    ) -> NewEntry:
         known, told = await batch_results(
             self._store,
             self._turn,
@@ -453,17 +459,17 @@ class TurnWork:
         otherwise = results.said(CallStatus.CANCELLED, why)
         closed = results.closed_batch(asked, known, otherwise=otherwise)
         self._facts.closing(asked, known, otherwise=otherwise, told=told)
-        return messages.to_draft(self._means.ids.entry(), closed)
+        return messages.to_draft(self._means.ids.new_entry_id(), closed)
 
     async def _finish(
         self,
-        outcome: Outcome,
-        drafts: Sequence[Draft],
+        outcome: TurnOutcome,
+        drafts: Sequence[NewEntry],
         *,
         error: str | None = None,
         code: str | None = None,
         step: turns.Step | None = None,
-        said: Said | None = None,
+        said: OutboundText | None = None,
     ) -> None:
         try:
             done = await self._log.in_head(
@@ -480,32 +486,32 @@ class TurnWork:
                     said=said,
                 )
             )
-        except TakenBack:
-            notice = self._log.aside(EntryKind.EVENT, NOTICE, _WHY[Stop.ROLLBACK])
+        except TurnRolledBack:
+            notice = self._log.aside(EntryKind.EVENT, NOTICE, _WHY[StopRequest.ROLLBACK])
             await self._roll_back([*drafts, notice], step)
         else:
             self._tell_closed(done)
 
     def _tell_closed(self, done: Turn) -> None:
         self._facts.ended(self._log.session, done)
-        if done.outcome is Outcome.ANSWERED:
+        if done.outcome is TurnOutcome.ANSWERED:
             self._means.titles.after_turn(self._turn.conversation_id)
-        self._means.hub.publish(self._turn.conversation_id, TurnClosed(turn=done))
+        self._means.hub.publish(self._turn.conversation_id, TurnFinished(turn=done))
 
 
 _WHY = {
-    Stop.STOP: "stopped by the user",
-    Stop.INTERRUPT: "interrupted by a new message",
-    Stop.ROLLBACK: "taken back for a new message",
-    Stop.DELETE: "the conversation was deleted",
-    Stop.CANCEL: "the caller went away",
+    StopRequest.STOP: "stopped by the user",
+    StopRequest.INTERRUPT: "interrupted by a new message",
+    StopRequest.ROLLBACK: "taken back for a new message",
+    StopRequest.DELETE: "the conversation was deleted",
+    StopRequest.CANCEL: "the caller went away",
 }
 
 
 def _may_be_too_long(failure: Failure, tokens: int) -> bool:
     """Whether it was an overflow: some providers answer a long request with nothing."""
     if failure.kind is FailureKind.EMPTY:
-        return tokens > MUCH
+        return tokens > LARGE_CONTEXT
     return failure.kind is FailureKind.OVERFLOW
 
 

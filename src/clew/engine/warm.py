@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.agent.compactor import reported_tokens, sized
 from clew.agent.files import shown_bytes
-from clew.core.compaction import credible
+from clew.core.compaction import is_credible_count
 from clew.engine.attached import read_messages
 from clew.store.transactions import context
 
@@ -149,7 +149,7 @@ def context_tokens(state: State) -> int:
     for kept in reversed(state.kept):
         own = kept.seq is not None and kept.seq > state.session.opened_seq
         reported = reported_tokens(kept.message) if own else 0
-        if reported and credible(reported, estimated=before):
+        if reported and is_credible_count(reported, estimated=before):
             return tokens + reported
         tokens += kept.tokens
         before -= kept.tokens

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.config.secret import Secret
-    from clew.core.chat import Event, File, Outgoing, Pressed
+    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 T = TypeVar("T")
@@ -109,7 +109,7 @@ class Channel(abc.ABC):
         return
 
     @abc.abstractmethod
-    def receive(self) -> AsyncIterator[Sequence[Event]]:
+    def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         """
         What happens on the platform, in order, for ever; an empty batch says "still connected".
 
@@ -127,7 +127,7 @@ class Channel(abc.ABC):
     # stored before it is sent, and sent as it was stored.
 
     @abc.abstractmethod
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         """
         A message in chunks, each one message of the platform, with room left for ``repeated``.
 
@@ -175,7 +175,9 @@ class Channel(abc.ABC):
         """Show for some seconds that an answer is being made."""
         raise NotImplementedError
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         """
         Tell whoever pressed a button what came of it; once ``closed``, take the buttons away, and
         show in their place what ``became`` of the question ("Refused: pay"), if that is known.
@@ -186,7 +188,7 @@ class Channel(abc.ABC):
         """
         raise NotImplementedError
 
-    async def fetch(self, file: File, *, most: int) -> bytes:
+    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
         """
         The content of a file.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import structlog
 
-from clew.core.chat import load
+from clew.core.chat import load_message
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import TurnId
 from clew.core.route import Route
@@ -26,12 +26,12 @@ from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
     ChannelError,
     ClewError,
+    InvalidTransition,
     NotDelivered,
     NotFound,
     OutcomeUnknown,
     StoreError,
     Throttled,
-    WrongMove,
 )
 
 if TYPE_CHECKING:
@@ -102,12 +102,12 @@ class Sender:
 
     async def _let_go(self, delivery: Delivery, state: DeliveryState) -> None:
         # Refused where a part that was cut off has made it unknown before.
-        with suppress(NotFound, WrongMove, StoreError):
+        with suppress(NotFound, InvalidTransition, StoreError):
             await self._moved_to(delivery, state, "the channel was stopped")
 
     async def _fixed(self, delivery: Delivery) -> Sequence[Chunk]:
         """The parts of a delivery that nobody has begun to send."""
-        message = load(delivery.body)
+        message = load_message(delivery.body)
         bodies = [_body(chunk) for chunk in self._channel.render(message)]
         if not bodies:
             # Closed as delivered it would be lost without a trace.
@@ -197,7 +197,9 @@ class Sender:
                 await asyncio.sleep(_STORE_PAUSE)
             else:
                 if state is DeliveryState.FAILED:
-                    raise WrongMove("delivery", old=state.value, new=DeliveryState.SENDING.value)
+                    raise InvalidTransition(
+                        "delivery", old=state.value, new=DeliveryState.SENDING.value
+                    )
                 return Left.OVER
 
     async def _failed(self, tried: _Try, error: ChannelError) -> Left:
@@ -384,7 +386,7 @@ class Lanes:
             left = await self._sender.send(claimed.delivery, claimed.chunks)
         except GivenUp:
             left = Left.AGAIN
-        except (NotFound, WrongMove) as error:
+        except (NotFound, InvalidTransition) as error:
             # Deleted or dropped while it was on its way.
             log.info("delivery_gone", delivery=delivery, error=str(error))
             left = Left.PAUSE

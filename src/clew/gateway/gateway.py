@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Self, cast
 
 import structlog
 
-from clew.core.double_text import rule_for
+from clew.core.double_text import resolve_rule
 from clew.core.health import DeliveryLimits
-from clew.core.people import Policy
-from clew.distribution import install_command
+from clew.core.people import AccessPolicy
+from clew.distribution import format_install_command
 from clew.engine.doors import Doors
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
@@ -109,7 +109,7 @@ def make_setup(
         name=name,
         make=make,
         manners=Manners(
-            policy=Policy(
+            policy=AccessPolicy(
                 allow=frozenset(channel.allow),
                 operators=frozenset(channel.operators),
                 groups=frozenset(channel.groups),
@@ -117,7 +117,7 @@ def make_setup(
                 open_groups=channel.open_groups,
                 codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
             ),
-            double_text=rule_for(channel.double_text or double_text, people=True),
+            double_text=resolve_rule(channel.double_text or double_text, people=True),
             apart=channel.apart,
             largest_file=channel.largest_file,
             file_types=channel.file_types,
@@ -145,5 +145,5 @@ def find_factory(kind: str, name: str) -> Factory:
         return cast("Factory", known[kind].load())
     except ImportError as error:
         raise SettingsError(
-            f"[channels.{name}]: {error.name or error} is not installed: {install_command(kind)}"
+            f"[channels.{name}]: {error.name or error} is not installed: {format_install_command(kind)}"
         ) from error

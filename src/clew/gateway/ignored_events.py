@@ -10,7 +10,7 @@ import structlog
 from clew.engine.log_throttle import LogThrottle
 
 if TYPE_CHECKING:
-    from clew.core.chat import Ignored
+    from clew.core.chat import IgnoredEvent
 
 log = structlog.get_logger(__name__)
 
@@ -21,7 +21,7 @@ class IgnoredEvents:
     def __init__(self, channel: str) -> None:
         self._channel, self._throttle = channel, LogThrottle(interval=math.inf)
 
-    def log(self, ignored: Ignored) -> None:
+    def log(self, ignored: IgnoredEvent) -> None:
         """Log that something was passed over."""
         if self._throttle.is_due(ignored.kind):
             log.debug("passed_over", channel=self._channel, kind=ignored.kind)

@@ -14,8 +14,8 @@ from clew.gateway.gate import Gate
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from clew.core.chat import File, Pressed
-    from clew.core.people import Account
+    from clew.core.chat import ButtonPressed, IncomingFile
+    from clew.core.people import ChannelAccount
     from clew.engine.deliveries import Deliveries
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer
@@ -33,7 +33,7 @@ class Line:
     """Calls on one account of a platform."""
 
     def __init__(
-        self, channel: Channel, account: Account, deliveries: Deliveries, timer: Timer
+        self, channel: Channel, account: ChannelAccount, deliveries: Deliveries, timer: Timer
     ) -> None:
         self.channel, self.account = channel, account
         self._deliveries, self._timer = deliveries, timer
@@ -90,13 +90,15 @@ class Line:
         if self.channel.capabilities.typing and self.gate.try_enter(route):
             await self._left_out(route, self.channel.typing(route))
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         """Say at once what came of a press, unless the platform takes no calls."""
         if not self.gate.held_for(pressed.route.chat):
             call = self.channel.answer(pressed, text, closed=closed, became=became)
             await self._left_out(pressed.route, call)
 
-    async def fetch(self, route: Route, file: File, *, most: int) -> bytes:
+    async def fetch(self, route: Route, file: IncomingFile, *, most: int) -> bytes:
         await self.gate.enter(route)
         return await self._called(route, self.channel.fetch(file, most=most))
 

@@ -57,7 +57,7 @@ class DeliveryMonitor:
 
     def _update(self, waiting: int, oldest: datetime | None) -> None:
         now = datetime.now(UTC)
-        failing = self._limits.exceeded(failures=self._failures, oldest=oldest, now=now)
+        failing = self._limits.is_exceeded(failures=self._failures, oldest=oldest, now=now)
         self._tell(failing, waiting, oldest, now)
         self.health = DeliveryHealth(
             waiting=waiting,

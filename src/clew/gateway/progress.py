@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.core.chat import DM, Outgoing
+from clew.core.chat import DM, OutboundMessage
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     Delta,
     DeltaKind,
     EntryAppended,
-    InputEnded,
+    InputCompleted,
     Retracted,
     Snapshot,
-    TurnBegun,
+    TurnStarted,
 )
 from clew.core.text import is_blank
 from clew.errors import ChannelError, ClewError, NotDelivered, NotSent, Throttled
 from clew.gateway.previews import Place
 
 if TYPE_CHECKING:
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import TurnId
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
     from clew.gateway.line import Line
@@ -51,10 +51,10 @@ class Progress:
     ) -> None:
         self._engine, self._line, self._previews, self._timer = engine, line, previews, timer
         self._stream = stream and line.channel.capabilities.edits
-        self._waiting: dict[str, list[tuple[Accepted, str]]] = {}
+        self._waiting: dict[str, list[tuple[AcceptResult, str]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def follow(self, route: Route, accepted: Accepted, *, message: str) -> None:
+    def follow(self, route: Route, accepted: AcceptResult, *, message: str) -> None:
         """Show what comes of an input (a ``message``), after those before it on the same route."""
         waiting = self._waiting.setdefault(route.key, [])
         waiting.append((accepted, message))
@@ -81,7 +81,7 @@ class Progress:
         finally:
             del self._waiting[route.key]
 
-    async def _one(self, route: Route, accepted: Accepted, message: str) -> None:
+    async def _one(self, route: Route, accepted: AcceptResult, message: str) -> None:
         growing = _Growing(self._line, self._previews, route, stream=self._stream)
         if route.kind != DM:
             growing.reply_to = message
@@ -116,9 +116,9 @@ class _Growing:
         self._told = 0
         self._typed_at: float | None = None
 
-    def told(self, event: Event | InputEnded) -> None:
+    def told(self, event: ConversationEvent | InputCompleted) -> None:
         match event:
-            case TurnBegun(turn=turn):
+            case TurnStarted(turn=turn):
                 self._turn = turn.id
             case Delta(kind=DeltaKind.TEXT, turn=turn, text=text):
                 self._turn, self._text = turn, self._text + text
@@ -149,7 +149,7 @@ class _Growing:
                 return
             text = self._text
             chunks = self._line.channel.render(
-                Outgoing(text=text.rstrip() + MORE, reply_to=self.reply_to)
+                OutboundMessage(text=text.rstrip() + MORE, reply_to=self.reply_to)
             )
             if not chunks or not self._line.gate.try_enter(self._route):
                 return

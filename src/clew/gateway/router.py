@@ -13,18 +13,18 @@ import structlog
 
 from clew.core.chat import (
     DM,
-    Deleted,
-    Edited,
-    Event,
-    File,
-    Heard,
-    Moved,
-    Outgoing,
-    Pressed,
-    files_in,
+    ButtonPressed,
+    ChannelEvent,
+    ChatMigrated,
+    IncomingFile,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    OutboundMessage,
+    unfetched_files,
 )
-from clew.core.inbox import Accepted, InboxOutcome
-from clew.core.people import Policy, Verdict, is_operator
+from clew.core.inbox import AcceptResult, InboxOutcome
+from clew.core.people import AccessDecision, AccessPolicy, is_operator
 from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.hearing import Change, Fetched, Who
@@ -62,7 +62,7 @@ CUT_OFF = (
 class Manners:
     """How a channel deals with what it hears."""
 
-    policy: Policy
+    policy: AccessPolicy
     double_text: DoubleText
     #: In a group each person has a conversation of their own.
     apart: bool = False
@@ -106,9 +106,9 @@ class Router:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def take(self, events: Sequence[Event]) -> None:
+    async def take(self, events: Sequence[ChannelEvent]) -> None:
         """Store a batch: when this returns, all of it may be acknowledged."""
-        chats: dict[str, list[Event]] = {}
+        chats: dict[str, list[ChannelEvent]] = {}
         for event in events:
             chats.setdefault(event.route.chat, []).append(event)
         if len(chats) == 1:
@@ -116,11 +116,11 @@ class Router:
         elif chats:
             await asyncio.gather(*(self._take_chat(each) for each in chats.values()))
 
-    async def _take_chat(self, events: Iterable[Event]) -> None:
+    async def _take_chat(self, events: Iterable[ChannelEvent]) -> None:
         for event in events:
             await self._take_until_stored(event)
 
-    async def _take_until_stored(self, event: Event) -> None:
+    async def _take_until_stored(self, event: ChannelEvent) -> None:
         while True:
             try:
                 await self._take(event)
@@ -135,20 +135,20 @@ class Router:
             else:
                 return
 
-    async def _take(self, event: Event) -> None:
+    async def _take(self, event: ChannelEvent) -> None:
         match event:
-            case Edited():
+            case MessageEdited():
                 await self._changed(event)
-            case Heard():
+            case MessageReceived():
                 await self._heard(event)
-            case Deleted():
+            case MessageDeleted():
                 await self._deleted(event)
-            case Pressed():
+            case ButtonPressed():
                 await self._pressed(event)
-            case Moved():
+            case ChatMigrated():
                 await self._engine.hearing.moved(event.route, event.to)
 
-    def _who(self, heard: Heard, *, trusted: bool = False) -> Who:
+    def _who(self, heard: MessageReceived, *, trusted: bool = False) -> Who:
         return Who(
             account=self._account,
             user=heard.sender.id,
@@ -157,14 +157,14 @@ class Router:
             trusted=trusted,
         )
 
-    def _route(self, heard: Heard) -> Route:
+    def _route(self, heard: MessageReceived) -> Route:
         if self._manners.apart and heard.route.kind != DM:
             return replace(heard.route, user=heard.sender.id)
         return heard.route
 
     # What is said
 
-    async def _heard(self, heard: Heard) -> None:
+    async def _heard(self, heard: MessageReceived) -> None:
         if heard.may_command and is_command(heard.text):
             await self._command(heard)
             return
@@ -173,7 +173,7 @@ class Router:
         found = await self._engine.hearing.message(
             heard, who=self._who(heard), route=route, double_text=self._manners.double_text
         )
-        if not isinstance(found, Accepted):
+        if not isinstance(found, AcceptResult):
             await self._turned_away(heard, found)
             return
         if found.duplicate or found.outcome is InboxOutcome.REJECTED:
@@ -182,13 +182,13 @@ class Router:
             self._spawn(self._fetch(found, route, heard.files))
         self._progress.follow(route, found, message=heard.message)
 
-    def _log_unsupported(self, heard: Heard) -> None:
+    def _log_unsupported(self, heard: MessageReceived) -> None:
         for kind in heard.unsupported:
             if self._unknown.is_due(kind):
                 channel = self._account.channel
                 log.warning("content_not_supported", channel=channel, kind=kind)
 
-    async def _turned_away(self, heard: Heard, verdict: Verdict) -> None:
+    async def _turned_away(self, heard: MessageReceived, verdict: AccessDecision) -> None:
         chat = None if heard.route.kind == DM else heard.route.chat
         if self._strangers.is_due((heard.sender.id, chat)):
             tell = log.info if heard.addressed else log.debug
@@ -199,7 +199,7 @@ class Router:
                 chat=heard.route.chat,
                 verdict=verdict.value,
             )
-        if verdict is not Verdict.CODE:
+        if verdict is not AccessDecision.OFFER_PAIRING:
             return
         people, user = self._engine.people, heard.sender.id
         code = await people.code_for(
@@ -209,7 +209,7 @@ class Router:
             # In the background: a stranger holds nobody up.
             self._spawn(self._show_code(heard, code))
 
-    async def _show_code(self, heard: Heard, code: str) -> None:
+    async def _show_code(self, heard: MessageReceived, code: str) -> None:
         """Show a code; one that was not shown is soon void, and the next message gets another."""
         text = (
             f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
@@ -217,7 +217,7 @@ class Router:
         )
         people, user = self._engine.people, heard.sender.id
         try:
-            for chunk in self._line.channel.render(Outgoing(text=text, markup=False)):
+            for chunk in self._line.channel.render(OutboundMessage(text=text, markup=False)):
                 await self._line.tell(heard.route, chunk, key=f"code:{heard.event}")
         except OutcomeUnknown as error:
             # It may have been shown: it stays good, but not for long.
@@ -228,12 +228,12 @@ class Router:
         else:
             await people.code_shown(self._account, user)
 
-    async def _command(self, heard: Heard) -> None:
+    async def _command(self, heard: MessageReceived) -> None:
         route = self._route(heard)
         named = find(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
         who = self._who(heard, trusted=named is not None and named.name in _TRUSTED)
         found = await self._engine.hearing.begin_command(heard, who=who, route=route)
-        if not isinstance(found, Accepted):
+        if not isinstance(found, AcceptResult):
             await self._turned_away(heard, found)
             return
         if found.duplicate:
@@ -244,7 +244,12 @@ class Router:
         await filed.wait()
 
     async def _carry_out(
-        self, heard: Heard, command: Accepted, route: Route, who: Who, filed: asyncio.Event
+        self,
+        heard: MessageReceived,
+        command: AcceptResult,
+        route: Route,
+        who: Who,
+        filed: asyncio.Event,
     ) -> None:
         try:
             text, accepted = await self._replied(heard, command, route, who, filed)
@@ -256,8 +261,13 @@ class Router:
             self._progress.follow(route, accepted, message=heard.message)
 
     async def _replied(
-        self, heard: Heard, command: Accepted, route: Route, who: Who, filed: asyncio.Event
-    ) -> tuple[str, Accepted | None]:
+        self,
+        heard: MessageReceived,
+        command: AcceptResult,
+        route: Route,
+        who: Who,
+        filed: asyncio.Event,
+    ) -> tuple[str, AcceptResult | None]:
         """What a command came to, and the message that it handed in again."""
         try:
             reply = await self._engine.command(
@@ -276,7 +286,7 @@ class Router:
             return "That failed with an internal error, which the log describes.", None
         return reply.text, reply.accepted
 
-    async def _ended(self, command: Accepted, text: str) -> None:
+    async def _ended(self, command: AcceptResult, text: str) -> None:
         while True:
             try:
                 await self._engine.hearing.end_command(command.inbox_id, text)
@@ -294,7 +304,7 @@ class Router:
 
     # What becomes of it on the platform
 
-    async def _changed(self, edited: Edited) -> None:
+    async def _changed(self, edited: MessageEdited) -> None:
         found = await self._engine.hearing.change(
             edited, account=self._account, who=self._who(edited), route=self._route(edited)
         )
@@ -302,23 +312,25 @@ class Router:
             await self._heard(edited)
         elif found is Change.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
             # It was not meant for the agent before it was changed.
-            await self._heard(edited.as_new)
+            await self._heard(edited.as_new_message)
         elif found is not Change.DONE and found is not Change.FILED:
             self._pass_over(edited, found)
 
-    async def _deleted(self, deleted: Deleted) -> None:
+    async def _deleted(self, deleted: MessageDeleted) -> None:
         found = await self._engine.hearing.change(
             deleted, account=self._account, who=None, route=deleted.route
         )
         if found is Change.UNKNOWN:
             self._pass_over(deleted, found)
 
-    def _pass_over(self, event: Edited | Deleted, found: Change | Verdict) -> None:
+    def _pass_over(
+        self, event: MessageEdited | MessageDeleted, found: Change | AccessDecision
+    ) -> None:
         """A message changed that was never heard, or by whom nothing is heard."""
         what = type(event).__name__.lower()
         log.debug("change_passed_over", change=what, id=event.event, reason=found.value)
 
-    async def _pressed(self, pressed: Pressed) -> None:
+    async def _pressed(self, pressed: ButtonPressed) -> None:
         who = Who(
             account=self._account,
             user=pressed.sender.id,
@@ -330,17 +342,19 @@ class Router:
 
     # Files
 
-    async def _fetch(self, accepted: Accepted, route: Route, files: Sequence[File]) -> None:
+    async def _fetch(
+        self, accepted: AcceptResult, route: Route, files: Sequence[IncomingFile]
+    ) -> None:
         fetched = [await self._fetched(route, file) for file in files]
         await self._engine.hearing.arrived(accepted.inbox_id, fetched)
 
     async def _fetch_again(self, item: InboxItem) -> None:
         assert item.route is not None
         route = Route.parse(item.route)
-        fetched = [await self._fetched(route, file) for file in files_in(item.payload)]
+        fetched = [await self._fetched(route, file) for file in unfetched_files(item.payload)]
         await self._engine.hearing.arrived(item.id, fetched)
 
-    async def _fetched(self, route: Route, file: File) -> Fetched:
+    async def _fetched(self, route: Route, file: IncomingFile) -> Fetched:
         content, missing = None, self._refused(file)
         if missing is None:
             try:
@@ -351,7 +365,7 @@ class Router:
                 missing = f"not fetched: {error}"
         return self._engine.hearing.fetched(file, content, missing=missing)
 
-    def _refused(self, file: File) -> str | None:
+    def _refused(self, file: IncomingFile) -> str | None:
         if not any(_fits(file.media_type, each) for each in self._manners.file_types):
             return f"not fetched: files of the type {file.media_type} are not taken here"
         if file.size is not None and file.size > self._manners.largest_file:

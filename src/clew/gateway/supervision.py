@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import structlog
 
 from clew.core.health import ChannelHealth, ChannelState, DeliveryLimits
-from clew.core.people import Account
+from clew.core.people import ChannelAccount
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import (
+    AccountInUse,
     AccountRefused,
     ChannelError,
     ClewError,
-    Contested,
     NotSent,
     SettingsError,
     StoreError,
@@ -33,7 +33,7 @@ from clew.gateway.router import Manners, Router
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
 
-    from clew.core.chat import Event
+    from clew.core.chat import ChannelEvent
     from clew.engine.engine import Engine
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer
@@ -128,7 +128,7 @@ class Supervised:
         try:
             channel = self._made()
             self._platform = channel.platform
-            account = Account(channel=channel.platform, account=channel.account)
+            account = ChannelAccount(channel=channel.platform, account=channel.account)
             async with self._right_to(account):
                 if self._stopping.is_set():
                     return None
@@ -173,7 +173,7 @@ class Supervised:
     def _tell(self, error: Exception, pause: float) -> None:
         known = isinstance(error, ClewError)
         text = str(error) if known else f"an internal error ({type(error).__name__})"
-        refused = isinstance(error, (AccountRefused, Contested, SettingsError))
+        refused = isinstance(error, (AccountRefused, AccountInUse, SettingsError))
         self._health(ChannelState.REFUSED if refused else ChannelState.DEGRADED, text)
         # Once for each reason: it is tried again for as long as it takes.
         tell = log.info if text == self._told else log.warning
@@ -193,7 +193,7 @@ class Supervised:
             )
         self._engine.channels[self._setup.name] = health
 
-    def _heard(self, events: Sequence[Event]) -> None:
+    def _heard(self, events: Sequence[ChannelEvent]) -> None:
         now = datetime.now(UTC)
         health = replace(self._engine.channels[self._setup.name], heard_at=now)
         self._engine.channels[self._setup.name] = (
@@ -203,7 +203,7 @@ class Supervised:
     # One process at a time
 
     @asynccontextmanager
-    async def _right_to(self, account: Account) -> AsyncGenerator[None]:
+    async def _right_to(self, account: ChannelAccount) -> AsyncGenerator[None]:
         """Wait for the sole right to an account, and keep it."""
         name = f"channel:{account.channel}:{account.account}"
         told = ""
@@ -251,7 +251,7 @@ class Supervised:
 
     # One life
 
-    async def _serve(self, channel: Channel, account: Account) -> None:
+    async def _serve(self, channel: Channel, account: ChannelAccount) -> None:
         deliveries = self._engine.deliveries
         line = Line(channel, account, deliveries, self._timer)
         await line.remember()
@@ -290,7 +290,7 @@ class Supervised:
             heard_at = self._engine.channels[self._setup.name].heard_at
             try:
                 await self._take(channel, router)
-            except (AccountRefused, Contested, _Silent):
+            except (AccountRefused, AccountInUse, _Silent):
                 raise
             except ChannelError as error:
                 heard = self._engine.channels[self._setup.name].heard_at != heard_at
@@ -305,7 +305,7 @@ class Supervised:
                 self._heard(events)
                 await router.take(events)
 
-    async def _batches(self, channel: Channel) -> AsyncGenerator[Sequence[Event]]:
+    async def _batches(self, channel: Channel) -> AsyncGenerator[Sequence[ChannelEvent]]:
         """What the channel tells, until told to stop."""
         events = channel.receive()
         stopping = asyncio.ensure_future(self._stopping.wait())
@@ -317,8 +317,8 @@ class Supervised:
 
 
 async def _in_life(
-    events: AsyncIterator[Sequence[Event]], stopping: asyncio.Future[Any]
-) -> Sequence[Event] | None:
+    events: AsyncIterator[Sequence[ChannelEvent]], stopping: asyncio.Future[Any]
+) -> Sequence[ChannelEvent] | None:
     """The next batch; ``None`` when told to stop. One that shows no life is given up."""
     batch = asyncio.ensure_future(_next(events))
     try:
@@ -340,7 +340,7 @@ class _Silent(ChannelError):
     """The connection shows no life: only a new one helps."""
 
 
-async def _next(events: AsyncIterator[Sequence[Event]]) -> Sequence[Event]:
+async def _next(events: AsyncIterator[Sequence[ChannelEvent]]) -> Sequence[ChannelEvent]:
     try:
         return await anext(events)
     except StopAsyncIteration:
@@ -382,7 +382,7 @@ async def _in_time(work: Coroutine[object, object, object], otherwise: str) -> N
 
 
 def _first_pause(error: Exception) -> float:
-    waits = isinstance(error, (AccountRefused, Contested, SettingsError))
+    waits = isinstance(error, (AccountRefused, AccountInUse, SettingsError))
     return REFUSED_PAUSE if waits else FIRST_PAUSE
 
 

@@ -16,7 +16,7 @@ from clew.clock import from_millis
 from clew.core.entry import Role
 from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
-from clew.core.search import Query, parse, tokens
+from clew.core.search import ParsedQuery, parse_query, tokenize_text
 from clew.errors import SearchNotReady, UsageError
 from clew.store.index import FAR, scope_token
 
@@ -66,7 +66,7 @@ def search(
     :raises UsageError: if there is nothing in the query to look for, or the cursor is none of ours
     :raises SearchNotReady: if the index is damaged or too far behind
     """
-    wanted, before = parse(query), _before(cursor)
+    wanted, before = parse_query(query), _before(cursor)
     _check_ready(t)
     hits: list[Hit] = []
     last = 0
@@ -74,7 +74,7 @@ def search(
         if len(hits) == limit or examined == EXAMINED:
             return SearchPage(items=tuple(hits), next=str(last))
         last = row[0]
-        if wanted.found_in(row[4]):
+        if wanted.matches_text(row[4]):
             hits.append(_hit(row, wanted))
     return SearchPage(items=tuple(hits), next=None)
 
@@ -100,12 +100,12 @@ def is_damaged(t: Tx) -> bool:
     return row is None or bool(row[0])
 
 
-def _proposed(t: Tx, wanted: Query, viewer: Scope, before: int) -> Iterator[Row]:
+def _proposed(t: Tx, wanted: ParsedQuery, viewer: Scope, before: int) -> Iterator[Row]:
     """The messages that have to be compared, newest first, each once."""
-    needed = wanted.tokens()
+    needed = wanted.index_tokens()
     if viewer != LOCAL:
         needed.append(scope_token(viewer))
-    tail = (row for row in t.index.tail(viewer, before) if wanted.found_in(row[4]))
+    tail = (row for row in t.index.tail(viewer, before) if wanted.matches_text(row[4]))
     last = FAR
     for row in heapq.merge(tail, t.index.find(needed, viewer, before), key=_n, reverse=True):
         if row[0] != last:  # an index that is being made anew may have what is in the tail as well
@@ -117,13 +117,13 @@ def _n(row: Row) -> int:
     return row[0]
 
 
-def _hit(row: Row, wanted: Query) -> Hit:
+def _hit(row: Row, wanted: ParsedQuery) -> Hit:
     return Hit(
         conversation_id=ConversationId(row[1]),
         seq=row[2],
         role=Role(row[3]),
         title=row[6],
-        snippet=wanted.snippet(row[4]),
+        snippet=wanted.make_snippet(row[4]),
         created_at=from_millis(row[5]),
     )
 
@@ -148,7 +148,7 @@ def index_slice(t: Tx, *, limit: int = 500) -> int:
 
 def held(scope: Scope, text: str) -> set[str]:
     """The tokens under which the index has a message."""
-    return {*tokens(text), scope_token(scope)}
+    return {*tokenize_text(text), scope_token(scope)}
 
 
 def condemn(t: Tx) -> None:

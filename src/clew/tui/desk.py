@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from clew.core.showing import LARGEST
+from clew.core.showing import MAX_FILE_BYTES
 from clew.tui.client import Client, Resumed
 from clew.tui.outbox import Outbox
 from clew.tui.state import reduce
@@ -338,11 +338,13 @@ def _attachments(text: str) -> list[Attachment]:
 def _attachment(path: Path) -> Attachment:
     try:
         size = path.stat().st_size
-        content = path.read_bytes() if size <= LARGEST else b""
+        content = path.read_bytes() if size <= MAX_FILE_BYTES else b""
     except OSError as error:
         raise OSError(f"{path} cannot be read: {error.strerror}") from error
-    if size > LARGEST:
-        raise OSError(f"{path} has {size:,} bytes: a file that is sent along may have {LARGEST:,}")
+    if size > MAX_FILE_BYTES:
+        raise OSError(
+            f"{path} has {size:,} bytes: a file that is sent along may have {MAX_FILE_BYTES:,}"
+        )
     media_type = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     data = base64.b64encode(content).decode()
     return Attachment(name=path.name, media_type=media_type, data=data)

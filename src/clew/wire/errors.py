@@ -93,7 +93,7 @@ _KINDS: tuple[tuple[type[ClewError], Code], ...] = (
     (errors.TitleTaken, Code.TITLE_TAKEN),
     (errors.SettingsError, Code.SETTINGS),
     (errors.UsageError, Code.INVALID_VALUE),
-    (errors.Refused, Code.CONFLICT),
+    (errors.OperationRefused, Code.CONFLICT),
     (errors.StoreUnavailable, Code.UNAVAILABLE),
     (errors.StoreFull, Code.STORE_FULL),
     (errors.StoreError, Code.STORE_FAILED),

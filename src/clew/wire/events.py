@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     EntryAppended,
     Retracted,
     Snapshot,
-    StandingChanged,
     ToolCalled,
-    TurnBegun,
-    TurnClosed,
+    TurnFinished,
+    TurnStarted,
 )
 from clew.wire import shapes
 
 if TYPE_CHECKING:
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
 
 
-def event(value: Event) -> tuple[str, dict[str, object]]:
+def event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
     """
     The type of an event and its data.
 
@@ -45,15 +45,15 @@ def event(value: Event) -> tuple[str, dict[str, object]]:
                 "args": value.args,
                 "status": value.status,
             }
-        case TurnBegun():
+        case TurnStarted():
             return "turn_begun", {"turn": value.turn.id, "session": value.session}
-        case TurnClosed():
+        case TurnFinished():
             return "turn_closed", _closed(value)
-        case StandingChanged(standing=standing):
+        case ConversationStateChanged(standing=standing):
             return "state", {"state": shapes.standing(standing)}
 
 
-def _closed(value: TurnClosed) -> dict[str, object]:
+def _closed(value: TurnFinished) -> dict[str, object]:
     turn = value.turn
     return {
         "turn": turn.id,

@@ -6,7 +6,7 @@ import json
 import re
 from typing import NoReturn
 
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 
 # Escapes of NUL and of surrogates, paired or not: only they can make text that cannot be stored.
 _SUSPICIOUS = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -27,7 +27,7 @@ def read_json(raw: bytes) -> object:
 
 def write_json(value: object) -> str:
     """Return a value as JSON on one line; lone surrogates, which UTF-8 has not, are U+FFFD."""
-    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return sanitize_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def _no_number(name: str) -> NoReturn:
@@ -36,11 +36,11 @@ def _no_number(name: str) -> NoReturn:
 
 def _storable(value: object) -> object:
     if isinstance(value, str):
-        return storable(value)
+        return sanitize_text(value)
     if isinstance(value, list):
         items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
         return [_storable(item) for item in items]
     if isinstance(value, dict):
         fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
-        return {storable(name): _storable(field) for name, field in fields.items()}
+        return {sanitize_text(name): _storable(field) for name, field in fields.items()}
     return value

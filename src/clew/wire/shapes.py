@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.base import Range
+from clew.core.base import EntryRange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from clew.core.approval import Approval
     from clew.core.base import BaseItem
-    from clew.core.context import ContextView, Line, Preview
+    from clew.core.context import CompactionPreview, ContextMessageView, ContextView
     from clew.core.conversation import Conversation
     from clew.core.entry import Entry, Role
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
     from clew.core.session import Session
-    from clew.core.standing import Standing
+    from clew.core.standing import ConversationState
 
 
 def moment(value: datetime | None) -> str | None:
@@ -85,7 +85,7 @@ def context(value: ContextView) -> dict[str, object]:
         "conversation": value.conversation,
         "session": value.session.id,
         "opened_by": value.session.opened_by,
-        "closed": not value.session.open,
+        "closed": not value.session.is_open,
         "instructions": value.instructions,
         "base": [_base_item(item) for item in value.base],
         "messages": [line(one) for one in value.lines],
@@ -94,12 +94,12 @@ def context(value: ContextView) -> dict[str, object]:
 
 
 def _base_item(item: BaseItem) -> dict[str, object]:
-    if isinstance(item, Range):
+    if isinstance(item, EntryRange):
         return {"kind": "range", "first": item.first, "last": item.last}
     return {"kind": "literal", "message": json.loads(item.message)}
 
 
-def line(value: Line) -> dict[str, object]:
+def line(value: ContextMessageView) -> dict[str, object]:
     """One message of a context."""
     return {
         "seq": value.seq,
@@ -110,12 +110,12 @@ def line(value: Line) -> dict[str, object]:
     }
 
 
-def preview(value: Preview) -> dict[str, object]:
+def preview(value: CompactionPreview) -> dict[str, object]:
     """What a compaction would do: as ``compacted``, and which messages go and stay."""
     return {
         **compacted(value, session=value.session, moved=False),
-        "goes": [line(one) for one in value.goes],
-        "stays": [line(one) for one in value.stays],
+        "goes": [line(one) for one in value.replaced_lines],
+        "stays": [line(one) for one in value.kept_lines],
     }
 
 
@@ -164,7 +164,7 @@ def compacted(sizes: Sizes, *, session: str, moved: bool) -> dict[str, object]:
     }
 
 
-def standing(value: Standing, *, model: str = "") -> dict[str, object]:
+def standing(value: ConversationState, *, model: str = "") -> dict[str, object]:
     """What a conversation is doing; ``model`` is the one where none was chosen."""
     turn = value.turn
     return {

@@ -44,13 +44,13 @@ class CountedStore(Store):
     ) -> T:
         return await self.inner.read(job, *args, **kwargs)
 
-    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
         return self.inner.changes()
 
-    async def register(self, owner: str) -> None:
+    async def register_owner(self, owner: str) -> None:
         await self.inner.register(owner)
 
-    async def check(self) -> None:
+    async def check_available(self) -> None:
         await self.inner.check()
 
     async def aclose(self) -> None:
@@ -71,26 +71,26 @@ class _CountedTx:
         return self._real.now
 
     @property
-    def index(self) -> SearchIndex:
+    def search_index(self) -> SearchIndex:
         return self._real.index
 
-    def run(self, sql: LiteralString, *args: Value) -> int:
+    def execute(self, sql: LiteralString, *args: Value) -> int:
         rows = self._real.run(sql, *args)
         self._count(sql, rows)
         return rows
 
-    def one(self, sql: LiteralString, *args: Value) -> Row | None:
+    def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
         row = self._real.one(sql, *args)
         self._count(sql, 0 if row is None else 1)
         return row
 
-    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
+    def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         rows = self._real.all(sql, *args)
         self._count(sql, len(rows))
         return rows
 
-    def alive(self, owner: str) -> bool:
+    def is_alive(self, owner: str) -> bool:
         return self._real.alive(owner)
 
-    def wake(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         self._real.wake(topic)

@@ -105,12 +105,12 @@ class Summariser:
         self.calls = 0
         self._seconds = seconds
 
-    async def clear(
+    async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
         return list(messages)
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,

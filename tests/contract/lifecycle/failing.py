@@ -52,13 +52,13 @@ class FailingStore(Store):
     ) -> T:
         return await self.inner.read(job, *args, **kwargs)
 
-    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
         return self.inner.changes()
 
-    async def register(self, owner: str) -> None:
+    async def register_owner(self, owner: str) -> None:
         await self.inner.register(owner)
 
-    async def check(self) -> None:
+    async def check_available(self) -> None:
         await self.inner.check()
 
     async def aclose(self) -> None:

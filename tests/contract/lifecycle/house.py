@@ -15,7 +15,7 @@ from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
 from clew.clock import SystemClock
 from clew.config import load
-from clew.core.ids import ConversationId, SessionId, session_id
+from clew.core.ids import ConversationId, SessionId, new_session_id
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.facts import Facts
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
     from clew.clock import Clock
-    from clew.core.events import InputEnded
-    from clew.core.inbox import Accepted
+    from clew.core.events import InputCompleted
+    from clew.core.inbox import AcceptResult
     from clew.core.reset import ResetPolicy
     from clew.core.route import Route
     from clew.core.session import Session
@@ -52,7 +52,7 @@ class Proposals:
         self._left = list(ids)
 
     def __call__(self, millis: int, /) -> SessionId:
-        return SessionId(self._left.pop(0)) if self._left else session_id(millis)
+        return SessionId(self._left.pop(0)) if self._left else new_session_id(millis)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +66,11 @@ class House:
     summariser: Summariser
     notes: NoteTaker
 
-    async def say(self, text: str, *, to: Route | ConversationId) -> InputEnded:
+    async def say(self, text: str, *, to: Route | ConversationId) -> InputCompleted:
         """Hand in a message and wait for what comes of it."""
         return await self.end(await self.engine.submit(text, target=to))
 
-    async def end(self, accepted: Accepted) -> InputEnded:
+    async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nothing is streamed."""
         ended = await wait_until(
             lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
@@ -78,7 +78,7 @@ class House:
         assert ended is not None
         return ended
 
-    async def hold(self, *, to: Route | ConversationId) -> Accepted:
+    async def hold(self, *, to: Route | ConversationId) -> AcceptResult:
         """Hand in a message, and keep the model from answering it: a running turn."""
         self.provider.gate = asyncio.Event()
         self.provider.asked.clear()
@@ -107,7 +107,7 @@ class House:
         return await self.store.write(
             conversations.open_route,
             route,
-            new_conversation=self.means.ids.conversation(),
+            new_conversation=self.means.ids.new_conversation_id(),
             session_ids=self.means.session_ids,
         )
 

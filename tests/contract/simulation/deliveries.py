@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.delivery import MOVES, DeliveryState
-from clew.errors import WrongMove
+from clew.core.delivery import TRANSITIONS, DeliveryState
+from clew.errors import InvalidTransition
 from clew.store.transactions import deliveries
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ def move(sim: Sim, index: int, state: DeliveryState, owner: OwnerId) -> None:
     """Any move: the table decides, and nothing else."""
     delivery = list(sim.deliveries)[index % len(sim.deliveries)]
     before = sim.deliveries[delivery]
-    if state not in MOVES[before] and state is not before:
-        sim.refused(WrongMove, deliveries.move_delivery, delivery, state, owner=owner)
+    if state not in TRANSITIONS[before] and state is not before:
+        sim.refused(InvalidTransition, deliveries.move_delivery, delivery, state, owner=owner)
         return
     if before is state is DeliveryState.SENDING and sim.sending.get(delivery) != owner:
-        sim.refused(WrongMove, deliveries.move_delivery, delivery, state, owner=owner)
+        sim.refused(InvalidTransition, deliveries.move_delivery, delivery, state, owner=owner)
         return
     moved = sim.move(
         lambda d: (d.id, d.state, d.attempts), deliveries.move_delivery, delivery, state,

@@ -11,7 +11,7 @@ from clew.core.double_text import DoubleText
 from clew.core.entry import Role
 from clew.core.expired import DELETED
 from clew.core.ids import ConversationId, InboxId, OwnerId
-from clew.core.inbox import Input
+from clew.core.inbox import NewInput
 from clew.core.session import Head
 from clew.errors import LeaseLost, NotFound
 from clew.store.transactions import (
@@ -106,7 +106,7 @@ def delete(sim: Sim, thread: Thread) -> None:
 def _chats_are_told(sim: Sim, thread: Thread, told: list[Delivery]) -> None:
     """Each chat that had the conversation is to get one notice of its end, and nothing else."""
     chats = [route.key for route in CHATS if sim.routes.get(route.key) == thread.id]
-    notice = chat.dump(chat.Outgoing(text=DELETED, markup=False))
+    notice = chat.dump_message(chat.OutboundMessage(text=DELETED, markup=False))
     assert sorted(one.route for one in told) == sorted(chats)
     assert all(one.kind is DeliveryKind.NOTICE and one.body == notice for one in told)
     assert all(one.state is DeliveryState.PENDING for one in told)
@@ -125,13 +125,13 @@ def _deliveries_of(t: Tx, conversation: ConversationId) -> list[DeliveryId]:
 
 def _would_come_back(call: Call, conversation: ConversationId) -> bool:
     if call.job is inbox.accept:
-        item: Input = call.args[0]
+        item: NewInput = call.args[0]
         return item.event is None and conversation in str(call.answer)
     return conversation in call.args
 
 
 def _nothing_lands(sim: Sim, thread: Thread) -> None:
-    item = Input(id=InboxId(sim.new("inb")), text="late", double_text=DoubleText.QUEUE)
+    item = NewInput(id=InboxId(sim.new("inb")), text="late", double_text=DoubleText.QUEUE)
     new = ConversationId(sim.new("cnv"))
     sim.refused(
         NotFound, inbox.accept, item, target=thread.id, new_conversation=new,

@@ -8,8 +8,8 @@ from clew.clock import from_millis
 from clew.core import double_text
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import Accepted, InboxKind, InboxOutcome, Input
-from clew.core.turn import Stop
+from clew.core.inbox import AcceptResult, InboxKind, InboxOutcome, NewInput
+from clew.core.turn import StopRequest
 from clew.errors import NotFound
 from clew.store.transactions import context, conversations, inbox
 from tests.contract.simulation.model import Item, Thread
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.store.contract import Tx
 
-_STOPS = {DoubleText.INTERRUPT: Stop.INTERRUPT, DoubleText.ROLLBACK: Stop.ROLLBACK}
+_STOPS = {DoubleText.INTERRUPT: StopRequest.INTERRUPT, DoubleText.ROLLBACK: StopRequest.ROLLBACK}
 
 
-def who(accepted: Accepted) -> object:
+def who(accepted: AcceptResult) -> object:
     return accepted.inbox_id, accepted.conversation_id
 
 
@@ -41,7 +41,7 @@ def accept(
 ) -> None:
     """A front hands something in."""
     platform_event = ("telegram", "bot", sim.new("event")) if event else None
-    item = Input(
+    item = NewInput(
         id=InboxId(sim.new("inb")),
         kind=kind,
         text=sim.new(("close", "compress", "nothing")[len(sim.events) % 3]),
@@ -64,7 +64,7 @@ def accept(
     _model(thread, item, accepted)
 
 
-def _model(thread: Thread, item: Input, accepted: Accepted) -> None:
+def _model(thread: Thread, item: NewInput, accepted: AcceptResult) -> None:
     rejected = (
         thread.busy and item.double_text is DoubleText.REJECT and item.kind is InboxKind.MESSAGE
     )
@@ -81,7 +81,7 @@ def redeliver(sim: Sim, index: int, route: Route) -> None:
     """A platform delivers an event again, under a new id of ours: nothing is stored."""
     event = list(sim.events)[index % len(sim.events)]
     before = sim.desk.snapshot()
-    again = Input(
+    again = NewInput(
         id=InboxId(sim.new("inb")), text="again", double_text=DoubleText.QUEUE, event=event
     )
     accepted = sim.desk.do(

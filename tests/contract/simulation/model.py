@@ -10,11 +10,11 @@ from clew.core.turn import TurnState
 
 if TYPE_CHECKING:
     from clew.core.double_text import DoubleText
-    from clew.core.entry import Draft
+    from clew.core.entry import NewEntry
     from clew.core.ids import ApprovalId, ConversationId, InboxId, OwnerId, SessionId, TurnId
     from clew.core.inbox import InboxItem, InboxKind
     from clew.core.lease import Lease
-    from clew.core.turn import Stop
+    from clew.core.turn import StopRequest
 
 #: A context: its messages, as JSON.
 Messages = tuple[str, ...]
@@ -45,7 +45,7 @@ class Doing:
 
     id: TurnId
     state: TurnState = TurnState.RUNNING
-    stop: Stop | None = None
+    stop: StopRequest | None = None
     steps: int = 0
     #: Call ids of the open batch: ``None`` (nothing stored), "intended" or "settled".
     calls: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
@@ -59,7 +59,7 @@ class Thread:
     """A conversation."""
 
     id: ConversationId
-    log: list[Draft] = field(default_factory=list["Draft"])
+    log: list[NewEntry] = field(default_factory=list["NewEntry"])
     sessions: list[Stretch] = field(default_factory=list["Stretch"])
     #: The context right after each seq; the first is what the conversation began with.
     after: list[Messages] = field(default_factory=list[Messages])
@@ -79,7 +79,7 @@ class Thread:
     def busy(self) -> bool:
         return self.turn is not None or bool(self.items)
 
-    def said(self, drafts: list[Draft]) -> None:
+    def said(self, drafts: list[NewEntry]) -> None:
         for draft in drafts:
             self.log.append(draft)
             if draft.kind is EntryKind.MESSAGE:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.base import Literal, Range, extended
+from clew.core.base import EntryRange, InlineMessage, extend_base
 from clew.core.entry import Role
 from clew.core.ids import ConversationId
 from clew.core.scope import LOCAL
 from clew.core.session import Head
-from clew.core.turn import Outcome, Stop
-from clew.errors import RotationConflict, SessionEnded, TakenBack
+from clew.core.turn import StopRequest, TurnOutcome
+from clew.errors import RotationConflict, SessionEnded, TurnRolledBack
 from clew.store.transactions import context, conversations, entries, sessions, turns
 from tests.contract.simulation.inputs import new_thread
 from tests.contract.simulation.sim import FORMAT, Sim, itself
@@ -43,7 +43,7 @@ def rotate(sim: Sim, run: Run, base: Base, reason: str, messages: Messages) -> N
         (thread.rewound if reason == reasons.REWIND else thread.opened)(session.id, messages)
         run.session = session.id
         closed = sim.desk.do(sessions.get_session, thread.sessions[-2].id)
-        assert not closed.open
+        assert not closed.is_open
 
 
 def compress(sim: Sim, run: Run, index: int) -> None:
@@ -51,13 +51,13 @@ def compress(sim: Sim, run: Run, index: int) -> None:
     if not _may_rotate(sim, run):
         return
     thread, summary = run.thread, sim.new("summary")
-    base: Base = (Literal(format=FORMAT, message=summary),)
+    base: Base = (InlineMessage(format=FORMAT, message=summary),)
     messages: Messages = (summary,)
     first, last = thread.head.opened_seq + 1, len(thread.log)
     starts = [seq + 1 for seq in thread.boundaries() if first <= seq + 1 <= last]
     if starts:
         start = starts[index % len(starts)]
-        base += (Range(first=start, last=last),)
+        base += (EntryRange(first=start, last=last),)
         messages += thread.messages(first=start, last=last)
     rotate(sim, run, base, reasons.COMPRESSION, messages)
 
@@ -85,7 +85,7 @@ def restore(sim: Sim, run: Run) -> None:
         return
     before, last = thread.sessions[-2], len(thread.log)
     found = sim.desk.do(sessions.get_base, before.id)
-    base = extended(found, opened_seq=before.opened_seq, last_seq=last)
+    base = extend_base(found, opened_seq=before.opened_seq, last_seq=last)
     messages = before.base + thread.messages(first=before.opened_seq + 1, last=last)
     rotate(sim, run, base, reasons.RESTORE, messages)
 
@@ -118,12 +118,12 @@ def append_to_the_past(sim: Sim, run: Run, index: int) -> None:
     if run.turn is not None and doing is not None:
         sim.refused(SessionEnded, turns.store_step, run.lease, old, run.turn, drafts)
         sim.refused(
-            TakenBack if doing.stop is Stop.ROLLBACK else SessionEnded,
+            TurnRolledBack if doing.stop is StopRequest.ROLLBACK else SessionEnded,
             turns.finish,
             run.lease,
             old,
             run.turn,
-            Outcome.ANSWERED,
+            TurnOutcome.ANSWERED,
             drafts=drafts,
         )
 
@@ -136,7 +136,7 @@ def carry_out(sim: Sim, run: Run) -> None:
     if item.text.startswith("close"):
         head = sim.under(run, itself, sessions.end_head, reasons.RESET)
         if head is not None:
-            assert not head.open
+            assert not head.is_open
             thread.open = False
     elif item.text.startswith("compress"):
         compress(sim, run, 0)
@@ -161,10 +161,10 @@ def _branch(
     origin: ConversationId,
     *,
     origin_seq: int,
-    session_ids: conversations.SessionIds,
+    session_ids: conversations.SessionIdFactory,
 ) -> object:
     found = context.head_context(t, origin)
-    base = tuple(Literal(format=m.format, message=m.message) for m in found.messages)
+    base = tuple(InlineMessage(format=m.format, message=m.message) for m in found.messages)
     return conversations.open_conversation(
         t, new, scope=LOCAL, session_ids=session_ids, base=base, opened_by=reasons.BRANCH,
         origin=origin, origin_seq=origin_seq,
@@ -182,7 +182,7 @@ def look_back(sim: Sim, thread: Thread, index: int) -> None:
 def _at(t: Tx, conversation: ConversationId, seq: int) -> Messages:
     messages: Messages = ()
     for item in context.base_at(t, conversation, seq):
-        if isinstance(item, Literal):
+        if isinstance(item, InlineMessage):
             messages += (item.message,)
         else:
             found = context.messages_between(t, conversation, first=item.first, last=item.last)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pytest
 
-from clew.core.entry import Draft, Role
+from clew.core.entry import NewEntry, Role
 from clew.core.ids import ConversationId, EntryId, InboxId, OwnerId, SessionId
 from clew.core.route import Route, local_route
-from clew.errors import LeaseLost, NotFound, Refused, UsageError
+from clew.errors import LeaseLost, NotFound, OperationRefused, UsageError
 from clew.store.transactions import context, entries, inbox, stops
 from tests.contract import invariants
 
@@ -40,10 +40,10 @@ ROUTES = (
 CHATS = ROUTES[1:]
 
 
-def compose(item: InboxItem) -> Draft:
+def compose(item: InboxItem) -> NewEntry:
     """The entry of an input: the same each time."""
     text = json.dumps({"user": item.id, "text": item.text})
-    return Draft(
+    return NewEntry(
         id=EntryId(f"ent_{item.id}"), role=Role.USER, text=item.text, format=FORMAT, message=text
     )
 
@@ -98,9 +98,9 @@ class Sim:
             return threads[-1].head.id
         return SessionId(f"ses_{self._count}")
 
-    def draft(self, role: Role, *, calls: tuple[str, ...] = (), **more: Any) -> Draft:
+    def draft(self, role: Role, *, calls: tuple[str, ...] = (), **more: Any) -> NewEntry:
         name = self.new("ent")
-        return Draft(
+        return NewEntry(
             id=EntryId(name),
             role=role,
             text=name,
@@ -146,7 +146,7 @@ class Sim:
         before = self.desk.snapshot()
         try:
             answer = call.compare(self.desk.do(call.job, *call.args, **call.kwargs))
-        except (Refused, NotFound):
+        except (OperationRefused, NotFound):
             assert not strict, f"{call.job.__name__} cannot be repeated"
         else:
             assert answer == call.answer, f"{call.job.__name__} answers differently"
@@ -154,7 +154,7 @@ class Sim:
 
     def refused(
         self,
-        error: type[Refused | UsageError],
+        error: type[OperationRefused | UsageError],
         job: Callable[Concatenate[Tx, P], object],
         *args: P.args,
         **kwargs: P.kwargs,
@@ -229,7 +229,7 @@ def _look_at(t: Tx, conversation: ConversationId) -> Seen:
 def _compare(thread: Thread, seen: Seen) -> None:
     assert seen.context.last_seq == len(thread.log)
     assert seen.context.session.id == thread.head.id
-    assert seen.context.session.open is thread.open
+    assert seen.context.session.is_open is thread.open
     assert tuple(message.message for message in seen.context.messages) == thread.context
     doing = thread.turn
     expected = doing and (doing.id, doing.state.value, doing.stop and doing.stop.value, doing.steps)

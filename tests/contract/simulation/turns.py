@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
 from clew.core.delivery import DeliveryKind, DeliveryState, NewDelivery
-from clew.core.double_text import Execute, OwnTurn, steering
-from clew.core.effect import Effect, Resume, on_resume
-from clew.core.entry import Draft, EntryKind, Role
+from clew.core.double_text import RunCommand, StartTurn, select_steering
+from clew.core.effect import Effect, ResumeAction, resume_action
+from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.ids import ApprovalId, ConversationId, DeliveryId, InboxId, OwnerId, TurnId
 from clew.core.journal import CallKey, CallStatus
-from clew.core.turn import Outcome, Stop, TurnState
-from clew.errors import LeaseHeld, LeaseLost, SessionEnded, TakenBack, WrongMove
+from clew.core.turn import StopRequest, TurnOutcome, TurnState
+from clew.errors import InvalidTransition, LeaseHeld, LeaseLost, SessionEnded, TurnRolledBack
 from clew.store.transactions import (
     approvals,
     entries,
@@ -73,7 +73,7 @@ def begin(sim: Sim, owner: OwnerId, thread: Thread) -> None:
         sim.drop(run)
     if result is None:
         assert not goes_on
-        assert thread.turn is not None or not isinstance(work, OwnTurn | Execute)
+        assert thread.turn is not None or not isinstance(work, StartTurn | RunCommand)
         thread.lease = None
         return
     thread.lease = result.lease
@@ -102,7 +102,7 @@ def see_what_is_due(sim: Sim, owner: OwnerId) -> None:
                 f"{thread.id} has a turn that may go on, or may not"
             )
         else:
-            ready = isinstance(sim.desk.do(due, thread.id), OwnTurn | Execute)
+            ready = isinstance(sim.desk.do(due, thread.id), StartTurn | RunCommand)
             assert now is ready, f"{thread.id} has work that nobody would find, or has none"
             known = sim.desk.do(work_of.is_due, thread.id)
             assert (known is not None and known.at <= sim.world.now) is ready
@@ -134,7 +134,7 @@ def _goes_on(sim: Sim, thread: Thread) -> bool:
 
 def _steering(t: Tx, conversation: ConversationId) -> list[InboxId]:
     now = turns.from_millis(t.now)
-    return [item.id for item in steering(inbox.line(t, conversation), now)]
+    return [item.id for item in select_steering(inbox.line(t, conversation), now)]
 
 
 def _follow(
@@ -152,11 +152,11 @@ def _follow(
         thread.turn.approvals = {a.call_id: a.id for a in still_open}
         return
     assert thread.turn is None
-    if isinstance(work, Execute):
+    if isinstance(work, RunCommand):
         assert result.item == work.item
         assert result.turn is None
         return
-    assert isinstance(work, OwnTurn)
+    assert isinstance(work, StartTurn)
     assert result.turn is not None
     for item in work.items:
         del thread.items[item.id]
@@ -258,7 +258,7 @@ def run_tool(sim: Sim, run: Run, index: int, effect: Effect) -> None:
     assert first is (doing.calls[call] is None)
     if first:
         doing.calls[call] = "intended"
-    elif known.status is None and on_resume(known.effect) is Resume.RUN:
+    elif known.status is None and resume_action(known.effect) is ResumeAction.RUN:
         again = sim.desk.do(journal.run_again, run.lease, key)
         assert again.runs == known.runs + 1
 
@@ -327,7 +327,7 @@ def answer(sim: Sim, thread: Thread, state: ApprovalState) -> None:
         return
     call, approval = list(doing.approvals.items())[-1]
     if doing.deadlines[approval] <= sim.world.now:
-        sim.refused(WrongMove, approvals.answer, approval, state, answered_by="p")
+        sim.refused(InvalidTransition, approvals.answer, approval, state, answered_by="p")
         return
     del doing.approvals[call]
     answered = sim.call(
@@ -335,7 +335,7 @@ def answer(sim: Sim, thread: Thread, state: ApprovalState) -> None:
     )
     assert (answered.call_id, answered.state) == (call, state)
     other = ApprovalState.EXPIRED if state is not ApprovalState.EXPIRED else ApprovalState.DENIED
-    sim.refused(WrongMove, approvals.answer, approval, other, answered_by="late")
+    sim.refused(InvalidTransition, approvals.answer, approval, other, answered_by="late")
 
 
 def expire(sim: Sim) -> None:
@@ -365,7 +365,7 @@ def wait(sim: Sim, run: Run) -> None:
         sim.drop(run)
 
 
-def request_stop(sim: Sim, thread: Thread, stop: Stop) -> None:
+def request_stop(sim: Sim, thread: Thread, stop: StopRequest) -> None:
     if thread.turn is None:
         return
     asked = sim.desk.do(stops.request_stop, thread.turn.id, stop)
@@ -374,7 +374,7 @@ def request_stop(sim: Sim, thread: Thread, stop: Stop) -> None:
     sim.touched.add(thread.id)
 
 
-def finish(sim: Sim, run: Run, outcome: Outcome, deliveries: int) -> None:
+def finish(sim: Sim, run: Run, outcome: TurnOutcome, deliveries: int) -> None:
     """The last entries, the outcome and the deliveries: one commit."""
     thread, turn = run.thread, run.turn
     if turn is None:
@@ -383,8 +383,8 @@ def finish(sim: Sim, run: Run, outcome: Outcome, deliveries: int) -> None:
     if not sim.holds(run) and (doing is None or doing.id != turn):
         _finish_what_is_done(sim, run, turn)
         return
-    if sim.holds(run) and doing is not None and doing.stop is Stop.ROLLBACK:
-        sim.refused(TakenBack, turns.finish, run.lease, run.session, turn, outcome)
+    if sim.holds(run) and doing is not None and doing.stop is StopRequest.ROLLBACK:
+        sim.refused(TurnRolledBack, turns.finish, run.lease, run.session, turn, outcome)
         _roll_back(sim, run, turn)
         return
     drafts = _last_words(sim, doing, outcome)
@@ -411,14 +411,14 @@ def finish(sim: Sim, run: Run, outcome: Outcome, deliveries: int) -> None:
 def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
     """The turn ends as cancelled, and the context is what it was before it."""
     thread = run.thread
-    drafts = _last_words(sim, thread.turn, Outcome.CANCELLED)
+    drafts = _last_words(sim, thread.turn, TurnOutcome.CANCELLED)
     before = sim.desk.do(stops.get_turn, turn)
     done = sim.under(
         run, itself, rewinds.roll_back, run.session, before, drafts=drafts,
         session_ids=sim.session_ids,
     )  # fmt: skip
     assert done is not None
-    assert done.outcome is Outcome.CANCELLED
+    assert done.outcome is TurnOutcome.CANCELLED
     thread.said(drafts)
     head = sim.desk.do(turns.get_head, thread.id)
     thread.rewound(head.id, thread.after[before.first_seq - 1])
@@ -426,12 +426,12 @@ def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
     sim.drop(run)
 
 
-def _last_words(sim: Sim, doing: Doing | None, outcome: Outcome) -> list[Draft]:
+def _last_words(sim: Sim, doing: Doing | None, outcome: TurnOutcome) -> list[NewEntry]:
     """An open batch gets its results; a turn that was answered ends with the answer."""
-    drafts: list[Draft] = []
+    drafts: list[NewEntry] = []
     if doing is not None and doing.calls:
         drafts.append(sim.draft(Role.TOOL, answers=tuple(doing.calls)))
-    if outcome is Outcome.ANSWERED:
+    if outcome is TurnOutcome.ANSWERED:
         drafts.append(sim.draft(Role.ASSISTANT))
     return drafts
 
@@ -442,7 +442,7 @@ def _finish_what_is_done(sim: Sim, run: Run, turn: TurnId) -> None:
         return
     before = sim.desk.snapshot()
     known = sim.desk.do(stops.get_turn, turn)
-    again = sim.desk.do(turns.finish, run.lease, run.session, turn, Outcome.FAILED, error="x")
+    again = sim.desk.do(turns.finish, run.lease, run.session, turn, TurnOutcome.FAILED, error="x")
     assert again == known
     assert sim.desk.snapshot() == before
     sim.drop(run)
@@ -487,7 +487,7 @@ def work(sim: Sim, run: Run, choice: int) -> None:
     elif choice % 5 == 0:
         steer(sim, run)
     elif choice % 4 == 1:
-        finish(sim, run, Outcome.ANSWERED, choice % 3)
+        finish(sim, run, TurnOutcome.ANSWERED, choice % 3)
     else:
         respond(sim, run, choice % 4)
 

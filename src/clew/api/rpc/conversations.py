@@ -9,7 +9,7 @@ from clew.api.rpc.office import shape_of
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 from clew.engine.commands import compacted
 from clew.errors import NotFound
 from clew.wire import shapes
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clew.api.rpc.office import Call, Office
     from clew.core.entry import Entry
-    from clew.core.inbox import Accepted
+    from clew.core.inbox import AcceptResult
     from clew.wire import params
 
 
@@ -142,7 +142,7 @@ def route_of(office: Office, name: str, param: str) -> Route:
 
     :raises CallFailed: if it is an id
     """
-    target = office.engine.target(storable(name))
+    target = office.engine.target(sanitize_text(name))
     if isinstance(target, str):
         raise CallFailed.of(
             Code.INVALID_VALUE, f"{name!r} is an id: give a name that is to lead there", param=param
@@ -209,7 +209,7 @@ async def retry(call: Call, given: params.Named) -> Retried:
     )
 
 
-async def done(call: Call, filed: Accepted) -> str:
+async def done(call: Call, filed: AcceptResult) -> str:
     """
     Wait until what was filed is carried out, and give its note; others pass meanwhile.
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.core.scope import LOCAL, scope_of, sees
+from clew.core.scope import LOCAL, can_see, scope_of
 from clew.distribution import VERSION
 from clew.errors import NotFound
 from clew.wire import shapes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ClientId, ConversationId
     from clew.core.route import Route
     from clew.core.scope import Scope
-    from clew.core.standing import Standing
+    from clew.core.standing import ConversationState
     from clew.engine.engine import Engine
     from clew.engine.records import ConversationView
 
@@ -50,7 +50,7 @@ class Office:
 
     def check(self, route: Route) -> None:
         """:raises NotFound: if what the route leads to may not be seen here"""
-        if not sees(self.viewer, scope_of(route)):
+        if not can_see(self.viewer, scope_of(route)):
             raise NotFound("conversation", route.key)
 
     async def shown(self, conversation: ConversationId) -> ConversationShape:
@@ -60,7 +60,7 @@ class Office:
         standing = await self.engine.standing(conversation, viewer=self.viewer)
         return StateShape.model_validate(self.told(standing))
 
-    def told(self, standing: Standing) -> Mapping[str, object]:
+    def told(self, standing: ConversationState) -> Mapping[str, object]:
         """Where a conversation stands, as JSON."""
         return shapes.standing(standing, model=self.engine.models.offered[0])
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.core.events import (
+    ConversationStateChanged,
     Delta,
     EntryAppended,
     Retracted,
     Snapshot,
-    StandingChanged,
-    TurnBegun,
+    TurnStarted,
 )
 from clew.errors import NotFound, StoreError
 from clew.wire.events import event
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from clew.api.rpc.office import Client
-    from clew.core.events import Event
+    from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, SessionId
 
 log = structlog.get_logger(__name__)
@@ -104,13 +104,13 @@ class _Telling:
             async for happened in events:
                 await self._tell(happened)
 
-    async def _tell(self, happened: Event) -> None:
+    async def _tell(self, happened: ConversationEvent) -> None:
         match happened:
             case EntryAppended(entry=entry):
                 self._seq, self._session = entry.seq, entry.session_id
-            case TurnBegun(session=session):
+            case TurnStarted(session=session):
                 self._session = session
-            case StandingChanged(standing=standing):
+            case ConversationStateChanged(standing=standing):
                 self._session = standing.head
                 await self._send("state", {"state": self._client.office.told(standing)})
                 return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.subscriptions import subscribed
-from clew.core.double_text import rule_for
+from clew.core.double_text import resolve_rule
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
@@ -43,7 +43,7 @@ async def submit(call: Call, given: params.SubmitParams) -> Submitted:
     placed = await call.engine.orders.place(
         given.text,
         target=target,
-        double_text=rule_for(rule, people=False),
+        double_text=resolve_rule(rule, people=False),
         key=_key(call, given),
         files=_files(call, given.attachments or ()),
     )

@@ -72,7 +72,7 @@ def _troubles(
     name = front[1] or front[0]
     if (found := waiting.get(front)) is not None:
         now = SystemClock().now()
-        if limits.exceeded(failures=found.attempts, oldest=found.oldest, now=now):
+        if limits.is_exceeded(failures=found.attempts, oldest=found.oldest, now=now):
             minutes = (now - found.oldest) // timedelta(minutes=1)
             why = f": {found.error}" if found.error else ""
             yield f"{name}: {found.waiting} not delivered, the oldest for {minutes} minutes{why}"

@@ -11,7 +11,7 @@ from clew.agent.failures import FailureKind
 from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.agent.probe import probe
 from clew.cli.setting_up.offers import is_near, models_of, shown
-from clew.core.text import HIDDEN
+from clew.core.text import REDACTED
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None
         return None
     told = await _told(choice, failure)
     # A provider may tell the key that it refuses.
-    return Trouble(kind=failure.kind, told=told.replace(choice.key, HIDDEN) if choice.key else told)
+    return Trouble(
+        kind=failure.kind, told=told.replace(choice.key, REDACTED) if choice.key else told
+    )
 
 
 async def _told(choice: Choice, failure: Failure) -> str:

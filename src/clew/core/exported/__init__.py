@@ -1,1 +1,1 @@
-"""Exports: conversations as lines of JSON that can be verified without a store. Pure."""
+"""Export format: conversations as JSON lines that can be verified without a store. Pure."""

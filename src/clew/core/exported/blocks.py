@@ -1,4 +1,4 @@
-"""What people read of an export, whatever it is written as: a sequence of blocks."""
+"""Readable document of an export, independent of its output format: a sequence of blocks."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from clew.core.exported.lines import as_json
-from clew.core.exported.shapes import AS_TEXT
+from clew.core.exported.lines import encode_json
+from clew.core.exported.shapes import TEXT_KEY
 from clew.core.route import LOCAL
 from clew.core.session import COMPRESSION, IMPORT, REOPEN, RESTORE, REWIND
 
@@ -31,22 +31,22 @@ _OPENED: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Title:
-    """The heading of a conversation."""
+class HeadingBlock:
+    """Heading of a conversation."""
 
     text: str
     #: When it started and how long it is.
     about: str
-    #: Names and values that a program may look for.
+    #: Names and values for programs to parse.
     facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """A message of a person or of the agent."""
+class MessageBlock:
+    """Message of a person or of the agent."""
 
     who: str
-    #: The model that answered, where that is known.
+    #: The model that answered, if known.
     model: str = ""
     seq: int
     #: The moment as it is stored, and in local time.
@@ -61,64 +61,64 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Folded:
-    """Something that one may want to look at, but not to read through."""
+class CollapsibleBlock:
+    """Content for inspection rather than reading."""
 
     label: str
     text: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Remark:
-    """Something that happened."""
+class NoteBlock:
+    """Note about an event."""
 
     text: str
 
 
-Block: TypeAlias = Title | Said | Folded | Remark
+DocumentBlock: TypeAlias = HeadingBlock | MessageBlock | CollapsibleBlock | NoteBlock
 
 
 class BlockReader:
     """
-    Reads the lines of an export, in order, as blocks.
+    Converter of an export's lines, in order, to blocks.
 
-    ``local`` turns an aware moment into one of the reader's time zone.
+    ``local`` converts an aware time to the reader's time zone.
     """
 
     def __init__(self, local: Callable[[datetime], datetime]) -> None:
         self._local = local
         self._is_local = True
         self._models: dict[str, str] = {}
-        #: Id and name of the person whose message is the next one.
+        #: Id and name of the next message's sender.
         self._sender: tuple[str, str] | None = None
 
-    def blocks(self, kind: str, line: Mapping[str, Any]) -> Iterator[Block]:
-        """Yield what people read of one line."""
+    def read_line(self, kind: str, line: Mapping[str, Any]) -> Iterator[DocumentBlock]:
+        """Yield the blocks of one line."""
         match kind:
             case "conversation":
-                yield self._title(line)
+                yield self._build_heading(line)
             case "session":
-                yield from _session(line)
+                yield from _read_session(line)
             case "turn":
                 self._models[line["id"]] = (line["model"] or "").partition(":")[2] or line["model"]
             case "input":
-                self._sender = _sender(line["payload"])
+                self._sender = _parse_sender(line["payload"])
             case "entry":
-                yield from self._entry(line)
+                yield from self._read_entry(line)
             case "attachment":
-                yield Remark(text=f"Attachment: {line['name']} ({line['media_type']})")
+                yield NoteBlock(text=f"Attachment: {line['name']} ({line['media_type']})")
             case "tombstone":
-                yield Remark(
+                yield NoteBlock(
                     text=f"Conversation {line['conversation']} was deleted on "
-                    f"{self._time(line['deleted_at'])}, after message {line['last_seq']}."
+                    f"{self._format_time(line['deleted_at'])}, after message {line['last_seq']}."
                 )
             case _:
                 pass
 
-    def _time(self, moment: str) -> str:
+    def _format_time(self, moment: str) -> str:
         return self._local(datetime.fromisoformat(moment)).strftime("%Y-%m-%d %H:%M")
 
-    def _title(self, line: Mapping[str, Any]) -> Title:
+    def _build_heading(self, line: Mapping[str, Any]) -> HeadingBlock:
         self._is_local, self._models, self._sender = line["scope"] == LOCAL, {}, None
         facts = [("id", line["id"]), ("scope", line["scope"])]
         if line["routes"]:
@@ -127,47 +127,51 @@ class BlockReader:
             facts.append(("from", f"{line['origin']}, entry {line['origin_seq']}"))
         count = line["entries"]
         entries = f"{count} {'entry' if count == 1 else 'entries'}"
-        return Title(
+        return HeadingBlock(
             text=line["title"] or _route_name(line["routes"]) or line["id"],
-            about=f"Started {self._time(line['created_at'])} · {entries}",
+            about=f"Started {self._format_time(line['created_at'])} · {entries}",
             facts=tuple(facts),
         )
 
-    def _entry(self, line: Mapping[str, Any]) -> Iterator[Block]:
+    def _read_entry(self, line: Mapping[str, Any]) -> Iterator[DocumentBlock]:
         text: str = line["text"]
         if line["kind"] != "message":
-            yield Remark(text=text if line["kind"] == "event" else f"No answer: {text}")
+            yield NoteBlock(text=text if line["kind"] == "event" else f"No answer: {text}")
         elif line["role"] == "tool":
-            yield from _results(line)
+            yield from _read_results(line)
         else:
-            who, text = (ASSISTANT, text) if line["role"] == "assistant" else self._person(text)
+            who, text = (
+                (ASSISTANT, text) if line["role"] == "assistant" else self._split_sender(text)
+            )
             if text.strip():
-                yield Said(
+                yield MessageBlock(
                     who=who,
                     model=self._models.get(line["turn"], "") if who is ASSISTANT else "",
                     seq=line["seq"],
                     at=line["created_at"],
-                    time=self._time(line["created_at"]),
+                    time=self._format_time(line["created_at"]),
                     text=text,
                     conversation=line["conversation"],
                 )
-            for part in _parts(line["message"]):
+            for part in _message_parts(line["message"]):
                 if part.get("part_kind") == "tool-call":
                     name = part.get("tool_name")
-                    yield Folded(label=f"Tool call: {name}", text=_as_text(part.get("args")))
+                    yield CollapsibleBlock(
+                        label=f"Tool call: {name}", text=_to_text(part.get("args"))
+                    )
 
-    def _person(self, text: str) -> tuple[str, str]:
-        """The name of who wrote a message, and the text without it."""
+    def _split_sender(self, text: str) -> tuple[str, str]:
+        """Return the sender's name of a message, and the text without it."""
         sender, self._sender = self._sender, None
         if sender is None:
             return YOU if self._is_local else USER, text
         found = re.match(rf"[\w .'-]{{1,40}} \({re.escape(sender[0])}\): ", text)
-        # In a group, where it is written for the model as well.
+        # In a group the text carries a sender prefix for the model.
         return sender[1] or USER, text[found.end() :] if found else text
 
 
-def _sender(payload: object) -> tuple[str, str] | None:
-    """Id and name of the sender, where an input came from a chat."""
+def _parse_sender(payload: object) -> tuple[str, str] | None:
+    """Return the id and name of the sender if an input came from a chat."""
     told = cast("Record", payload).get("sender") if isinstance(payload, dict) else None
     if not isinstance(told, dict):
         return None
@@ -179,20 +183,22 @@ def _route_name(routes: Sequence[str]) -> str:
     return routes[0].rpartition(":")[2] if routes else ""
 
 
-def _session(line: Mapping[str, Any]) -> Iterator[Block]:
+def _read_session(line: Mapping[str, Any]) -> Iterator[DocumentBlock]:
     if line["predecessor"] is not None:
         opened = line["opened_by"]
-        yield Remark(text=_OPENED.get(opened, f"A new session starts here: {opened}."))
+        yield NoteBlock(text=_OPENED.get(opened, f"A new session starts here: {opened}."))
         if opened != COMPRESSION:
-            return  # what it begins with stood here before
+            return  # its base was shown before
     for item in line["base"]:
         if "message" in item:
-            yield Folded(label=_carried(item["message"]), text=text_of(item["message"]))
+            yield CollapsibleBlock(
+                label=_base_label(item["message"]), text=extract_text(item["message"])
+            )
 
 
-def _carried(message: object) -> str:
-    """The label of a message that a session begins with, as far as its format is known."""
-    kinds = {part.get("part_kind") for part in _parts(message)}
+def _base_label(message: object) -> str:
+    """Return the label of a base message, as far as its format is known."""
+    kinds = {part.get("part_kind") for part in _message_parts(message)}
     if kinds & {"tool-return", "retry-prompt"} and "user-prompt" not in kinds:
         return "From before: Tool"
     if "user-prompt" in kinds:
@@ -200,25 +206,25 @@ def _carried(message: object) -> str:
     return "From before: Assistant" if "text" in kinds or "tool-call" in kinds else "From before"
 
 
-def _results(line: Mapping[str, Any]) -> Iterator[Block]:
-    """The results of tools, one by one where they can be told apart."""
+def _read_results(line: Mapping[str, Any]) -> Iterator[DocumentBlock]:
+    """Yield the results of tools, one by one where they can be separated."""
     results = [
-        (part.get("tool_name"), _as_text(part.get("content")))
-        for part in _parts(line["message"])
+        (part.get("tool_name"), _to_text(part.get("content")))
+        for part in _message_parts(line["message"])
         if part.get("part_kind") in ("tool-return", "retry-prompt")
     ]
     for name, text in results or [(None, line["text"])]:
-        yield Folded(label=f"Result: {name}" if name else "Result", text=text)
+        yield CollapsibleBlock(label=f"Result: {name}" if name else "Result", text=text)
 
 
-def text_of(message: object) -> str:
-    """The texts in a message, as far as its format is known; else the message as it is."""
-    contents = [part.get("content") for part in _parts(message)]
-    texts = [_as_text(content) for content in contents if content is not None]
-    return "\n".join(texts) or _as_text(message)
+def extract_text(message: object) -> str:
+    """Return the texts in a message if its format is known; else the message itself."""
+    contents = [part.get("content") for part in _message_parts(message)]
+    texts = [_to_text(content) for content in contents if content is not None]
+    return "\n".join(texts) or _to_text(message)
 
 
-def _parts(message: object) -> Sequence[Record]:
+def _message_parts(message: object) -> Sequence[Record]:
     if not isinstance(message, dict):
         return []
     parts = cast("Record", message).get("parts")
@@ -227,7 +233,7 @@ def _parts(message: object) -> Sequence[Record]:
     return [cast("Record", part) for part in cast("list[Any]", parts) if isinstance(part, dict)]
 
 
-def _as_text(value: object) -> str:
-    if isinstance(value, dict) and AS_TEXT in value:
-        value = cast("object", value[AS_TEXT])
-    return value if isinstance(value, str) else as_json(value)
+def _to_text(value: object) -> str:
+    if isinstance(value, dict) and TEXT_KEY in value:
+        value = cast("object", value[TEXT_KEY])
+    return value if isinstance(value, str) else encode_json(value)

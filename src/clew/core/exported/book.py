@@ -1,4 +1,4 @@
-"""One conversation as it is exported: its records in the order in which things happened."""
+"""Records of one exported conversation, in chronological order."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from clew.core.exported.shapes import Record
 
 #: The type of a line and its record.
-Typed: TypeAlias = "tuple[str, Record]"
+TypedRecord: TypeAlias = "tuple[str, Record]"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Book:
-    """What is stored of a conversation at one moment, except its entries and blobs."""
+class ConversationExport:
+    """Stored records of a conversation at one moment, except entries and blobs."""
 
     conversation: Record
     last_hash: bytes
@@ -25,22 +25,22 @@ class Book:
     sessions: Sequence[Record]
     #: In the order of their first entries.
     turns: Sequence[Record]
-    #: Those that have an outcome, in the order in which they were accepted.
+    #: Those with an outcome, in order of acceptance.
     inputs: Sequence[Record]
     usage: Sequence[Record]
     attachments: Sequence[Record]
 
 
-class Weaver:
+class RecordInterleaver:
     """
-    Puts the records of a book between its entries.
+    Interleaver of a conversation's records with its entries.
 
-    Each stands where it came to be, so that the first lines of a conversation are themselves a
-    whole conversation, wherever one stops: a session before what was said in it, a turn before its
-    first entry, an input before the message that it became.
+    Each record precedes the first entry that depends on it, so that every prefix of the
+    lines is a complete conversation: a session before its messages, a turn before its first
+    entry, an input before its message.
     """
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, book: ConversationExport) -> None:
         self._book = book
         self._sessions, self._turns = deque(book.sessions), deque(book.turns)
         self._consumed: defaultdict[str, deque[Record]] = defaultdict(deque)
@@ -51,8 +51,8 @@ class Weaver:
             else:
                 self._consumed[item["turn"]].append(item)
 
-    def before(self, entry: Record) -> Iterator[Typed]:
-        """What stands before an entry; to be asked for each one, in order."""
+    def records_before(self, entry: Record) -> Iterator[TypedRecord]:
+        """Yield the records that precede an entry; call it for each entry, in order."""
         while self._sessions and self._sessions[0]["opened_seq"] < entry["seq"]:
             yield "session", self._sessions.popleft()
         while self._turns and self._turns[0]["first_seq"] <= entry["seq"]:
@@ -61,15 +61,15 @@ class Weaver:
         if entry["role"] == "user" and waiting:
             yield "input", waiting.popleft()
 
-    def rest(self) -> Iterator[Typed]:
-        """What stands after the last entry."""
+    def remaining_records(self) -> Iterator[TypedRecord]:
+        """Yield the records that follow the last entry."""
         yield from (("session", one) for one in self._sessions)
         yield from (("turn", one) for one in self._turns)
         left = [one for turn in self._book.turns for one in self._consumed.get(turn["id"], ())]
         yield from (("input", one) for one in [*left, *self._others])
         yield from (("usage", one) for one in self._book.usage)
 
-    def end(self) -> Typed:
+    def end_record(self) -> TypedRecord:
         book = self._book
         return "end", {
             "conversation": book.conversation["id"],

@@ -1,9 +1,9 @@
 """
-The lines of an export, each numbered and sealed.
+Numbered and sealed lines of an export.
 
-A line is one JSON object: ``{"n": 7, "type": "entry", …, "sum": "…"}``. ``n`` counts the lines from
-1, ``sum`` is the sha256 of the line's bytes before ``,"sum"``: what was changed, lost or moved is
-seen at the line itself.
+A line is one JSON object: ``{"n": 7, "type": "entry", …, "sum": "…"}``. ``n`` counts the
+lines from 1, ``sum`` is the sha256 of the line's bytes before ``,"sum"``: every change,
+loss or move is visible at the line itself.
 """
 
 from __future__ import annotations
@@ -23,73 +23,81 @@ FORMAT: Final = "clew-export"
 _SEAL: Final = re.compile(rb',"sum":"([0-9a-f]{64})"\}')
 _SEAL_LENGTH: Final = len(',"sum":"') + 64 + len('"}')
 
-as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-class Unreadable(Exception):
-    """A line says something else than what was written; the text says how that shows."""
+class MalformedLine(Exception):
+    """Line that differs from the original; the message says how this was detected."""
 
 
-class Sealer:
-    """Writes the lines of one export."""
+class LineSealer:
+    """Writer of the lines of one export."""
 
     def __init__(self) -> None:
         self._n = 0
         self._sums = hashlib.sha256()
 
-    def line(self, kind: str, fields: Mapping[str, object]) -> bytes:
-        """The next line, with its line end."""
+    def seal_line(self, kind: str, fields: Mapping[str, object]) -> bytes:
+        """Return the next line, including its line end."""
         self._n += 1
-        body = as_json({"n": self._n, "type": kind, **fields})[:-1].encode()
+        body = encode_json({"n": self._n, "type": kind, **fields})[:-1].encode()
         seal = hashlib.sha256(body).hexdigest()
         self._sums.update(seal.encode())
         return body + f',"sum":"{seal}"}}\n'.encode()
 
     @property
-    def sums(self) -> str:
-        """sha256 over the sums of all lines so far."""
+    def sums_digest(self) -> str:
+        """Return the sha256 of the sums of all lines so far."""
         return self._sums.hexdigest()
 
 
 def check_seal(line: bytes) -> str:
     """
-    The sum of a line, which is right.
+    Return the verified sum of a line.
 
-    :raises Unreadable: if the line was changed
+    :raises MalformedLine: if the line was changed
     """
     seal = _SEAL.fullmatch(line[-_SEAL_LENGTH:])
     if seal is None:
-        raise Unreadable("it does not end as a line of an export does")
+        raise MalformedLine("it does not end as a line of an export does")
     stated = seal[1].decode()
     if hashlib.sha256(line[:-_SEAL_LENGTH]).hexdigest() != stated:
-        raise Unreadable("it does not have the sum that it states")
+        raise MalformedLine("it does not have the sum that it states")
     return stated
 
 
-def said_by(line: bytes) -> dict[str, Any]:
+def parse_line(line: bytes) -> dict[str, Any]:
     """
-    What a line says, whether or not it was changed.
+    Return the fields of a line without checking its seal.
 
-    :raises Unreadable: if it is no JSON object
+    :raises MalformedLine: if it is not a JSON object
     """
-    return parsed(line[:-_SEAL_LENGTH] + b"}")
+    return parse_object(line[:-_SEAL_LENGTH] + b"}")
 
 
-def parsed(text: bytes | str) -> dict[str, Any]:
-    """:raises Unreadable: if it is no JSON object"""
-    value = from_json(text)
+def parse_object(text: bytes | str) -> dict[str, Any]:
+    """
+    Parse a JSON object.
+
+    :raises MalformedLine: if it is not one
+    """
+    value = decode_json(text)
     if not isinstance(value, dict):
-        raise Unreadable("it is no JSON object")
+        raise MalformedLine("it is no JSON object")
     return cast("dict[str, Any]", value)
 
 
-def from_json(text: bytes | str) -> Any:
-    """:raises Unreadable: if it is no JSON by the letter of the standard, or nested too deep"""
+def decode_json(text: bytes | str) -> Any:
+    """
+    Decode JSON strictly.
+
+    :raises MalformedLine: if it is not standard JSON, or is nested too deeply
+    """
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        raise Unreadable("it is no JSON") from None
+        raise MalformedLine("it is no JSON") from None
 
 
-def _refused(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise ValueError(constant)

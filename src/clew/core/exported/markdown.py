@@ -1,49 +1,51 @@
-"""An export as Markdown: a message keeps its own, and cannot change the document around it."""
+"""Export as Markdown: messages keep their own markup but cannot break the document."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.blocks import Folded, Remark, Said, Title
-from clew.core.exported.message_markdown import contain
+from clew.core.exported.blocks import CollapsibleBlock, HeadingBlock, MessageBlock, NoteBlock
+from clew.core.exported.message_markdown import confine_markdown
 
 if TYPE_CHECKING:
-    from clew.core.exported.blocks import Block
+    from clew.core.exported.blocks import DocumentBlock
 
-#: What Markdown may read as more than itself within a line.
+#: Characters with a meaning in inline Markdown.
 _MARKS: Final = re.compile(r"([\\`*\[\]<>&~|$#]|(?<![^\W_])_|_(?![^\W_]))")
 _TICKS: Final = re.compile(r"`+")
 
 HEAD: Final = "# Conversations\n"
 
 
-def markdown(block: Block) -> str:
-    """Return a block, with an empty line before it."""
+def render_markdown_block(block: DocumentBlock) -> str:
+    """Return a block, preceded by an empty line."""
     match block:
-        case Title(text=text, about=about, facts=facts):
-            named = " · ".join(f"{_line(name)}: {_line(value)}" for name, value in facts)
-            return f"\n## {_line(text)}\n\n{_line(about)}\n\n*{named}*\n"
-        case Said(who=who, model=model, time=time, text=text):
-            by = f"{_line(who)} ({_line(model)})" if model else _line(who)
-            return f"\n### {by} · {time}\n{_message(text)}"
-        case Folded(label=label, text=text):
-            return f"\n**{_line(label)}**\n{_verbatim(text)}"
-        case Remark(text=text):
-            return f"\n*{_line(text)}*\n"
+        case HeadingBlock(text=text, about=about, facts=facts):
+            named = " · ".join(
+                f"{_escape_line(name)}: {_escape_line(value)}" for name, value in facts
+            )
+            return f"\n## {_escape_line(text)}\n\n{_escape_line(about)}\n\n*{named}*\n"
+        case MessageBlock(who=who, model=model, time=time, text=text):
+            by = f"{_escape_line(who)} ({_escape_line(model)})" if model else _escape_line(who)
+            return f"\n### {by} · {time}\n{_render_message(text)}"
+        case CollapsibleBlock(label=label, text=text):
+            return f"\n**{_escape_line(label)}**\n{_fence_text(text)}"
+        case NoteBlock(text=text):
+            return f"\n*{_escape_line(text)}*\n"
 
 
-def _message(text: str) -> str:
-    contained = contain(text)
-    return _verbatim(text) if contained is None else f"\n{contained}\n"
+def _render_message(text: str) -> str:
+    contained = confine_markdown(text)
+    return _fence_text(text) if contained is None else f"\n{contained}\n"
 
 
-def _line(text: str) -> str:
+def _escape_line(text: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def _verbatim(text: str) -> str:
-    """Text as a block that nothing in it can end."""
+def _fence_text(text: str) -> str:
+    """Return the text as a code block that its content cannot close."""
     if not text.strip():
         return ""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)

@@ -1,4 +1,4 @@
-"""The Markdown of a message: as safe HTML, or as Markdown that stays inside its own section."""
+"""Markdown of a message, as safe HTML or as Markdown confined to its own section."""
 
 from __future__ import annotations
 
@@ -17,99 +17,104 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-#: Longer messages are shown as they are: nobody reads them, and parsing them takes seconds.
-LONGEST: Final = 100_000
-#: Containers in containers; the parser leaves out what stands deeper.
-_DEEPEST: Final = 40
+#: Longer messages are shown as plain text: parsing them takes seconds.
+MAX_CHARS: Final = 100_000
+#: Nesting of containers; the parser drops deeper ones.
+_MAX_NESTING: Final = 40
 #: The lowest heading of the document around messages.
-_SECTION: Final = 3
+_SECTION_LEVEL: Final = 3
 _SCHEME: Final = re.compile(r"\s*([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 _SAFE_SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _HEADING: Final = re.compile(r"( {0,3})(#{1,6})(?=[ \t]|$)")
 _TICKS: Final = re.compile(r"`+")
-#: An escaped character, the beginning of code, a link in angle brackets, or what HTML begins with.
+#: An escaped character, the start of code, a link in angle brackets, or the start of HTML.
 _INLINE: Final = re.compile(
     r"\\.|`+|<(?:https?:|mailto:)[^\s<>]*>|<[^\s<>@]+@[^\s<>]+>|<(?=[A-Za-z/!?])",
     re.DOTALL | re.IGNORECASE,
 )
 
 
-def to_html(text: str, *, line_breaks: bool = False) -> str | None:
+def render_html(text: str, *, line_breaks: bool = False) -> str | None:
     """
-    Return a message as HTML that runs and loads nothing, or ``None`` if it cannot be rendered.
+    Return a message as inert HTML, or ``None`` if it cannot be rendered.
 
-    Everything that is not Markdown is escaped; links lead to web and mail addresses only; a picture
-    becomes a link to it. With ``line_breaks`` each line end is one, as people type them.
+    Everything that is not Markdown is escaped; links lead to web and mail addresses only;
+    an image becomes a link to it. With ``line_breaks``, line ends are kept, as in typed
+    messages.
     """
-    parser = _TYPED if line_breaks else _STRICT
-    parsed = _parse(parser, text)
+    parser = _LINE_BREAK_PARSER if line_breaks else _STRICT_PARSER
+    parsed = _parse_tokens(parser, text)
     return parser.renderer.render(parsed[0], parser.options, parsed[1]) if parsed else None
 
 
-def contain(text: str) -> str | None:
+def confine_markdown(text: str) -> str | None:
     """
     Return a message as Markdown that cannot change the document around it.
 
-    Headings are moved below those of the document, open code is closed, HTML is escaped. The result
-    is compared with the original, both rendered: ``None`` where they do not look the same, as where
-    a message defines links for the whole document.
+    Headings are moved below those of the document, open code is closed, HTML is escaped.
+    The result is compared with the original, both rendered: ``None`` where they differ, for
+    example if a message defines links for the whole document.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    parsed = _parse(_PLAIN, text)
+    parsed = _parse_tokens(_PLAIN_PARSER, text)
     if parsed is None:
         return None
     tokens, env = parsed
     lines = text.split("\n")
     for index, token in enumerate(tokens):
-        _edit(lines, token, tokens[index - 1])
-    contained = "\n".join(line for line in lines if line is not _GONE).strip("\n")
-    wanted = _PLAIN.renderer.render(_demoted(tokens), _PLAIN.options, env)
-    end = f"{'#' * _SECTION} end"
-    found = _OPEN.render(f"{contained}\n\n{end}\n")
-    return contained if _squeezed(found) == _squeezed(f"{wanted}<h3>end</h3>") else None
+        _edit_lines(lines, token, tokens[index - 1])
+    contained = "\n".join(line for line in lines if line is not _DELETED_LINE).strip("\n")
+    wanted = _PLAIN_PARSER.renderer.render(_demote_tokens(tokens), _PLAIN_PARSER.options, env)
+    end = f"{'#' * _SECTION_LEVEL} end"
+    found = _PERMISSIVE_PARSER.render(f"{contained}\n\n{end}\n")
+    return (
+        contained
+        if _normalize_spaces(found) == _normalize_spaces(f"{wanted}<h3>end</h3>")
+        else None
+    )
 
 
-#: Stands for a line that was taken away.
-_GONE: Final = "\0gone"
+#: Placeholder for a deleted line.
+_DELETED_LINE: Final = "\0gone"
 
 
-def _parse(parser: MarkdownIt, text: str) -> tuple[list[Token], dict[str, Any]] | None:
-    if len(text) > LONGEST:
+def _parse_tokens(parser: MarkdownIt, text: str) -> tuple[list[Token], dict[str, Any]] | None:
+    if len(text) > MAX_CHARS:
         return None
     env: dict[str, Any] = {}
     tokens = parser.parse(text, env)
     deepest = max((token.level for token in tokens), default=0)
-    return None if deepest >= _DEEPEST - 1 else (tokens, env)
+    return None if deepest >= _MAX_NESTING - 1 else (tokens, env)
 
 
-def _edit(lines: list[str], token: Token, before: Token) -> None:
+def _edit_lines(lines: list[str], token: Token, before: Token) -> None:
     if token.map is None:
         return
     first, last = token.map
     if token.type == "heading_open" and token.level == 0:
-        _demote(lines, first, last, token)
+        _demote_heading(lines, first, last, token)
     elif token.type == "fence" and token.level == 0 and not _is_closed(lines[first:last], token):
         lines.append(token.markup)
     elif token.type == "inline" and before.type != "heading_open":
-        lines[first:last] = _without_html("\n".join(lines[first:last])).split("\n")
+        lines[first:last] = _escape_html("\n".join(lines[first:last])).split("\n")
 
 
-def _demote(lines: list[str], first: int, last: int, token: Token) -> None:
+def _demote_heading(lines: list[str], first: int, last: int, token: Token) -> None:
     """Move a heading below those of the document."""
     level = "#" * _demoted_level(token)
     if token.markup.startswith("#"):
-        lines[first] = _without_html(_HEADING.sub(rf"\1{level}", lines[first], count=1))
+        lines[first] = _escape_html(_HEADING.sub(rf"\1{level}", lines[first], count=1))
         return
     text = " ".join(line.strip() for line in lines[first : last - 1])
-    lines[first:last] = [f"{level} {_without_html(text)}"] + [_GONE] * (last - first - 1)
+    lines[first:last] = [f"{level} {_escape_html(text)}"] + [_DELETED_LINE] * (last - first - 1)
 
 
 def _demoted_level(token: Token) -> int:
-    return min(int(token.tag[1:]) + _SECTION, 6)
+    return min(int(token.tag[1:]) + _SECTION_LEVEL, 6)
 
 
-def _demoted(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with their headings moved, as ``_demote`` moves them in the text."""
+def _demote_tokens(tokens: Sequence[Token]) -> list[Token]:
+    """Return the tokens with headings moved, as ``_demote_heading`` does in the text."""
     return [
         token.copy(tag=f"h{_demoted_level(token)}")
         if token.level == 0 and token.type in ("heading_open", "heading_close")
@@ -123,8 +128,8 @@ def _is_closed(lines: Sequence[str], token: Token) -> bool:
     return len(lines) > 1 and last.startswith(token.markup) and not last.strip(token.markup[0])
 
 
-def _without_html(text: str) -> str:
-    """Escape what is taken for HTML, outside of code."""
+def _escape_html(text: str) -> str:
+    """Escape HTML outside of code."""
     runs: defaultdict[int, list[int]] = defaultdict(list)
     for run in _TICKS.finditer(text):
         runs[len(run[0])].append(run.start())
@@ -143,85 +148,85 @@ def _without_html(text: str) -> str:
     return "".join([*pieces, text[copied:]])
 
 
-def _squeezed(html: str) -> str:
+def _normalize_spaces(html: str) -> str:
     return " ".join(html.split())
 
 
-def _parser(
+def _build_parser(
     *, allows: Callable[[str], bool], html: bool = False, breaks: bool = False
 ) -> MarkdownIt:
-    options = {"html": html, "maxNesting": _DEEPEST, "breaks": breaks}
+    options = {"html": html, "maxNesting": _MAX_NESTING, "breaks": breaks}
     parser = MarkdownIt("commonmark", options)
     parser.enable(["table", "strikethrough"])
     if not html:
-        # A definition that nobody refers to would vanish.
+        # An unused link definition would vanish.
         parser.disable("reference")
     parser.validateLink = allows  # type: ignore[method-assign]
-    parser.add_render_rule("image", _picture)
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("fence", _fence)
+    parser.add_render_rule("image", _render_image)
+    parser.add_render_rule("link_open", _render_link)
+    parser.add_render_rule("fence", _render_fence)
     return parser
 
 
-def _scheme(url: str) -> str:
+def _url_scheme(url: str) -> str:
     found = _SCHEME.match(url)
     return found[1].lower() if found else ""
 
 
-def _is_safe(url: str) -> bool:
-    return _scheme(url) in _SAFE_SCHEMES
+def _is_safe_url(url: str) -> bool:
+    return _url_scheme(url) in _SAFE_SCHEMES
 
 
 def _is_safe_or_relative(url: str) -> bool:
-    return _scheme(url) in {*_SAFE_SCHEMES, ""}
+    return _url_scheme(url) in {*_SAFE_SCHEMES, ""}
 
 
-def _any(_: str) -> bool:
+def _allow_any(_: str) -> bool:
     return True
 
 
-def _picture(
+def _render_image(
     _renderer: RendererProtocol,
     tokens: Sequence[Token],
     index: int,
     _options: OptionsDict,
     _env: EnvType,
 ) -> str:
-    """A picture as a link to it: a page that loads nothing cannot tell who reads it."""
+    """Return an image as a link to it: a page that loads nothing does not track readers."""
     url, label = str(tokens[index].attrs.get("src", "")), tokens[index].content
-    return f"{_opened(url)}{escape(label or url)}</a>"
+    return f"{_open_link(url)}{escape(label or url)}</a>"
 
 
-def _link(
+def _render_link(
     _renderer: RendererProtocol,
     tokens: Sequence[Token],
     index: int,
     _options: OptionsDict,
     _env: EnvType,
 ) -> str:
-    return _opened(str(tokens[index].attrs.get("href", "")))
+    return _open_link(str(tokens[index].attrs.get("href", "")))
 
 
-def _fence(
+def _render_fence(
     _renderer: RendererProtocol,
     tokens: Sequence[Token],
     index: int,
     _options: OptionsDict,
     _env: EnvType,
 ) -> str:
-    """Code, with whatever stands beside its fence: nothing that was said is left out."""
+    """Return a code block with its info string, so that no text is lost."""
     info, code = tokens[index].info.strip(), tokens[index].content
     label = f' data-info="{escape(info)}"' if info and code else ""
     return f"<pre{label}><code>{escape((code or info).rstrip())}</code></pre>\n"
 
 
-def _opened(url: str) -> str:
+def _open_link(url: str) -> str:
     return f'<a href="{escape(url)}" rel="noopener noreferrer nofollow">'
 
 
 #: For pages.
-_STRICT: Final = _parser(allows=_is_safe)
-_TYPED: Final = _parser(allows=_is_safe, breaks=True)
-#: What a message means, and what its text could be taken for by a reader that allows everything.
-_PLAIN: Final = _parser(allows=_is_safe_or_relative)
-_OPEN: Final = _parser(allows=_any, html=True)
+_STRICT_PARSER: Final = _build_parser(allows=_is_safe_url)
+_LINE_BREAK_PARSER: Final = _build_parser(allows=_is_safe_url, breaks=True)
+#: The intended rendering, and that of a reader that allows everything.
+_PLAIN_PARSER: Final = _build_parser(allows=_is_safe_or_relative)
+_PERMISSIVE_PARSER: Final = _build_parser(allows=_allow_any, html=True)

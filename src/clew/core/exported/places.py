@@ -1,4 +1,4 @@
-"""Which lines of an export are where they were written, and which were changed or moved."""
+"""Index of an export's lines: in position, changed or moved."""
 
 from __future__ import annotations
 
@@ -9,60 +9,61 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.lines import Unreadable, check_seal
+from clew.core.exported.lines import MalformedLine, check_seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _NUMBER: Final = re.compile(rb'\{"n":(\d{1,18}),')
-#: Stands for the number of a line that was changed.
+#: Number of a line that was changed.
 _NONE: Final = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Places:
-    """The lines that cannot be taken as they come, by where they stand (from 1)."""
+class LineIndex:
+    """Changed and moved lines, by their position in the file (from 1)."""
 
-    #: Lines that are whole.
+    #: Number of intact lines.
     whole: int
-    #: Why a line is known to have been changed.
+    #: Reason why a line counts as changed, by position.
     changed: dict[int, str]
-    #: The number of a line that stands where another belongs.
+    #: Number of a line in a wrong position, by position.
     moved: dict[int, int]
 
-    def excepted(self, line: int) -> bool:
+    def is_displaced(self, line: int) -> bool:
+        """Return whether a line was changed or moved."""
         return line in self.changed or line in self.moved
 
 
-def places(lines: Iterable[bytes]) -> Places:
-    """Look at every line of a file, each with its line end."""
+def index_lines(lines: Iterable[bytes]) -> LineIndex:
+    """Index every line of a file, each with its line end."""
     numbers, changed = array("q"), dict[int, str]()
     for at, line in enumerate(lines, 1):
         try:
-            numbers.append(_number(line))
-        except Unreadable as error:
+            numbers.append(_read_number(line))
+        except MalformedLine as error:
             changed[at] = str(error)
             numbers.append(_NONE)
-    return Places(whole=len(numbers) - len(changed), changed=changed, moved=_moved(numbers))
+    return LineIndex(whole=len(numbers) - len(changed), changed=changed, moved=_find_moved(numbers))
 
 
-def _number(line: bytes) -> int:
+def _read_number(line: bytes) -> int:
     if not line.endswith(b"\n"):
-        raise Unreadable("it has no line end")
+        raise MalformedLine("it has no line end")
     check_seal(line[:-1])
     stated = _NUMBER.match(line)
     if stated is None or (number := int(stated[1])) == _NONE:
-        raise Unreadable("it has no number")
+        raise MalformedLine("it has no number")
     return number
 
 
-def _moved(numbers: Sequence[int]) -> dict[int, int]:
-    """The fewest lines without which all others stand in order."""
+def _find_moved(numbers: Sequence[int]) -> dict[int, int]:
+    """Return the fewest lines without which all others are in order."""
     whole = [number for number in numbers if number != _NONE]
     if all(one < other for one, other in pairwise(whole)):
         return {}
-    kept = _longest_rise(numbers)
-    # Of several such choices the one that leaves in place what stands by its own number.
+    kept = _longest_increasing(numbers)
+    # Of several such choices, prefer lines whose position equals their number.
     fixed = {index for index, number in enumerate(numbers) if number == index + 1}
     if len(fixed) >= len(kept):
         kept = fixed
@@ -71,8 +72,8 @@ def _moved(numbers: Sequence[int]) -> dict[int, int]:
     }
 
 
-def _longest_rise(numbers: Sequence[int]) -> set[int]:
-    """The indexes of a longest subsequence that rises (patience sorting)."""
+def _longest_increasing(numbers: Sequence[int]) -> set[int]:
+    """Return the indexes of a longest increasing subsequence (patience sorting)."""
     tops: list[int] = []  # the smallest number that ends a rise of each length
     ends: list[int] = []  # and its index
     before: dict[int, int | None] = {}

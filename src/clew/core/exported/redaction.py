@@ -1,59 +1,59 @@
-"""Secrets of the settings never stand in an export, wherever they were said."""
+"""Redaction of configured secrets in exports."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.core.exported.shapes import CONTENT, SHAPES
+from clew.core.exported.shapes import CONTENT_TYPES, LINE_FIELDS
 from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: What a message could not be read without.
+#: Keys that are needed to parse a message.
 _STRUCTURE: Final = frozenset({"kind", "part_kind", "timestamp", "tool_call_id"})
 _CONTENT: Final = {
-    kind: {"base"} | {field.name for field in fields if field.kind in CONTENT}
-    for kind, fields in SHAPES.items()
+    kind: {"base"} | {field.name for field in fields if field.kind in CONTENT_TYPES}
+    for kind, fields in LINE_FIELDS.items()
 }
 
 
-class Redaction:
-    """Takes secrets out of what people, models and tools said; ids and hashes stay."""
+class ExportRedactor:
+    """Redactor of text by people, models and tools; ids and hashes stay."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._redactor = Redactor(secrets)
 
-    def clean(self, kind: str, line: Mapping[str, Any]) -> dict[str, Any]:
+    def redact_line(self, kind: str, line: Mapping[str, Any]) -> dict[str, Any]:
         """
-        The line of a record without secrets.
+        Return the line of a record without secrets.
 
-        An entry from which something was taken is marked as ``withheld``: its hash is that of what
-        was said.
+        A changed entry is marked as ``withheld``: its hash is that of the original text.
         """
         if not self._redactor:
             return dict(line)
         content = _CONTENT[kind]
         cleaned = {
-            name: self._cleaned(value) if name in content else value for name, value in line.items()
+            name: self._redact_value(value) if name in content else value
+            for name, value in line.items()
         }
         if kind == "entry" and cleaned != line:
             cleaned["withheld"] = True
         return cleaned
 
-    def text(self, text: str) -> str:
-        return self._redactor.text(text)
+    def redact_text(self, text: str) -> str:
+        return self._redactor.redact_text(text)
 
-    def _cleaned(self, value: Any) -> Any:
+    def _redact_value(self, value: Any) -> Any:
         if isinstance(value, str):
-            return self.text(value)
+            return self.redact_text(value)
         if isinstance(value, list):
-            return [self._cleaned(one) for one in cast("list[Any]", value)]
+            return [self._redact_value(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
             fields = cast("dict[str, Any]", value)
             return {
-                name if name in _STRUCTURE else self.text(name): (
-                    one if name in _STRUCTURE else self._cleaned(one)
+                name if name in _STRUCTURE else self.redact_text(name): (
+                    one if name in _STRUCTURE else self._redact_value(one)
                 )
                 for name, one in fields.items()
             }

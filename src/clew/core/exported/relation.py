@@ -1,4 +1,4 @@
-"""How a conversation in an export stands to the one with its id that is stored here."""
+"""Relation of an exported conversation to the stored one with the same id."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Standing(enum.Enum):
-    NEW = "new"  #: it is not here
+class Relation(enum.Enum):
+    NEW = "new"  #: not stored here
     SAME = "same"
-    BEHIND = "behind"  #: what is here is the beginning of what the export has
-    AHEAD = "ahead"  #: what is here has gone on since the export
-    APART = "apart"  #: both have gone on, each in its own way
-    DELETED = "deleted"  #: it was deleted here
+    BEHIND = "behind"  #: the stored one is a prefix of the exported one
+    AHEAD = "ahead"  #: the stored one has grown since the export
+    APART = "apart"  #: both have grown, differently
+    DELETED = "deleted"  #: deleted here
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Log:
-    """What decides whether two conversations are one: each hash stands for all before it."""
+class ChainSummary:
+    """Hashes and session ids that identify a conversation's history."""
 
     #: The hashes of all entries, in order.
     hashes: Sequence[bytes]
@@ -29,21 +29,25 @@ class Log:
     sessions: Sequence[str]
 
 
-def compare(ours: Log, theirs: Log) -> Standing:
-    """Who of two has gone on; a new session without entries counts too."""
-    behind = _begins(theirs.hashes, ours.hashes) and _begins(theirs.sessions, ours.sessions)
-    ahead = _begins(ours.hashes, theirs.hashes) and _begins(ours.sessions, theirs.sessions)
+def compare_chains(ours: ChainSummary, theirs: ChainSummary) -> Relation:
+    """Return the relation of two conversations; a new session without entries counts."""
+    behind = _starts_with(theirs.hashes, ours.hashes) and _starts_with(
+        theirs.sessions, ours.sessions
+    )
+    ahead = _starts_with(ours.hashes, theirs.hashes) and _starts_with(
+        ours.sessions, theirs.sessions
+    )
     if behind:
-        return Standing.SAME if ahead else Standing.BEHIND
-    return Standing.AHEAD if ahead else Standing.APART
+        return Relation.SAME if ahead else Relation.BEHIND
+    return Relation.AHEAD if ahead else Relation.APART
 
 
-def _begins(whole: Sequence[object], beginning: Sequence[object]) -> bool:
+def _starts_with(whole: Sequence[object], beginning: Sequence[object]) -> bool:
     return len(whole) >= len(beginning) and whole[: len(beginning)] == beginning
 
 
-def parting(ours: Log, theirs: Log) -> tuple[int, bytes]:
-    """Where two went apart: the last seq that both have, and what theirs goes on with."""
+def find_divergence(ours: ChainSummary, theirs: ChainSummary) -> tuple[int, bytes]:
+    """Return where two diverged: the last common seq, and the next item of ``theirs``."""
     common = 0
     for one, other in zip(ours.hashes, theirs.hashes, strict=False):
         if one != other:
@@ -51,7 +55,7 @@ def parting(ours: Log, theirs: Log) -> tuple[int, bytes]:
         common += 1
     if common < len(theirs.hashes):
         return common, theirs.hashes[common]
-    # The same entries, but sessions of their own.
+    # The same entries, but different sessions.
     for one, other in zip(ours.sessions, theirs.sessions, strict=False):
         if one != other:
             return common, other.encode()

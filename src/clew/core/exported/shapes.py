@@ -1,9 +1,9 @@
 """
-What the lines of an export hold: the fields of each type, as written and as stored.
+Schema of an export: the fields of each line type, as written and as stored.
 
-A *record* has the values of the store's columns: times in milliseconds, hashes as bytes, JSON as
-the text that was stored, since that text is what was hashed. A line has times as text, hashes in
-hex and JSON as JSON, where that gives the same text again.
+A *record* has the values of the store's columns: times in milliseconds, hashes as bytes,
+JSON as the stored text, since that text was hashed. A line has times as text, hashes in hex
+and JSON as JSON, where that reproduces the same text.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from clew.clock import from_millis, to_millis
-from clew.core.base import Range
+from clew.core.base import EntryRange
 from clew.core.conversation import TitledBy
 from clew.core.entry import EntryKind, Role
-from clew.core.exported.lines import Unreadable, as_json, from_json
-from clew.core.imported import was_finalized
-from clew.core.text import storable
-from clew.core.turn import Outcome, Stop
+from clew.core.exported.lines import MalformedLine, decode_json, encode_json
+from clew.core.imported import is_expiry_finalized
+from clew.core.text import sanitize_text
+from clew.core.turn import StopRequest, TurnOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 Record: TypeAlias = dict[str, Any]
 
-#: Holds a JSON text that would not be the same if it were written as JSON.
-AS_TEXT: Final = "$text"
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+#: Key for a JSON text that would change if it were embedded as JSON.
+TEXT_KEY: Final = "$text"
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
-class Kind(Enum):
+class FieldType(Enum):
     ID = "an id"
-    #: What people, models and tools said: the only kind from which secrets are taken out.
+    #: Text of people, models and tools: redacted, like ``JSON``.
     TEXT = "text"
     JSON = "JSON"
-    #: JSON that holds no words of anybody.
+    #: JSON without text of people, models or tools.
     LIST = "a list"
     INT = "a number"
     FLAG = "true or false"
@@ -50,148 +50,153 @@ class Kind(Enum):
     BYTES = "base64"
 
 
-CONTENT: Final = frozenset({Kind.TEXT, Kind.JSON})
+CONTENT_TYPES: Final = frozenset({FieldType.TEXT, FieldType.JSON})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Field:
     name: str
-    kind: Kind
+    kind: FieldType
     optional: bool = False
-    #: The only values, where there are few.
+    #: The allowed values, if limited.
     values: frozenset[str] | None = None
 
 
-def _fields(**kinds: Kind | type[Enum]) -> tuple[Field, ...]:
-    """Fields by name; a name that ends in ``_or_null`` may have no value."""
-    return tuple(_field(name, kind) for name, kind in kinds.items())
+def _define_fields(**kinds: FieldType | type[Enum]) -> tuple[Field, ...]:
+    """Return fields by name; a name that ends in ``_or_null`` is optional."""
+    return tuple(_define_field(name, kind) for name, kind in kinds.items())
 
 
-def _field(name: str, kind: Kind | type[Enum]) -> Field:
+def _define_field(name: str, kind: FieldType | type[Enum]) -> Field:
     optional = name.endswith("_or_null")
     name = name.removesuffix("_or_null")
-    if isinstance(kind, Kind):
+    if isinstance(kind, FieldType):
         return Field(name=name, kind=kind, optional=optional)
     values = frozenset(str(one.value) for one in kind)
-    return Field(name=name, kind=Kind.ID, optional=optional, values=values)
+    return Field(name=name, kind=FieldType.ID, optional=optional, values=values)
 
 
 # In the order of the columns that the store's queries name.
-CONVERSATION: Final = _fields(
-    id=Kind.ID,
-    scope=Kind.ID,
-    title_or_null=Kind.TEXT,
+CONVERSATION: Final = _define_fields(
+    id=FieldType.ID,
+    scope=FieldType.ID,
+    title_or_null=FieldType.TEXT,
     titled_by_or_null=TitledBy,
-    adhoc=Kind.FLAG,
-    origin_or_null=Kind.ID,
-    origin_seq_or_null=Kind.INT,
-    created_at=Kind.TIME,
-    entries=Kind.INT,
-    head=Kind.ID,
-    pending_title_or_null=Kind.TEXT,
-    settings=Kind.JSON,
-    routes=Kind.JSON,
+    adhoc=FieldType.FLAG,
+    origin_or_null=FieldType.ID,
+    origin_seq_or_null=FieldType.INT,
+    created_at=FieldType.TIME,
+    entries=FieldType.INT,
+    head=FieldType.ID,
+    pending_title_or_null=FieldType.TEXT,
+    settings=FieldType.JSON,
+    routes=FieldType.JSON,
 )
-SESSION: Final = _fields(
-    conversation=Kind.ID,
-    id=Kind.ID,
-    predecessor_or_null=Kind.ID,
-    opened_at=Kind.TIME,
-    opened_by=Kind.ID,
-    opened_seq=Kind.INT,
-    operation=Kind.ID,
-    instructions_or_null=Kind.TEXT,
-    ended_at_or_null=Kind.TIME,
-    end_reason_or_null=Kind.ID,
+SESSION: Final = _define_fields(
+    conversation=FieldType.ID,
+    id=FieldType.ID,
+    predecessor_or_null=FieldType.ID,
+    opened_at=FieldType.TIME,
+    opened_by=FieldType.ID,
+    opened_seq=FieldType.INT,
+    operation=FieldType.ID,
+    instructions_or_null=FieldType.TEXT,
+    ended_at_or_null=FieldType.TIME,
+    end_reason_or_null=FieldType.ID,
 )
-RANGE: Final = _fields(first=Kind.INT, last=Kind.INT)
-LITERAL: Final = _fields(format=Kind.ID, message=Kind.JSON)
-TURN: Final = _fields(
-    conversation=Kind.ID,
-    id=Kind.ID,
-    first_seq=Kind.INT,
-    outcome_or_null=Outcome,
-    error_or_null=Kind.TEXT,
-    error_code_or_null=Kind.ID,
-    stop_or_null=Stop,
-    steps=Kind.INT,
-    resumes=Kind.INT,
-    retries=Kind.JSON,
-    model_or_null=Kind.TEXT,
-    started_at=Kind.TIME,
-    finished_at_or_null=Kind.TIME,
+RANGE: Final = _define_fields(first=FieldType.INT, last=FieldType.INT)
+LITERAL: Final = _define_fields(format=FieldType.ID, message=FieldType.JSON)
+TURN: Final = _define_fields(
+    conversation=FieldType.ID,
+    id=FieldType.ID,
+    first_seq=FieldType.INT,
+    outcome_or_null=TurnOutcome,
+    error_or_null=FieldType.TEXT,
+    error_code_or_null=FieldType.ID,
+    stop_or_null=StopRequest,
+    steps=FieldType.INT,
+    resumes=FieldType.INT,
+    retries=FieldType.JSON,
+    model_or_null=FieldType.TEXT,
+    started_at=FieldType.TIME,
+    finished_at_or_null=FieldType.TIME,
 )
-INPUT: Final = _fields(
-    conversation=Kind.ID,
-    id=Kind.ID,
-    route_or_null=Kind.TEXT,
-    kind=Kind.ID,
-    text=Kind.TEXT,
-    payload=Kind.JSON,
-    double_text=Kind.ID,
-    received_at=Kind.TIME,
-    due_at=Kind.TIME,
-    outcome=Kind.ID,
-    turn_or_null=Kind.ID,
-    step_or_null=Kind.INT,
-    note_or_null=Kind.TEXT,
-    resolved_at=Kind.TIME,
-    expiry_finalized=Kind.FLAG,
+INPUT: Final = _define_fields(
+    conversation=FieldType.ID,
+    id=FieldType.ID,
+    route_or_null=FieldType.TEXT,
+    kind=FieldType.ID,
+    text=FieldType.TEXT,
+    payload=FieldType.JSON,
+    double_text=FieldType.ID,
+    received_at=FieldType.TIME,
+    due_at=FieldType.TIME,
+    outcome=FieldType.ID,
+    turn_or_null=FieldType.ID,
+    step_or_null=FieldType.INT,
+    note_or_null=FieldType.TEXT,
+    resolved_at=FieldType.TIME,
+    expiry_finalized=FieldType.FLAG,
 )
-ENTRY: Final = _fields(
-    conversation=Kind.ID,
-    seq=Kind.INT,
-    id=Kind.ID,
-    session=Kind.ID,
-    turn_or_null=Kind.ID,
+ENTRY: Final = _define_fields(
+    conversation=FieldType.ID,
+    seq=FieldType.INT,
+    id=FieldType.ID,
+    session=FieldType.ID,
+    turn_or_null=FieldType.ID,
     kind=EntryKind,
     role_or_null=Role,
-    text=Kind.TEXT,
-    calls=Kind.LIST,
-    answers=Kind.LIST,
-    format=Kind.ID,
-    message=Kind.JSON,
-    created_at=Kind.TIME,
-    prev_hash=Kind.HASH,
-    hash=Kind.HASH,
+    text=FieldType.TEXT,
+    calls=FieldType.LIST,
+    answers=FieldType.LIST,
+    format=FieldType.ID,
+    message=FieldType.JSON,
+    created_at=FieldType.TIME,
+    prev_hash=FieldType.HASH,
+    hash=FieldType.HASH,
 )
-USAGE: Final = _fields(
-    conversation=Kind.ID,
-    id=Kind.ID,
-    turn_or_null=Kind.ID,
-    step_or_null=Kind.INT,
-    purpose=Kind.ID,
-    model=Kind.TEXT,
-    input_tokens=Kind.INT,
-    cached_tokens=Kind.INT,
-    output_tokens=Kind.INT,
-    cost_micros_or_null=Kind.INT,
-    created_at=Kind.TIME,
+USAGE: Final = _define_fields(
+    conversation=FieldType.ID,
+    id=FieldType.ID,
+    turn_or_null=FieldType.ID,
+    step_or_null=FieldType.INT,
+    purpose=FieldType.ID,
+    model=FieldType.TEXT,
+    input_tokens=FieldType.INT,
+    cached_tokens=FieldType.INT,
+    output_tokens=FieldType.INT,
+    cost_micros_or_null=FieldType.INT,
+    created_at=FieldType.TIME,
 )
-BLOB: Final = _fields(conversation=Kind.ID, sha256=Kind.HASH, media_type=Kind.ID, data=Kind.BYTES)
-ATTACHMENT: Final = _fields(
-    conversation=Kind.ID,
-    id=Kind.ID,
-    input_or_null=Kind.ID,
-    seq_or_null=Kind.INT,
-    sha256=Kind.HASH,
-    name=Kind.TEXT,
-    media_type=Kind.ID,
+BLOB: Final = _define_fields(
+    conversation=FieldType.ID, sha256=FieldType.HASH, media_type=FieldType.ID, data=FieldType.BYTES
 )
-END: Final = _fields(
-    conversation=Kind.ID,
-    entries=Kind.INT,
-    sessions=Kind.INT,
-    turns=Kind.INT,
-    inputs=Kind.INT,
-    last_hash=Kind.HASH,
+ATTACHMENT: Final = _define_fields(
+    conversation=FieldType.ID,
+    id=FieldType.ID,
+    input_or_null=FieldType.ID,
+    seq_or_null=FieldType.INT,
+    sha256=FieldType.HASH,
+    name=FieldType.TEXT,
+    media_type=FieldType.ID,
 )
-TOMBSTONE: Final = _fields(
-    conversation=Kind.ID, last_seq=Kind.INT, last_hash=Kind.HASH, deleted_at=Kind.TIME
+END: Final = _define_fields(
+    conversation=FieldType.ID,
+    entries=FieldType.INT,
+    sessions=FieldType.INT,
+    turns=FieldType.INT,
+    inputs=FieldType.INT,
+    last_hash=FieldType.HASH,
+)
+TOMBSTONE: Final = _define_fields(
+    conversation=FieldType.ID,
+    last_seq=FieldType.INT,
+    last_hash=FieldType.HASH,
+    deleted_at=FieldType.TIME,
 )
 
-#: The fields of each type of line that stands for something stored.
-SHAPES: Final[Mapping[str, tuple[Field, ...]]] = {
+#: The fields of each line type that represents a stored record.
+LINE_FIELDS: Final[Mapping[str, tuple[Field, ...]]] = {
     "conversation": CONVERSATION,
     "session": SESSION,
     "turn": TURN,
@@ -205,60 +210,60 @@ SHAPES: Final[Mapping[str, tuple[Field, ...]]] = {
 }
 
 
-def line_of(kind: str, record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record of any type as its line says it."""
-    line = to_line(SHAPES[kind], record)
+def encode_line(kind: str, record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record of any type as its line."""
+    line = encode_fields(LINE_FIELDS[kind], record)
     if kind == "session":
-        line["base"] = [to_line(_of_item(item), item) for item in record["base"]]
+        line["base"] = [encode_fields(_base_item_fields(item), item) for item in record["base"]]
     return line
 
 
-def record_of(kind: str, said: Mapping[str, Any]) -> Record:
+def decode_line(kind: str, said: Mapping[str, Any]) -> Record:
     """
-    What a line of any type says as a record.
+    Return a line of any type as a record.
 
-    :raises Unreadable: if a field is missing or is not what it has to be
+    :raises MalformedLine: if a field is missing or invalid
     """
     if kind == "input":
-        said = {**said, "expiry_finalized": was_finalized(said)}
-    record = to_record(SHAPES[kind], said)
+        said = {**said, "expiry_finalized": is_expiry_finalized(said)}
+    record = decode_fields(LINE_FIELDS[kind], said)
     if kind == "session":
         base = said.get("base")
         if not isinstance(base, list):
-            raise Unreadable("its 'base' is not a list")
-        record["base"] = [_item(item) for item in cast("list[Any]", base)]
+            raise MalformedLine("its 'base' is not a list")
+        record["base"] = [_decode_base_item(item) for item in cast("list[Any]", base)]
     return record
 
 
-def _item(said: Any) -> Record:
+def _decode_base_item(said: Any) -> Record:
     if not isinstance(said, dict):
-        raise Unreadable("its 'base' is not a list of objects")
+        raise MalformedLine("its 'base' is not a list of objects")
     item = cast("Record", said)
-    return to_record(_of_item(item), item)
+    return decode_fields(_base_item_fields(item), item)
 
 
-def _of_item(item: Mapping[str, Any]) -> tuple[Field, ...]:
+def _base_item_fields(item: Mapping[str, Any]) -> tuple[Field, ...]:
     return LITERAL if "message" in item else RANGE
 
 
-def to_line(fields: tuple[Field, ...], record: Mapping[str, Any]) -> dict[str, Any]:
-    """A record as its line says it."""
+def encode_fields(fields: tuple[Field, ...], record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as its line."""
     return {
         field.name: None if (value := record[field.name]) is None else _WRITERS[field.kind](value)
         for field in fields
     }
 
 
-def to_record(fields: tuple[Field, ...], said: Mapping[str, Any]) -> Record:
+def decode_fields(fields: tuple[Field, ...], said: Mapping[str, Any]) -> Record:
     """
-    What a line says as a record; what else it says is left out.
+    Return a line as a record; unknown fields are dropped.
 
-    :raises Unreadable: if a field is missing or is not what it has to be
+    :raises MalformedLine: if a field is missing or invalid
     """
-    return {field.name: _value(field, said) for field in fields}
+    return {field.name: _decode_value(field, said) for field in fields}
 
 
-def _value(field: Field, said: Mapping[str, Any]) -> Any:
+def _decode_value(field: Field, said: Mapping[str, Any]) -> Any:
     value = said.get(field.name)
     if value is None and field.optional:
         return None
@@ -267,107 +272,107 @@ def _value(field: Field, said: Mapping[str, Any]) -> Any:
     except (ValueError, TypeError, OverflowError):
         read = None
     if read is None or (field.values is not None and read not in field.values):
-        raise Unreadable(f"its {field.name!r} is not {field.kind.value}")
+        raise MalformedLine(f"its {field.name!r} is not {field.kind.value}")
     return read
 
 
-def base_item(item: BaseItem) -> Record:
-    """One item of a session's base as a record."""
-    if isinstance(item, Range):
+def encode_base_item(item: BaseItem) -> Record:
+    """Return one item of a session's base as a record."""
+    if isinstance(item, EntryRange):
         return {"first": item.first, "last": item.last}
     return {"format": item.format, "message": item.message}
 
 
 def row_to_record(fields: tuple[Field, ...], row: tuple[Any, ...]) -> Record:
-    """A row of the store, with a column for each field in this order, as a record."""
+    """Return a row of the store, with a column for each field in order, as a record."""
     return {field.name: value for field, value in zip(fields, row, strict=True)}
 
 
-def json_value(text: str) -> Any:
-    """JSON as it stands in a line: as itself, or as text where it would not stay the same."""
+def embed_json(text: str) -> Any:
+    """Return JSON for a line: as a value, or as text if that would change it."""
     try:
-        value = from_json(text)
-        same = as_json(value) == text and not _is_wrapped(value)
-    except (Unreadable, RecursionError):
-        return {AS_TEXT: text}
-    return value if same else {AS_TEXT: text}
+        value = decode_json(text)
+        same = encode_json(value) == text and not _is_wrapped_text(value)
+    except (MalformedLine, RecursionError):
+        return {TEXT_KEY: text}
+    return value if same else {TEXT_KEY: text}
 
 
-def _is_wrapped(value: object) -> bool:
-    return isinstance(value, dict) and list(cast("dict[str, object]", value)) == [AS_TEXT]
+def _is_wrapped_text(value: object) -> bool:
+    return isinstance(value, dict) and list(cast("dict[str, object]", value)) == [TEXT_KEY]
 
 
-def json_text(value: Any) -> str:
-    """The text that ``json_value`` was given."""
-    if not _is_wrapped(value):
-        return _text(as_json(value))
-    return _text(value[AS_TEXT])
+def extract_json(value: Any) -> str:
+    """Return the text that ``embed_json`` was given."""
+    if not _is_wrapped_text(value):
+        return _check_text(encode_json(value))
+    return _check_text(value[TEXT_KEY])
 
 
-def _moment(millis: int) -> str:
+def _format_time(millis: int) -> str:
     return from_millis(millis).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _millis(value: str) -> int:
-    if not _MOMENT.fullmatch(value):
+def _parse_time(value: str) -> int:
+    if not _TIME.fullmatch(value):
         raise ValueError(value)
     return to_millis(datetime.fromisoformat(value))
 
 
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or storable(value) != value:
+def _check_text(value: Any) -> str:
+    if not isinstance(value, str) or sanitize_text(value) != value:
         raise ValueError
     return value
 
 
-def _id(value: Any) -> str:
-    if not _text(value):
+def _check_id(value: Any) -> str:
+    if not _check_text(value):
         raise ValueError
     return value
 
 
-def _int(value: Any) -> int:
+def _check_int(value: Any) -> int:
     if type(value) is not int or not -(2**63) <= value < 2**63:
         raise ValueError
     return value
 
 
-def _flag(value: Any) -> int:
+def _parse_flag(value: Any) -> int:
     if not isinstance(value, bool):
         raise TypeError
     return int(value)
 
 
-def _hash(value: Any) -> bytes:
+def _parse_hash(value: Any) -> bytes:
     read = bytes.fromhex(value)
     if len(read) != 32 or read.hex() != value:
         raise ValueError
     return read
 
 
-def _same(value: Any) -> Any:
+def _return_value(value: Any) -> Any:
     return value
 
 
-_WRITERS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
-    Kind.ID: _same,
-    Kind.TEXT: _same,
-    Kind.JSON: json_value,
-    Kind.LIST: json_value,
-    Kind.INT: int,
-    Kind.FLAG: bool,
-    Kind.TIME: _moment,
-    Kind.HASH: lambda value: bytes(value).hex(),
-    Kind.BYTES: lambda value: base64.b64encode(bytes(value)).decode(),
+_WRITERS: Final[Mapping[FieldType, Callable[[Any], Any]]] = {
+    FieldType.ID: _return_value,
+    FieldType.TEXT: _return_value,
+    FieldType.JSON: embed_json,
+    FieldType.LIST: embed_json,
+    FieldType.INT: int,
+    FieldType.FLAG: bool,
+    FieldType.TIME: _format_time,
+    FieldType.HASH: lambda value: bytes(value).hex(),
+    FieldType.BYTES: lambda value: base64.b64encode(bytes(value)).decode(),
 }
-_READERS: Final[Mapping[Kind, Callable[[Any], Any]]] = {
-    Kind.ID: _id,
-    Kind.TEXT: _text,
-    Kind.JSON: json_text,
-    Kind.LIST: json_text,
-    Kind.INT: _int,
-    Kind.FLAG: _flag,
-    Kind.TIME: _millis,
-    Kind.HASH: _hash,
-    Kind.BYTES: lambda value: base64.b64decode(value, validate=True),
+_READERS: Final[Mapping[FieldType, Callable[[Any], Any]]] = {
+    FieldType.ID: _check_id,
+    FieldType.TEXT: _check_text,
+    FieldType.JSON: extract_json,
+    FieldType.LIST: extract_json,
+    FieldType.INT: _check_int,
+    FieldType.FLAG: _parse_flag,
+    FieldType.TIME: _parse_time,
+    FieldType.HASH: _parse_hash,
+    FieldType.BYTES: lambda value: base64.b64decode(value, validate=True),
 }

@@ -1,38 +1,38 @@
-"""One conversation of an export while it is being verified."""
+"""Check of one exported conversation during verification."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
 from clew.core.entry import GENESIS
-from clew.core.exported.copies import entry_hash
+from clew.core.exported.copies import compute_entry_hash
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.core.exported.shapes import Record
 
-#: The seq that a problem belongs to, and what it is.
+#: The seq of a problem, and its description.
 Problem: TypeAlias = "tuple[int | None, str]"
 
 
-class Thread:
+class ChainChecker:
     """
-    What has been read of a conversation.
+    Checker of a conversation's records and hash chain.
 
-    Where lines are missing, changed or moved it is *torn*: what follows from that is not told
-    again as if it were something else.
+    Where lines are missing, changed or moved the chain is *torn*: consequences of that are
+    not reported as further problems.
     """
 
     def __init__(self, conversation: str, offset: int, *, entries: int | None) -> None:
         self.id = conversation
-        #: Where its first line begins, in bytes.
+        #: Byte offset of its first line.
         self.offset = offset
         self.sessions: list[str] = []
         self.last_seq = 0
         self.last_hash = GENESIS
         self.withheld = False
-        #: Without its first line, much of it cannot be judged.
+        #: Without its first line, many checks are impossible.
         self.torn = entries is None
         self._entries = entries
         self._turns: set[str] = set()
@@ -41,34 +41,34 @@ class Thread:
         #: The hash of the entry before the next one is not known.
         self._loose = self.torn
 
-    def tear(self) -> None:
-        """Lines are missing, changed or moved before the next one."""
+    def mark_torn(self) -> None:
+        """Note that lines are missing, changed or moved before the next one."""
         self.torn = self._loose = True
 
-    def take(self, kind: str, record: Record, *, withheld: bool) -> Iterator[Problem]:
-        """What is wrong with the next line."""
+    def check_record(self, kind: str, record: Record, *, withheld: bool) -> Iterator[Problem]:
+        """Yield the problems of the next line."""
         match kind:
             case "entry":
-                yield from self._entry(record, withheld)
+                yield from self._check_entry(record, withheld)
             case "session":
-                yield from self._session(record)
+                yield from self._check_session(record)
             case "turn":
-                yield from self._turn(record)
+                yield from self._check_turn(record)
             case "input":
-                yield from self._input(record)
+                yield from self._check_input(record)
             case "end":
-                yield from self._end(record)
+                yield from self._check_end(record)
             case _:
                 pass
 
-    def _entry(self, entry: Record, withheld: bool) -> Iterator[Problem]:
+    def _check_entry(self, entry: Record, withheld: bool) -> Iterator[Problem]:
         seq: int = entry["seq"]
         self.withheld |= withheld
         if seq != self.last_seq + 1:
             yield seq, f"it follows entry {self.last_seq}"
         elif not self._loose and entry["prev_hash"] != self.last_hash:
             yield seq, "it does not follow the entry before it: one of them was changed"
-        if not withheld and entry_hash(entry) != entry["hash"]:
+        if not withheld and compute_entry_hash(entry) != entry["hash"]:
             yield seq, "it was changed: it does not have the hash that it states"
         if not self.torn and entry["session"] not in self.sessions:
             yield seq, f"it belongs to session {entry['session']}, which is not in the export"
@@ -76,7 +76,7 @@ class Thread:
             yield seq, f"it belongs to turn {entry['turn']}, which is not in the export"
         self.last_seq, self.last_hash, self._loose = seq, entry["hash"], False
 
-    def _session(self, session: Record) -> Iterator[Problem]:
+    def _check_session(self, session: Record) -> Iterator[Problem]:
         before = self.sessions[-1] if self.sessions else None
         if not self.torn:
             if session["predecessor"] != before:
@@ -90,17 +90,17 @@ class Thread:
         self._open = session["ended_at"] is None
         self.sessions.append(session["id"])
 
-    def _turn(self, turn: Record) -> Iterator[Problem]:
+    def _check_turn(self, turn: Record) -> Iterator[Problem]:
         if not self.torn and turn["first_seq"] != self.last_seq + 1:
             yield None, f"turn {turn['id']} does not stand before its first entry"
         self._turns.add(turn["id"])
 
-    def _input(self, item: Record) -> Iterator[Problem]:
+    def _check_input(self, item: Record) -> Iterator[Problem]:
         self._inputs += 1
         if not self.torn and item["turn"] is not None and item["turn"] not in self._turns:
             yield None, f"input {item['id']} led to a turn that is not in the export"
 
-    def _end(self, end: Record) -> Iterator[Problem]:
+    def _check_end(self, end: Record) -> Iterator[Problem]:
         if self.torn:
             return
         found = {

@@ -1,9 +1,10 @@
 """
-Verifying an export without a store: any line that was changed, lost or moved is found and named.
+Verification of an export without a store: finds every changed, lost or moved line.
 
-Each line is looked at by itself (its sum), in its place (its number) and in its conversation (the
-chain of hashes). Who changes an entry and makes its sum and hash anew breaks the chain at the next;
-who makes everything anew ends with another last hash, which the store and earlier exports know.
+Each line is checked by itself (its sum), in its position (its number) and in its
+conversation (the hash chain). An entry with a recomputed sum and hash breaks the chain at
+the next entry; a completely recomputed export ends in another last hash, which the store
+and earlier exports know.
 """
 
 from __future__ import annotations
@@ -15,26 +16,26 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from clew.core.entry import GENESIS
-from clew.core.exported.lines import FORMAT, VERSION, Unreadable, check_seal, said_by
-from clew.core.exported.places import Places, places
-from clew.core.exported.shapes import SHAPES, record_of
-from clew.core.exported.thread import Thread
+from clew.core.exported.lines import FORMAT, VERSION, MalformedLine, check_seal, parse_line
+from clew.core.exported.places import LineIndex, index_lines
+from clew.core.exported.shapes import LINE_FIELDS, decode_line
+from clew.core.exported.thread import ChainChecker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from clew.core.exported.shapes import Record
 
-#: After so many findings the rest of them is only counted.
-MOST: Final = 1000
+#: Further findings are only counted.
+MAX_FINDINGS: Final = 1000
 _ENTRY: Final = re.compile(rb'"type":"entry"|"seq":|"prev_hash":')
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """Something that is not as it was written."""
+class ExportFinding:
+    """Difference from the original export."""
 
-    #: The line of the file, from 1; for a line that is missing, the one that it was.
+    #: Line number in the file, from 1; for a missing line, its former number.
     line: int
     conversation: str | None = None
     seq: int | None = None
@@ -50,126 +51,126 @@ class Finding:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Outline:
-    """A conversation of an export, and where it stands."""
+class ConversationSummary:
+    """Conversation of an export, and its position."""
 
     conversation: str
-    #: Where its first line begins, in bytes.
+    #: Byte offset of its first line.
     offset: int
     entries: int
     sessions: int
     last_hash: bytes
-    #: Something that was said is not in the export, since it was a secret.
+    #: Some text was redacted because it was a secret.
     withheld: bool
 
 
-class Verifier:
+class ExportVerifier:
     """
-    Takes the lines of a file, one by one; afterwards ``findings`` says what is wrong.
+    Verifier of the lines of a file; reports ``findings`` after the last line.
 
-    ``places`` is what a first look at the same lines found; ``marks`` are entries (conversation and
-    seq) whose hashes are asked for.
+    ``places`` is the index from a first pass over the same lines; ``marks`` are entries
+    (conversation and seq) whose hashes are requested.
     """
 
-    def __init__(self, places: Places, *, marks: Mapping[str, int] | None = None) -> None:
-        self.findings: list[Finding] = []
-        #: Findings that are only counted.
-        self.more = 0
-        self.conversations: list[Outline] = []
+    def __init__(self, places: LineIndex, *, marks: Mapping[str, int] | None = None) -> None:
+        self.findings: list[ExportFinding] = []
+        #: Number of findings beyond the limit.
+        self.omitted_findings = 0
+        self.conversations: list[ConversationSummary] = []
         self.tombstones: list[Record] = []
         self.entries = 0
-        #: The hashes that were asked for, by conversation.
+        #: The requested hashes, by conversation.
         self.hashes: dict[str, bytes] = {}
         self._marks = marks or {}
         self._places = places
         self._line = self._offset = 0
-        #: The number of the newest line that stands in its place.
+        #: The number of the last line in its correct position.
         self._n = 0
-        #: Lines since then that were changed, with whether each looks like an entry.
+        #: Changed lines since then, each with a flag: looks like an entry.
         self._changed: list[tuple[int, bool]] = []
-        #: Findings about missing lines of the conversation that may turn out to be entries.
+        #: Indexes of findings about missing lines that may turn out to be entries.
         self._nameless: list[int] = []
-        #: Entries that stand elsewhere, and those that may: they were passed over at a line.
+        #: Entries found elsewhere, and candidates: entries skipped at a line.
         self._astray: set[tuple[str | None, int | None]] = set()
         self._passed: list[tuple[int, str, int]] = []
         self._elsewhere = set(places.moved.values())
         self._sums = hashlib.sha256()
-        self._thread: Thread | None = None
+        self._thread: ChainChecker | None = None
         self._blobs: set[bytes] = set()
         self._ended = self._has_trailer = False
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         return not self.findings
 
     @property
-    def lines(self) -> int:
+    def line_count(self) -> int:
         return self._line
 
-    def take(self, line: bytes) -> None:
-        """The next line of the file, with its line end."""
+    def add_line(self, line: bytes) -> None:
+        """Check the next line of the file, including its line end."""
         self._line += 1
         if self._line in self._places.changed:
             self._changed.append((self._line, _ENTRY.search(line) is not None))
         else:
             try:
-                self._read(line)
-            except Unreadable as error:
-                self._find(str(error), self._line)
+                self._check_line(line)
+            except MalformedLine as error:
+                self._add_finding(str(error), self._line)
         self._offset += len(line)
 
-    def _read(self, line: bytes) -> None:
-        said = said_by(line[:-1])
+    def _check_line(self, line: bytes) -> None:
+        said = parse_line(line[:-1])
         if (n := self._places.moved.get(self._line)) is not None:
-            self._moved(n, said)
+            self._report_moved(n, said)
             return
-        self._fill_in(said)
+        self._report_gap(said)
         self._n = said["n"]
-        self._take(said)
+        self._dispatch_line(said)
         self._sums.update(check_seal(line[:-1]).encode())
 
-    def _moved(self, n: int, said: dict[str, Any]) -> None:
-        self._find(f"it was moved here: it is line {n}", self._line, *_named(said))
-        self._astray.add(_named(said))
+    def _report_moved(self, n: int, said: dict[str, Any]) -> None:
+        self._add_finding(f"it was moved here: it is line {n}", self._line, *_identify_line(said))
+        self._astray.add(_identify_line(said))
         self._has_trailer |= said.get("type") == "trailer"
         if self._thread is not None:
-            self._thread.tear()
+            self._thread.mark_torn()
 
-    def _fill_in(self, said: dict[str, Any]) -> None:
-        """Name what should have stood before this line and did not."""
+    def _report_gap(self, said: dict[str, Any]) -> None:
+        """Report the lines that are missing before this one."""
         numbers = range(self._n + 1, said["n"])
         if not numbers and not self._changed:
             return
-        conversation, entries = self._between(said)
+        conversation, entries = self._locate_gap(said)
         changed = deque(self._changed)
-        for n, seq in zip(numbers, self._entries_in(numbers, entries), strict=True):
+        for n, seq in zip(numbers, self._missing_seqs(numbers, entries), strict=True):
             if n in self._elsewhere:
                 continue
             if changed:
                 line, _ = changed.popleft()
-                self._tell_changed(line, conversation, seq)
+                self._report_changed(line, conversation, seq)
             else:
-                if seq is None and len(self.findings) < MOST:
+                if seq is None and len(self.findings) < MAX_FINDINGS:
                     self._nameless.append(len(self.findings))
-                self._find("it is missing", n, conversation, seq)
-        for line, _ in changed:  # one that was broken into two
-            self._tell_changed(line, conversation, None)
+                self._add_finding("it is missing", n, conversation, seq)
+        for line, _ in changed:  # a line that was split in two
+            self._report_changed(line, conversation, None)
         self._changed.clear()
         if self._thread is not None:
-            self._thread.tear()
+            self._thread.mark_torn()
 
-    def _tell_changed(self, line: int, conversation: str | None, seq: int | None) -> None:
-        self._find(f"it was changed: {self._places.changed[line]}", line, conversation, seq)
+    def _report_changed(self, line: int, conversation: str | None, seq: int | None) -> None:
+        self._add_finding(f"it was changed: {self._places.changed[line]}", line, conversation, seq)
 
-    def _between(self, said: dict[str, Any]) -> tuple[str | None, range]:
-        """The conversation around a gap, and the entries that are missing in it."""
-        thread, (conversation, seq) = self._thread, _named(said)
+    def _locate_gap(self, said: dict[str, Any]) -> tuple[str | None, range]:
+        """Return the conversation around a gap, and the entries missing in it."""
+        thread, (conversation, seq) = self._thread, _identify_line(said)
         if thread is None or thread.id != conversation:
             return (conversation if thread is None else thread.id), range(0)
         return thread.id, range(0) if seq is None else range(thread.last_seq + 1, seq)
 
-    def _entries_in(self, numbers: range, entries: range) -> Sequence[int | None]:
-        """The seqs of the lines that stood in a gap, where that can be known."""
+    def _missing_seqs(self, numbers: range, entries: range) -> Sequence[int | None]:
+        """Return the seqs of the lines in a gap, where they can be known."""
         if len(numbers) == len(entries):
             if self._thread is not None and entries:
                 self._thread.last_seq = entries[-1]
@@ -182,11 +183,11 @@ class Verifier:
                     seqs[at] = self._thread.last_seq
         return seqs
 
-    def _passed_over(self, thread: Thread, seqs: range) -> None:
-        """Entries are missing before this line: name the lines that they were, if one can."""
+    def _report_skipped(self, thread: ChainChecker, seqs: range) -> None:
+        """Report the entries that are missing before this line, with their lines if known."""
         if not seqs:
             return
-        missing = [seq for seq in seqs[:MOST] if (thread.id, seq) not in self._astray]
+        missing = [seq for seq in seqs[:MAX_FINDINGS] if (thread.id, seq) not in self._astray]
         if len(missing) == len(self._nameless):
             for at, seq in zip(self._nameless, missing, strict=True):
                 self.findings[at] = replace(self.findings[at], seq=seq)
@@ -194,95 +195,95 @@ class Verifier:
             self._passed += ((self._line, thread.id, seq) for seq in missing)
         self._nameless.clear()
         thread.last_seq = seqs[-1]
-        thread.tear()
+        thread.mark_torn()
 
-    def _take(self, said: dict[str, Any]) -> None:
+    def _dispatch_line(self, said: dict[str, Any]) -> None:
         kind = said.get("type")
         if (kind == "header") != (self._n == 1):
-            raise Unreadable("the first line of an export is its header, and no other")
+            raise MalformedLine("the first line of an export is its header, and no other")
         if self._ended:
-            raise Unreadable("it stands after the end of the export")
+            raise MalformedLine("it stands after the end of the export")
         if kind == "header":
-            self._header(said)
+            self._check_header(said)
         elif kind == "trailer":
-            self._trailer(said)
-        elif isinstance(kind, str) and kind in SHAPES:
-            self._stored(kind, said)
+            self._check_trailer(said)
+        elif isinstance(kind, str) and kind in LINE_FIELDS:
+            self._check_record(kind, said)
         else:
-            raise Unreadable(f"no line has the type {kind!r}")
+            raise MalformedLine(f"no line has the type {kind!r}")
 
-    def _header(self, said: dict[str, Any]) -> None:
+    def _check_header(self, said: dict[str, Any]) -> None:
         if said.get("format") != FORMAT or type(said.get("version")) is not int:
-            raise Unreadable("it is not the first line of a Clew export")
+            raise MalformedLine("it is not the first line of a Clew export")
         if said["version"] > VERSION:
-            raise Unreadable(
+            raise MalformedLine(
                 f"this export has format {said['version']}, made by a newer Clew: this one reads "
                 f"format {VERSION}"
             )
 
-    def _stored(self, kind: str, said: dict[str, Any]) -> None:
-        record = record_of(kind, said)
+    def _check_record(self, kind: str, said: dict[str, Any]) -> None:
+        record = decode_line(kind, said)
         if kind == "tombstone":
-            self._break_off()
+            self._abort_chain()
             self.tombstones.append(record)
         elif kind == "conversation":
-            self._break_off()
-            self._begin(Thread(record["id"], self._offset, entries=record["entries"]))
+            self._abort_chain()
+            self._start_chain(ChainChecker(record["id"], self._offset, entries=record["entries"]))
         else:
-            self._in_thread(kind, record, withheld=said.get("withheld") is True)
+            self._check_in_chain(kind, record, withheld=said.get("withheld") is True)
 
-    def _in_thread(self, kind: str, record: Record, *, withheld: bool) -> None:
-        thread = self._thread_of(record["conversation"])
+    def _check_in_chain(self, kind: str, record: Record, *, withheld: bool) -> None:
+        thread = self._chain_of(record["conversation"])
         if kind in ("entry", "end"):
             following = record["seq"] if kind == "entry" else record["entries"] + 1
-            self._passed_over(thread, range(thread.last_seq + 1, following))
-        for seq, problem in thread.take(kind, record, withheld=withheld):
-            self._find(problem, self._line, thread.id, seq)
+            self._report_skipped(thread, range(thread.last_seq + 1, following))
+        for seq, problem in thread.check_record(kind, record, withheld=withheld):
+            self._add_finding(problem, self._line, thread.id, seq)
         match kind:
             case "entry":
                 self.entries += 1
                 if self._marks.get(thread.id) == record["seq"]:
                     self.hashes[thread.id] = record["hash"]
             case "blob":
-                self._blob(record)
+                self._check_blob(record)
             case "attachment" if record["sha256"] not in self._blobs and not thread.torn:
-                raise Unreadable("its contents are not in the export")
+                raise MalformedLine("its contents are not in the export")
             case "end":
-                self._close(thread)
+                self._finish_chain(thread)
             case _:
                 pass
 
-    def _thread_of(self, conversation: str) -> Thread:
+    def _chain_of(self, conversation: str) -> ChainChecker:
         thread = self._thread
         if thread is not None and thread.id == conversation:
             return thread
-        if self.clean:
-            self._find("it stands outside of its conversation", self._line, conversation)
-        self._break_off()
-        return self._begin(Thread(conversation, self._offset, entries=None))
+        if self.is_clean:
+            self._add_finding("it stands outside of its conversation", self._line, conversation)
+        self._abort_chain()
+        return self._start_chain(ChainChecker(conversation, self._offset, entries=None))
 
-    def _begin(self, thread: Thread) -> Thread:
+    def _start_chain(self, thread: ChainChecker) -> ChainChecker:
         self._nameless.clear()
         self._thread = thread
         return thread
 
-    def _blob(self, record: Record) -> None:
+    def _check_blob(self, record: Record) -> None:
         self._blobs.add(record["sha256"])
         if hashlib.sha256(record["data"]).digest() != record["sha256"]:
-            raise Unreadable("its contents do not have the hash that it states")
+            raise MalformedLine("its contents do not have the hash that it states")
 
-    def _break_off(self) -> None:
-        """A conversation is over without its end."""
+    def _abort_chain(self) -> None:
+        """Close a conversation that has no end record."""
         if (thread := self._thread) is None:
             return
         if not thread.torn:
-            self._find("the conversation has no end", self._line, thread.id, thread.last_seq)
-        self._close(thread)
+            self._add_finding("the conversation has no end", self._line, thread.id, thread.last_seq)
+        self._finish_chain(thread)
 
-    def _close(self, thread: Thread) -> None:
+    def _finish_chain(self, thread: ChainChecker) -> None:
         self._thread = None
         self.conversations.append(
-            Outline(
+            ConversationSummary(
                 conversation=thread.id,
                 offset=thread.offset,
                 entries=thread.last_seq,
@@ -292,11 +293,11 @@ class Verifier:
             )
         )
 
-    def _trailer(self, said: dict[str, Any]) -> None:
-        self._break_off()
+    def _check_trailer(self, said: dict[str, Any]) -> None:
+        self._abort_chain()
         self._ended = self._has_trailer = True
         if self.findings:
-            return  # what it counts is known to be wrong
+            return  # its counts are known to be wrong
         found = {
             "conversations": len(self.conversations),
             "entries": self.entries,
@@ -305,12 +306,12 @@ class Verifier:
         }
         for name, value in found.items():
             if said.get(name) != value:
-                raise Unreadable(f"the export states other {name} than there are")
+                raise MalformedLine(f"the export states other {name} than there are")
 
-    def end(self) -> None:
-        """There are no more lines."""
+    def finish(self) -> None:
+        """Report missing lines at the end, and sort the findings."""
         if not self._places.whole:
-            self.findings = [Finding(line=1, detail="the file is not an export of Clew")]
+            self.findings = [ExportFinding(line=1, detail="the file is not an export of Clew")]
             return
         conversation, seq = None, None
         if self._thread is not None:
@@ -318,77 +319,79 @@ class Verifier:
         for line, is_entry in self._changed:
             if seq is not None and is_entry:
                 seq += 1
-            self._tell_changed(line, conversation, seq if is_entry else None)
+            self._report_changed(line, conversation, seq if is_entry else None)
         if not self._has_trailer and not self._changed:
-            self._find("the export was cut off after this line", self._line, conversation, seq)
+            self._add_finding(
+                "the export was cut off after this line", self._line, conversation, seq
+            )
         for line, name, passed in self._passed:
             if (name, passed) not in self._astray:
-                self._find("it is missing before this line", line, name, passed)
+                self._add_finding("it is missing before this line", line, name, passed)
         self.findings.sort(key=lambda finding: finding.line)
 
-    def _find(
+    def _add_finding(
         self, detail: str, line: int, conversation: str | None = None, seq: int | None = None
     ) -> None:
-        if len(self.findings) >= MOST:
-            self.more += 1
+        if len(self.findings) >= MAX_FINDINGS:
+            self.omitted_findings += 1
             return
-        self.findings.append(Finding(line=line, conversation=conversation, seq=seq, detail=detail))
+        self.findings.append(
+            ExportFinding(line=line, conversation=conversation, seq=seq, detail=detail)
+        )
 
 
-class Source(Protocol):
-    """The file of an export, as bytes."""
+class ExportSource(Protocol):
+    """File of an export, as bytes."""
 
     def seek(self, offset: int, /) -> int: ...
 
     def __iter__(self) -> Iterator[bytes]: ...
 
 
-def verify(source: Source, *, earlier: Verifier | None = None) -> Verifier:
-    """
-    Read a file and say what is wrong with it.
-
-    With an ``earlier`` export that was verified also what does not go on from there.
-    """
+def verify_export(source: ExportSource, *, earlier: ExportVerifier | None = None) -> ExportVerifier:
+    """Verify a file, optionally as a continuation of an ``earlier`` verified export."""
     marks = {} if earlier is None else {o.conversation: o.entries for o in earlier.conversations}
     source.seek(0)
-    seen = places(source)
+    seen = index_lines(source)
     source.seek(0)
-    verifier = Verifier(seen, marks=marks)
+    verifier = ExportVerifier(seen, marks=marks)
     for line in source:
-        verifier.take(line)
-    verifier.end()
+        verifier.add_line(line)
+    verifier.finish()
     if earlier is not None:
-        verifier.findings += _gone_back(earlier, verifier)
+        verifier.findings += _find_regressions(earlier, verifier)
     return verifier
 
 
-def _gone_back(earlier: Verifier, later: Verifier) -> Iterator[Finding]:
-    """What an earlier export has and a later one neither has nor says that it was deleted."""
+def _find_regressions(earlier: ExportVerifier, later: ExportVerifier) -> Iterator[ExportFinding]:
+    """Yield what an earlier export has and a later one lost without a deletion mark."""
     outlines = {outline.conversation: outline for outline in later.conversations}
     graves = {grave["conversation"]: grave for grave in later.tombstones}
     known = {grave["conversation"]: grave for grave in earlier.tombstones}
     for before in earlier.conversations:
         name = before.conversation
         if (now := outlines.get(name)) is not None:
-            problem = _cut(before, now.entries, later.hashes.get(name, GENESIS))
+            problem = _find_regression(before, now.entries, later.hashes.get(name, GENESIS))
         elif (grave := graves.get(name)) is not None:
-            # Of one that had grown before it was deleted, the hash in between is gone.
+            # If it had grown before its deletion, the intermediate hash is lost.
             grown = grave["last_seq"] > before.entries
             last_hash = before.last_hash if grown else grave["last_hash"]
-            problem = _cut(before, grave["last_seq"], last_hash)
+            problem = _find_regression(before, grave["last_seq"], last_hash)
         else:
             problem = "it is gone, and no mark says that it was deleted"
         if problem is not None:
-            yield Finding(line=later.lines, conversation=name, seq=before.entries, detail=problem)
+            yield ExportFinding(
+                line=later.line_count, conversation=name, seq=before.entries, detail=problem
+            )
     for name, grave in known.items():
         if graves.get(name) != grave:
-            yield Finding(
-                line=later.lines, conversation=name, detail="the mark of its deletion is gone"
+            yield ExportFinding(
+                line=later.line_count, conversation=name, detail="the mark of its deletion is gone"
             )
 
 
-def _cut(before: Outline, last_seq: int, hash_then: bytes) -> str | None:
-    """What is wrong, if ``hash_then`` is now the hash of what was the last entry before."""
+def _find_regression(before: ConversationSummary, last_seq: int, hash_then: bytes) -> str | None:
+    """Return the problem unless ``hash_then`` is the earlier export's last hash."""
     if last_seq < before.entries:
         return f"it had {before.entries} entries before, and has {last_seq}"
     if hash_then != before.last_hash:
@@ -396,8 +399,8 @@ def _cut(before: Outline, last_seq: int, hash_then: bytes) -> str | None:
     return None
 
 
-def _named(said: dict[str, Any]) -> tuple[str | None, int | None]:
-    """The conversation and the entry that a line names."""
+def _identify_line(said: dict[str, Any]) -> tuple[str | None, int | None]:
+    """Return the conversation and the entry that a line names."""
     name = said.get("id") if said.get("type") == "conversation" else said.get("conversation")
     seq = said.get("seq") if said.get("type") == "entry" else None
     return name if isinstance(name, str) else None, seq if type(seq) is int else None

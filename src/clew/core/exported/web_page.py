@@ -1,4 +1,4 @@
-"""An export as one HTML file that needs nothing else and runs nothing."""
+"""Export as one self-contained HTML file without scripts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from clew.core.exported.blocks import Folded, Remark, Said, Title
-from clew.core.exported.message_markdown import to_html
+from clew.core.exported.blocks import CollapsibleBlock, HeadingBlock, MessageBlock, NoteBlock
+from clew.core.exported.message_markdown import render_html
 
 if TYPE_CHECKING:
-    from clew.core.exported.blocks import Block
+    from clew.core.exported.blocks import DocumentBlock
 
-#: What no HTML file may hold, and what turns the direction of the text after it.
-_FORBIDDEN: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Characters that HTML forbids, and marks that change the direction of the text.
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --you: #4a7dff1f; }
@@ -69,44 +69,49 @@ HEAD: Final = f"""<!doctype html>
 FOOT: Final = "</body>\n</html>\n"
 
 
-def html(block: Block) -> str:
+def render_html_block(block: DocumentBlock) -> str:
     """Return a block as a part of the page's body."""
     match block:
-        case Title(text=text, about=about, facts=facts):
+        case HeadingBlock(text=text, about=about, facts=facts):
             rows = "".join(
-                f"<dt>{_safe(name)}</dt><dd>{_safe(value)}</dd>" for name, value in facts
+                f"<dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd>"
+                for name, value in facts
             )
             return (
-                f'<h2 dir="auto">{_safe(text)}</h2>\n<div class="about">{_safe(about)}'
+                f'<h2 dir="auto">{_escape_text(text)}</h2>\n<div class="about">{_escape_text(about)}'
                 f"<details><summary>Details</summary><dl>{rows}</dl></details></div>\n"
             )
-        case Said():
-            return _message(block)
-        case Folded(label=label, text=text):
+        case MessageBlock():
+            return _render_message(block)
+        case CollapsibleBlock(label=label, text=text):
             return (
-                f"<details><summary>{_safe(label)}</summary>"
-                f'<pre dir="auto">\n{_safe(text)}</pre></details>\n'
+                f"<details><summary>{_escape_text(label)}</summary>"
+                f'<pre dir="auto">\n{_escape_text(text)}</pre></details>\n'
             )
-        case Remark(text=text):
-            return f'<p class="remark" dir="auto">{_safe(text)}</p>\n'
+        case NoteBlock(text=text):
+            return f'<p class="remark" dir="auto">{_escape_text(text)}</p>\n'
 
 
-def _message(said: Said) -> str:
+def _render_message(said: MessageBlock) -> str:
     kind = "answer" if said.is_answer else "person"
-    model = f"<span>{_safe(said.model)}</span>" if said.model else ""
-    text = to_html(said.text, line_breaks=not said.is_answer)
-    body = f'<div class="plain">{_safe(said.text)}</div>' if text is None else _clean(text)
+    model = f"<span>{_escape_text(said.model)}</span>" if said.model else ""
+    text = render_html(said.text, line_breaks=not said.is_answer)
+    body = (
+        f'<div class="plain">{_escape_text(said.text)}</div>'
+        if text is None
+        else _replace_unsafe(text)
+    )
     return (
-        f'<article class="{kind}" id="{_safe(said.conversation)}-{said.seq}">\n'
-        f"<header><b>{_safe(said.who)}</b>{model}"
-        f'<time datetime="{_safe(said.at)}">{_safe(said.time)}</time></header>\n'
+        f'<article class="{kind}" id="{_escape_text(said.conversation)}-{said.seq}">\n'
+        f"<header><b>{_escape_text(said.who)}</b>{model}"
+        f'<time datetime="{_escape_text(said.at)}">{_escape_text(said.time)}</time></header>\n'
         f'<div class="text" dir="auto">{body}</div>\n</article>\n'
     )
 
 
-def _safe(text: str) -> str:
-    return escape(_clean(text))
+def _escape_text(text: str) -> str:
+    return escape(_replace_unsafe(text))
 
 
-def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+def _replace_unsafe(text: str) -> str:
+    return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", text)

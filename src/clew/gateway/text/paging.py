@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 from clew.gateway.text.markdown import read, read_plain
 from clew.gateway.text.pieces import Piece, Run, with_addresses
 from clew.gateway.text.splitting import Cost, Measure, split
 
 if TYPE_CHECKING:
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
 
 
-def paginate(message: Outgoing, measure: Measure, limit: Cost) -> list[list[Piece]]:
+def paginate(message: OutboundMessage, measure: Measure, limit: Cost) -> list[list[Piece]]:
     """
     Return a message in parts, each within ``limit``; none only where there is nothing to see.
 
@@ -25,6 +25,6 @@ def paginate(message: Outgoing, measure: Measure, limit: Cost) -> list[list[Piec
     def hides(address: str) -> bool:
         return measure.links(address) and measure.run(Run("x", link=address), None).within(half)
 
-    text = storable(message.text)
+    text = sanitize_text(message.text)
     pieces = read(text) if message.markup else read_plain(text)
     return split(with_addresses(pieces, hides), measure, limit)

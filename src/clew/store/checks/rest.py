@@ -11,7 +11,7 @@ from clew.core.double_text import DoubleText
 from clew.core.effect import Effect
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.journal import CallStatus
-from clew.core.turn import Outcome, Stop, TurnState
+from clew.core.turn import StopRequest, TurnOutcome, TurnState
 from clew.store.checks.check import Check, Found, statement
 from clew.store.transactions.locks import forget_locks, left_locks
 from clew.store.transactions.owners import end_lost, lost_owners
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 #: Columns whose words become members of an enumeration: an unknown one cannot even be read.
 _WORDS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]], ...] = (
     ("turn", "id", "state", TurnState),
-    ("turn", "id", "outcome", Outcome),
-    ("turn", "id", "stop", Stop),
+    ("turn", "id", "outcome", TurnOutcome),
+    ("turn", "id", "stop", StopRequest),
     ("inbox", "id", "kind", InboxKind),
     ("inbox", "id", "outcome", InboxOutcome),
     ("inbox", "id", "double_text", DoubleText),

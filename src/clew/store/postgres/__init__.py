@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.distribution import install_command
+from clew.distribution import format_install_command
 from clew.errors import StoreUnusable
 
 try:
@@ -11,7 +11,7 @@ try:
 except ImportError as error:
     raise StoreUnusable(
         "PostgreSQL needs the optional driver psycopg with its library: "
-        f"{install_command('postgres')} ({error})"
+        f"{format_install_command('postgres')} ({error})"
     ) from error
 
 __all__ = ["Limits", "PostgresStore", "open_postgres"]

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
 from clew.core.approval import (
-    MOVES,
+    TRANSITIONS,
     Approval,
     ApprovalState,
-    Question,
-    can_be_shown,
-    question,
+    NumberedApproval,
+    fits_in_chat,
+    format_question,
 )
 from clew.core.delivery import DeliveryKind, DeliveryState
 from clew.core.ids import DeliveryId
-from clew.core.moves import check_move
+from clew.core.moves import check_transition
 from clew.errors import NotFound
 from clew.store.transactions import deliveries, rows
 from clew.store.transactions.leases import hold
@@ -106,7 +106,7 @@ def _show(t: Tx, approval: Approval) -> None:
         t,
         approval.conversation_id,
         approval.route,
-        question(approval, number=asked[0]),
+        format_question(approval, number=asked[0]),
         id=_delivery_of(approval.id),
         kind=DeliveryKind.APPROVAL,
         turn=approval.turn_id,
@@ -133,7 +133,7 @@ def answer(
         return found
     # Its time may be over although nobody has come to say so.
     over = found.state is ApprovalState.OPEN and to_millis(found.expires_at) <= t.now
-    check_move("approval", MOVES, ApprovalState.EXPIRED if over else found.state, state)
+    check_transition("approval", TRANSITIONS, ApprovalState.EXPIRED if over else found.state, state)
     changed = t.run(
         """
         UPDATE approval SET state = $2, answered_at = $3, answered_by = $4, note = $5
@@ -148,7 +148,7 @@ def answer(
     after = get_approval(t, approval)
     if not changed:
         # Somebody answered between our look and our write.
-        check_move("approval", MOVES, after.state, state)
+        check_transition("approval", TRANSITIONS, after.state, state)
     t.wake(after.conversation_id)
     return after
 
@@ -183,7 +183,7 @@ def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
 
 def questions(
     t: Tx, conversation: ConversationId, *, shown_at: RouteKey | None = None
-) -> list[Question]:
+) -> list[NumberedApproval]:
     """
     The unanswered questions of a conversation with their numbers, oldest first.
 
@@ -191,14 +191,14 @@ def questions(
     what would run has arrived.
     """
     return [
-        Question(number=_number(t, approval), approval=approval)
+        NumberedApproval(number=_number(t, approval), approval=approval)
         for approval in open_approvals(t, conversation)
         if shown_at is None or _was_shown(t, approval, shown_at)
     ]
 
 
 def _was_shown(t: Tx, approval: Approval, route: RouteKey) -> bool:
-    if approval.route != route or not can_be_shown(approval):
+    if approval.route != route or not fits_in_chat(approval):
         return False
     row = t.one("SELECT state FROM delivery WHERE id = $1", _delivery_of(approval.id))
     return row is not None and row[0] == DeliveryState.DELIVERED.value

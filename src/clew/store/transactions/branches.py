@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
-from clew.core.base import Literal, extended
+from clew.core.base import InlineMessage, extend_base
 from clew.core.session import Head
 from clew.errors import UsageError
 from clew.store.transactions import files, leases
@@ -23,7 +23,7 @@ from clew.store.transactions.sessions import (
 )
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, SessionId, SessionIds, TurnId
+    from clew.core.ids import ConversationId, SessionId, SessionIdFactory, TurnId
     from clew.core.lease import Lease
     from clew.core.session import Session
     from clew.store.contract import Tx
@@ -34,7 +34,7 @@ def branch(
     source: ConversationId,
     *,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     at: int | None = None,
 ) -> SessionId:
     """
@@ -59,7 +59,7 @@ def branch(
         new_conversation,
         scope=found.scope,
         session_ids=session_ids,
-        base=tuple(Literal(format=item.format, message=item.message) for item in messages),
+        base=tuple(InlineMessage(format=item.format, message=item.message) for item in messages),
         opened_by=reasons.BRANCH,
         origin=source,
         origin_seq=seq,
@@ -68,7 +68,7 @@ def branch(
     return opened
 
 
-def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> Session:
+def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIdFactory) -> Session:
     """
     Undo the compaction that opened the head: its predecessor's context and everything said since.
 
@@ -89,7 +89,7 @@ def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIds) -> 
         lease,
         operation=operation,
         expected=Head(session=head.id, last_seq=last_seq),
-        base=extended(get_base(t, before.id), opened_seq=before.opened_seq, last_seq=last_seq),
+        base=extend_base(get_base(t, before.id), opened_seq=before.opened_seq, last_seq=last_seq),
         reason=reasons.RESTORE,
         session_ids=session_ids,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.compaction import State
+from clew.core.compaction import CompactionState
 from clew.errors import LeaseHeld, TurnStopping
 from clew.store.transactions import leases
 from clew.store.transactions.sessions import opened_by_operation, rotate
@@ -13,13 +13,13 @@ from clew.store.transactions.stops import unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.base import Base
-    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds
+    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.core.session import Head, Session
     from clew.store.contract import Tx
 
 
-def compaction_state(t: Tx, session: SessionId) -> State:
+def compaction_state(t: Tx, session: SessionId) -> CompactionState:
     """What is remembered; a fresh state if nothing is."""
     row = t.one(
         """
@@ -28,8 +28,8 @@ def compaction_state(t: Tx, session: SessionId) -> State:
         session,
     )
     if row is None:
-        return State()
-    return State(
+        return CompactionState()
+    return CompactionState(
         cooldown_until=row[0] or 0,
         failures=row[1],
         stalls=row[2],
@@ -38,7 +38,7 @@ def compaction_state(t: Tx, session: SessionId) -> State:
     )
 
 
-def remember_compaction(t: Tx, session: SessionId, state: State) -> None:
+def remember_compaction(t: Tx, session: SessionId, state: CompactionState) -> None:
     """Store it, in place of what was remembered."""
     t.run(
         """
@@ -65,8 +65,8 @@ def compress(  # noqa: PLR0913  (each is a column of its own)
     expected: Head,
     base: Base,
     reason: str,
-    state: State,
-    session_ids: SessionIds,
+    state: CompactionState,
+    session_ids: SessionIdFactory,
 ) -> Session:
     """
     Rotate into a compacted base, and hand on what is remembered, in one commit.
@@ -100,8 +100,8 @@ def compress_alone(  # noqa: PLR0913  (each is a column of its own)
     expected: Head,
     base: Base,
     reason: str,
-    state: State,
-    session_ids: SessionIds,
+    state: CompactionState,
+    session_ids: SessionIdFactory,
 ) -> Session:
     """
     As ``compress``, under a lease that is taken and let go in the same commit.

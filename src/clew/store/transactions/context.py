@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.base import Base, Range, extended, joined
+from clew.core.base import Base, EntryRange, extend_base, merge_ranges
 from clew.core.entry import EntryKind
 from clew.core.session import REWIND
 from clew.errors import NotFound
@@ -99,7 +99,7 @@ def head_context(t: Tx, conversation: ConversationId) -> Context:
         session=session,
         last_seq=last_seq,
         messages=materialised(
-            t, conversation, extended(base, opened_seq=session.opened_seq, last_seq=last_seq)
+            t, conversation, extend_base(base, opened_seq=session.opened_seq, last_seq=last_seq)
         ),
     )
 
@@ -115,7 +115,7 @@ def materialised(t: Tx, conversation: ConversationId, base: Base) -> tuple[Conte
     """The messages that a base stands for, in order."""
     messages: list[ContextMessage] = []
     for item in base:
-        if isinstance(item, Range):
+        if isinstance(item, EntryRange):
             messages += messages_between(t, conversation, first=item.first, last=item.last)
         else:
             messages.append(ContextMessage(seq=None, format=item.format, message=item.message))
@@ -147,7 +147,7 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     gives the messages themselves and not their summary. What a rewind took out there stays out.
     """
     if (rewound := _rewound_at(t, conversation, seq)) is not None:
-        return joined(get_base(t, rewound))
+        return merge_ranges(get_base(t, rewound))
     row = t.one(
         """
         SELECT id, opened_seq FROM session
@@ -160,7 +160,7 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     )
     if row is None:
         return _first_base(t, conversation)
-    return extended(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
+    return extend_base(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
 
 
 def _rewound_at(t: Tx, conversation: ConversationId, seq: int) -> SessionId | None:
@@ -199,4 +199,4 @@ def session_base(t: Tx, session: SessionId) -> Base:
         session,
     )
     last_seq = _last_seq(t, found.conversation_id) if row is None else row[0]
-    return extended(get_base(t, session), opened_seq=found.opened_seq, last_seq=last_seq)
+    return extend_base(get_base(t, session), opened_seq=found.opened_seq, last_seq=last_seq)

@@ -9,14 +9,14 @@ from clew.core import session as reasons
 from clew.core.conversation import Conversation, TitledBy
 from clew.core.ids import ConversationId, SessionId
 from clew.core.route import Route, RouteKey, local_route
-from clew.core.scope import scope_of, sees
+from clew.core.scope import can_see, scope_of
 from clew.errors import ConstraintViolated, NotFound, TitleTaken, UsageError
 from clew.store.transactions import rows
 from clew.store.transactions.sessions import insert_session
 
 if TYPE_CHECKING:
     from clew.core.base import Base
-    from clew.core.ids import SessionIds
+    from clew.core.ids import SessionIdFactory
     from clew.core.scope import Scope
     from clew.store.contract import Tx
 
@@ -26,7 +26,7 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
     conversation: ConversationId,
     *,
     scope: Scope,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     base: Base = bases.EMPTY,
     opened_by: str = reasons.START,
     origin: str | None = None,
@@ -99,7 +99,7 @@ def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
 
 
 def open_route(
-    t: Tx, route: Route, *, new_conversation: ConversationId, session_ids: SessionIds
+    t: Tx, route: Route, *, new_conversation: ConversationId, session_ids: SessionIdFactory
 ) -> ConversationId:
     """
     The conversation that a route resolves to; ``new_conversation`` is opened where there is none.
@@ -198,7 +198,7 @@ def visible(
 ) -> Conversation:
     """:raises NotFound: with the name it was asked for by, if ``viewer`` may not see it, either"""
     found = get_conversation(t, conversation)
-    if not sees(viewer, found.scope):
+    if not can_see(viewer, found.scope):
         # To somebody else it does not exist.
         raise NotFound("conversation", name or conversation)
     return found

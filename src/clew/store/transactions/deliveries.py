@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from clew.core import chat
 from clew.core.delivery import (
-    MOVES,
-    UNFINISHED,
+    TRANSITIONS,
+    UNFINISHED_ANSWER,
     Chunk,
     Delivery,
     DeliveryKind,
@@ -19,18 +19,18 @@ from clew.core.delivery import (
 )
 from clew.core.ids import DeliveryId
 from clew.core.inbox import CLOCK_SKEW
-from clew.core.moves import check_move
+from clew.core.moves import check_transition
 from clew.core.route import LOCAL, Route
 from clew.core.text import is_blank
-from clew.errors import NotFound, WrongMove
+from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import rows
 from clew.store.transactions.previews import drop_preview, previewed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import Outgoing
-    from clew.core.delivery import Said
+    from clew.core.chat import OutboundMessage
+    from clew.core.delivery import OutboundText
     from clew.core.ids import ConversationId, OwnerId, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
@@ -85,7 +85,7 @@ def add_delivery(
 
 
 def deliver(
-    t: Tx, conversation: ConversationId, turn: TurnId, said: Said, *, seq: int | None = None
+    t: Tx, conversation: ConversationId, turn: TurnId, said: OutboundText, *, seq: int | None = None
 ) -> None:
     """Have what a turn says delivered on each channel from which an input of it came."""
     if is_blank(said.text):
@@ -96,8 +96,8 @@ def deliver(
             id=said.id if number == 0 else DeliveryId(f"{said.id}.{number}"),
             route=route,
             kind=said.kind,
-            body=chat.dump(
-                chat.Outgoing(
+            body=chat.dump_message(
+                chat.OutboundMessage(
                     text=said.text, markup=said.markup, reply_to=None if direct else message
                 )
             ),
@@ -112,7 +112,9 @@ def end_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
             id=DeliveryId(f"{turn}.unfinished.{number}"),
             route=route,
             kind=DeliveryKind.NOTICE,
-            body=chat.dump(chat.Outgoing(text=UNFINISHED, markup=False, instead_of=turn)),
+            body=chat.dump_message(
+                chat.OutboundMessage(text=UNFINISHED_ANSWER, markup=False, instead_of=turn)
+            ),
         )
         add_delivery(t, conversation, new)
 
@@ -138,7 +140,7 @@ def tell(
     t: Tx,
     conversation: ConversationId,
     route: RouteKey | None,
-    message: Outgoing,
+    message: OutboundMessage,
     *,
     id: DeliveryId,
     kind: DeliveryKind,
@@ -146,7 +148,7 @@ def tell(
 ) -> None:
     """Have one message delivered on one route, if it is a chat; repeating it changes nothing."""
     if route is not None and on_channel(route):
-        new = NewDelivery(id=id, route=route, kind=kind, body=chat.dump(message))
+        new = NewDelivery(id=id, route=route, kind=kind, body=chat.dump_message(message))
         add_delivery(t, conversation, new, turn=turn)
 
 
@@ -217,7 +219,7 @@ def move_delivery(
     found = get_delivery(t, delivery)
     if found.state is state and (state is not DeliveryState.SENDING or row == (owner,)):
         return found
-    check_move("delivery", MOVES, found.state, state)
+    check_transition("delivery", TRANSITIONS, found.state, state)
     t.run(
         """
         UPDATE delivery
@@ -301,7 +303,7 @@ def move_chunk(
     found = rows.chunk(row)
     if (found.state, found.platform_id) == (state, platform_id):
         return found
-    check_move("part", MOVES, found.state, state)
+    check_transition("part", TRANSITIONS, found.state, state)
     t.run(
         """
         UPDATE delivery_chunk SET state = $3, platform_id = $4,
@@ -407,7 +409,7 @@ def leave(
     t.one("SELECT state FROM delivery WHERE id = $1 @LOCK", delivery)
     found = get_delivery(t, delivery)
     if found.state in (DeliveryState.FAILED, DeliveryState.DELIVERED):
-        raise WrongMove("delivery", old=found.state.value, new=state.value)
+        raise InvalidTransition("delivery", old=found.state.value, new=state.value)
     return move_delivery(t, delivery, state, owner=owner, error=error)
 
 
@@ -459,7 +461,7 @@ def retry(t: Tx, delivery: DeliveryId) -> Delivery:
     """
     found = get_delivery(t, delivery)
     if found.state is not DeliveryState.FAILED:
-        raise WrongMove("delivery", old=found.state.value, new=DeliveryState.PENDING.value)
+        raise InvalidTransition("delivery", old=found.state.value, new=DeliveryState.PENDING.value)
     t.run(
         """
         UPDATE delivery_chunk SET state = 'pending'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from clew.core.chat import Outgoing
+from clew.core.chat import OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
 from clew.store.transactions.deliveries import tell
@@ -40,7 +40,7 @@ def tell_chats(
             t,
             conversation,
             route,
-            Outgoing(text=text, markup=False),
+            OutboundMessage(text=text, markup=False),
             id=DeliveryId(f"dlv_{digest}"),
             kind=DeliveryKind.NOTICE,
         )

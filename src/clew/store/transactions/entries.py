@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.core.entry import GENESIS, Draft, Entry, chain_hash
+from clew.core.entry import GENESIS, Entry, NewEntry, chain_hash
 from clew.errors import SessionEnded, StoreError
 from clew.store.transactions import rows
 from clew.store.transactions.leases import take_numbers
@@ -26,7 +26,7 @@ def append(
     t: Tx,
     lease: Lease,
     session: SessionId,
-    drafts: Sequence[Draft],
+    drafts: Sequence[NewEntry],
     *,
     turn: TurnId | None = None,
 ) -> list[Entry]:
@@ -54,7 +54,7 @@ def append(
     return entries
 
 
-def _stored(t: Tx, drafts: Sequence[Draft]) -> list[Entry]:
+def _stored(t: Tx, drafts: Sequence[NewEntry]) -> list[Entry]:
     first = t.one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
     assert first is not None
     found = entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
@@ -106,7 +106,7 @@ def _insert(
     t: Tx,
     conversation: ConversationId,
     seq: int,
-    draft: Draft,
+    draft: NewEntry,
     session: SessionId,
     turn: TurnId | None,
     prev_hash: bytes,

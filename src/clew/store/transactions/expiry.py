@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
 from clew.core import session as reasons
-from clew.core.expired import Left, with_left
+from clew.core.expired import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
-from clew.core.reset import ResetPolicy, expired, used_before
+from clew.core.reset import ResetPolicy, expiry_cutoff, expiry_reason
 from clew.core.route import Route
 from clew.store.transactions.conversations import route_target, routes_of
 from clew.store.transactions.elsewhere import tell_chats
@@ -18,8 +18,8 @@ from clew.store.transactions.resets import file_end, start_afresh
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIds
-    from clew.core.inbox import Accepted, Input
+    from clew.core.ids import SessionIdFactory
+    from clew.core.inbox import AcceptResult, NewInput
     from clew.store.contract import Tx
 
 #: A conversation that ended so is not gone back to by writing on its route.
@@ -28,13 +28,13 @@ OVER = frozenset({reasons.RESET, reasons.IDLE, reasons.DAILY})
 
 def accept_in_time(
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     target: Route | ConversationId,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     policy: ResetPolicy,
-) -> Accepted:
+) -> AcceptResult:
     """
     Store an input; where its route leads to a conversation that is over, in a new one.
 
@@ -47,8 +47,8 @@ def accept_in_time(
         current = route_target(t, target.key)
         reason = None if current is None else over(t, current, policy)
         if current is not None and reason is not None:
-            left = Left(conversation=current, reason=reason)
-            item = replace(item, payload=with_left(item.payload, left))
+            left = ExpiredConversation(conversation=current, reason=reason)
+            item = replace(item, payload=attach_notice(item.payload, left))
             start_afresh(
                 t,
                 target,
@@ -59,7 +59,7 @@ def accept_in_time(
             )
             if reason != reasons.RESET:
                 # Of one that was ended elsewhere the chat was told then.
-                tell_chats(t, new_conversation, [target.key], left.to_person, event=item.id)
+                tell_chats(t, new_conversation, [target.key], left.user_notice, event=item.id)
     return accept(
         t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
     )
@@ -86,7 +86,7 @@ def over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> str | None
     if row is None or row[1] == 0:
         return None
     last_used = from_millis(max(row[0], moved_at))
-    return expired(policy, last_used=last_used, now=from_millis(t.now))
+    return expiry_reason(policy, last_used=last_used, now=from_millis(t.now))
 
 
 def _moved_at(t: Tx, conversation: ConversationId) -> int:
@@ -129,7 +129,7 @@ def overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> list[Conversation
           )
         ORDER BY l.updated_at LIMIT $2
         """,
-        to_millis(used_before(policy, from_millis(t.now))),
+        to_millis(expiry_cutoff(policy, from_millis(t.now))),
         limit,
     )
     return [ConversationId(row[0]) for row in found]

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from clew.core.exported import shapes
-from clew.core.exported.book import Book
+from clew.core.exported.book import ConversationExport
 from clew.core.exported.shapes import Record, row_to_record
 from clew.core.ids import ConversationId
 from clew.errors import NotFound
@@ -48,14 +48,14 @@ def tombstone(t: Tx, conversation: str) -> Record | None:
     return None if row is None else row_to_record(shapes.TOMBSTONE, row)
 
 
-def book(t: Tx, conversation: ConversationId) -> Book:
+def book(t: Tx, conversation: ConversationId) -> ConversationExport:
     """
     All that is stored of a conversation, except its entries and the contents of attachments.
 
     :raises NotFound: if there is no such conversation
     """
     record = _conversation(t, conversation)
-    return Book(
+    return ConversationExport(
         conversation=record,
         last_hash=last_hash(t, conversation, record["entries"]),
         sessions=_sessions(t, conversation),
@@ -100,7 +100,7 @@ def _conversation(t: Tx, conversation: ConversationId) -> Record:
     before: list[str] = json.loads(settings.pop(ROUTES, "[]"))
     routes = sorted({*before, *routes_of(t, conversation)})
     return row_to_record(
-        shapes.CONVERSATION, (*row, shapes.as_json(settings), shapes.as_json(routes))
+        shapes.CONVERSATION, (*row, shapes.encode_json(settings), shapes.encode_json(routes))
     )
 
 
@@ -116,7 +116,7 @@ def _sessions(t: Tx, conversation: ConversationId) -> list[Record]:
     records = {row[1]: row_to_record(shapes.SESSION, row) for row in found}
     ordered = [records[session.id] for session in lineage(t, conversation)]
     for record in ordered:
-        record["base"] = [shapes.base_item(item) for item in get_base(t, record["id"])]
+        record["base"] = [shapes.encode_base_item(item) for item in get_base(t, record["id"])]
     return ordered
 
 

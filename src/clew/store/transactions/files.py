@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.showing import shown_as
+from clew.core.showing import display_kind
 from clew.store.transactions import inbox
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _told(file: Fetched) -> dict[str, object]:
         "attachment": file.id,
         "size": len(file.content),
         "sha256": hashlib.sha256(file.content).hexdigest(),
-        "shown_as": shown_as(file.content),
+        "shown_as": display_kind(file.content),
     }
 
 

@@ -7,23 +7,23 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.approval import CLOSED, ApprovalState, pressed, told
-from clew.core.chat import DM, Outgoing
+from clew.core.approval import CLOSED_BUTTON, ApprovalState, format_status, parse_button
+from clew.core.chat import DM, OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId, InboxId
-from clew.core.inbox import Accepted, InboxItem, InboxKind, InboxOutcome, Input
-from clew.core.people import Verdict, is_operator, may_talk, verdict
+from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
+from clew.core.people import AccessDecision, decide_access, is_operator, may_message
 from clew.core.route import Route
-from clew.errors import NotFound, WrongMove
+from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
 from clew.store.transactions.deliveries import tell
 from clew.store.transactions.expiry import accept_in_time
 from clew.store.transactions.stops import unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.approval import Approval, Question
-    from clew.core.ids import ConversationId, OwnerId, SessionIds
-    from clew.core.people import Account, Policy
+    from clew.core.approval import Approval, NumberedApproval
+    from clew.core.ids import ConversationId, OwnerId, SessionIdFactory
+    from clew.core.people import AccessPolicy, ChannelAccount
     from clew.core.reset import ResetPolicy
     from clew.store.contract import Tx
 
@@ -39,20 +39,20 @@ BUSY = "That was not taken: another answer is being made. Send it again when it 
 class Who:
     """Who did it, and what the settings say about them."""
 
-    account: Account
+    account: ChannelAccount
     user: str
-    policy: Policy
+    policy: AccessPolicy
     addressed: bool = True
     #: It is for those only who may talk to the agent alone, not for guests of an open group.
     trusted: bool = False
 
 
-def judge(t: Tx, who: Who, route: Route) -> Verdict:
+def judge(t: Tx, who: Who, route: Route) -> AccessDecision:
     """What becomes of what somebody does in a chat; it holds until the commit."""
     standing = pairings.standing(t, who.account, who.user)
-    if who.trusted and route.kind != DM and not may_talk(who.policy, standing, who.user):
-        return Verdict.SILENCE
-    return verdict(
+    if who.trusted and route.kind != DM and not may_message(who.policy, standing, who.user):
+        return AccessDecision.IGNORE
+    return decide_access(
         who.policy,
         standing,
         user=who.user,
@@ -64,15 +64,15 @@ def judge(t: Tx, who: Who, route: Route) -> Verdict:
 
 def hear(  # noqa: PLR0913  (each is made by the caller)
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     who: Who,
     route: Route,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     reset: ResetPolicy,
     replaces: tuple[str, str, str] | None = None,
-) -> Accepted | Verdict:
+) -> AcceptResult | AccessDecision:
     """
     Store what somebody says, if they may; else what becomes of them.
 
@@ -82,7 +82,7 @@ def hear(  # noqa: PLR0913  (each is made by the caller)
     if before := _before(t, item):
         return before
     found = judge(t, who, route)
-    if found is not Verdict.TALK:
+    if found is not AccessDecision.ALLOW:
         return found
     accepted = accept_in_time(
         t,
@@ -93,17 +93,17 @@ def hear(  # noqa: PLR0913  (each is made by the caller)
         policy=reset,
     )
     if accepted.outcome is InboxOutcome.REJECTED and not accepted.duplicate:
-        _tell(t, accepted, route, Outgoing(text=BUSY, markup=False))
+        _tell(t, accepted, route, OutboundMessage(text=BUSY, markup=False))
     if replaces is not None:
         inbox.repoint(t, replaces, accepted.inbox_id)
     return accepted
 
 
-def _before(t: Tx, item: Input) -> Accepted | None:
+def _before(t: Tx, item: NewInput) -> AcceptResult | None:
     return inbox.accepted_before(t, item.id, duplicate=False) or inbox.known_event(t, item)
 
 
-def _tell(t: Tx, accepted: Accepted, route: Route, message: Outgoing) -> None:
+def _tell(t: Tx, accepted: AcceptResult, route: Route, message: OutboundMessage) -> None:
     tell(
         t,
         accepted.conversation_id,
@@ -116,14 +116,14 @@ def _tell(t: Tx, accepted: Accepted, route: Route, message: Outgoing) -> None:
 
 def begin_command(
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     who: Who,
     route: Route,
     owner: OwnerId,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
-) -> Accepted | Verdict:
+    session_ids: SessionIdFactory,
+) -> AcceptResult | AccessDecision:
     """
     Store that a chat command is being carried out, if whoever wrote it may write here.
 
@@ -133,7 +133,7 @@ def begin_command(
     if before := _before(t, item):
         return before
     found = judge(t, who, route)
-    if found is not Verdict.TALK:
+    if found is not AccessDecision.ALLOW:
         return found
     accepted = inbox.accept(
         t, item, target=route, new_conversation=new_conversation, session_ids=session_ids
@@ -167,7 +167,7 @@ def end_command(t: Tx, command: InboxId, reply: str) -> bool:
             t,
             row[0],
             route.key,
-            Outgoing(text=reply, markup=False, reply_to=answered),
+            OutboundMessage(text=reply, markup=False, reply_to=answered),
             id=DeliveryId(f"dlv_{command.removeprefix('inb_')}"),
             kind=DeliveryKind.NOTICE,
         )
@@ -197,14 +197,14 @@ class Change(enum.Enum):
 
 def change(
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     original: tuple[str, str, str],
     who: Who | None,
     route: Route,
     text: str | None,
-    session_ids: SessionIds,
-) -> Change | Verdict:
+    session_ids: SessionIdFactory,
+) -> Change | AccessDecision:
     """
     A message that was heard as event ``original`` has another text now; ``None``: it is gone.
 
@@ -217,13 +217,13 @@ def change(
         return Change.DONE
     if heard is None:
         return Change.UNKNOWN
-    if who is not None and (found := judge(t, who, route)) is not Verdict.TALK:
+    if who is not None and (found := judge(t, who, route)) is not AccessDecision.ALLOW:
         return found
     return _change(t, item, heard, text, session_ids)
 
 
 def _change(
-    t: Tx, item: Input, original: InboxItem, text: str | None, session_ids: SessionIds
+    t: Tx, item: NewInput, original: InboxItem, text: str | None, session_ids: SessionIdFactory
 ) -> Change:
     if original.kind is not InboxKind.MESSAGE or original.text == text:
         return Change.DONE
@@ -270,11 +270,11 @@ class Press:
 
 def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
     """Answer a question by its button, if whoever pressed it may."""
-    if judge(t, who, route) is not Verdict.TALK:
+    if judge(t, who, route) is not AccessDecision.ALLOW:
         return Press(text="You may not answer that.")
-    if data == CLOSED:
+    if data == CLOSED_BUTTON:
         return Press(text="That question was answered.")
-    if (found := pressed(data)) is None:
+    if (found := parse_button(data)) is None:
         return Press(text="There is nothing behind that button any more.", closed=True)
     approval, yes = found
     try:
@@ -292,16 +292,16 @@ def _pressed(t: Tx, question: Approval, *, yes: bool, by: str) -> Press:
     state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
     try:
         answered = approvals.answer(t, question.id, state, answered_by=by)
-    except WrongMove:
+    except InvalidTransition:
         after = approvals.get_approval(t, question.id)
         over = after.state is ApprovalState.OPEN
-        became = f"Expired: {after.tool}" if over else told(after)
+        became = f"Expired: {after.tool}" if over else format_status(after)
         return Press(text=f"Too late. {became}", closed=True, became=became)
     return Press(
-        text=told(answered),
+        text=format_status(answered),
         conversation=answered.conversation_id,
         closed=True,
-        became=told(answered),
+        became=format_status(answered),
     )
 
 
@@ -316,7 +316,7 @@ def may_answer(t: Tx, question: Approval, who: Who, route: Route) -> bool:
 
 def questions(
     t: Tx, conversation: ConversationId, *, who: Who, route: Route
-) -> tuple[list[Question], int]:
+) -> tuple[list[NumberedApproval], int]:
     """The open questions that somebody can answer in a chat, and how many others wait there."""
     shown = approvals.questions(t, conversation, shown_at=route.key)
     theirs = [one for one in shown if may_answer(t, one.approval, who, route)]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.core.people import Account
+    from clew.core.people import ChannelAccount
     from clew.store.contract import Tx
 
 #: Stands for every chat of an account.
 EVERY_CHAT = ""
 
 
-def hold(t: Tx, account: Account, chat: str, *, until: int) -> None:
+def hold(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> None:
     """Call a chat not before ``until`` (ms); a later time that was asked for before stays."""
     t.run(
         """
@@ -27,7 +27,7 @@ def hold(t: Tx, account: Account, chat: str, *, until: int) -> None:
     )
 
 
-def holds(t: Tx, account: Account, *, after: int) -> dict[str, int]:
+def holds(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]:
     """The chats of an account that are held beyond ``after`` (ms), each with its end."""
     found = t.all(
         """
@@ -41,7 +41,7 @@ def holds(t: Tx, account: Account, *, after: int) -> dict[str, int]:
     return {row[0]: row[1] for row in found}
 
 
-def forget(t: Tx, account: Account, *, before: int) -> int:
+def forget(t: Tx, account: ChannelAccount, *, before: int) -> int:
     """Remove what is over; how many."""
     return t.run(
         "DELETE FROM hold WHERE channel = $1 AND account = $2 AND held_until <= $3",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from clew.core.conversation import TitledBy
-from clew.core.exported.relation import Log
+from clew.core.exported.relation import ChainSummary
 from clew.core.route import Route, RouteKey
-from clew.core.turn import Stop, TurnState
+from clew.core.turn import StopRequest, TurnState
 from clew.errors import StoreError, UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.conversations import (
@@ -32,7 +32,7 @@ from clew.store.transactions.titles import keep_title
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.core.exported.book import Typed
+    from clew.core.exported.book import TypedRecord
     from clew.core.exported.shapes import Record
     from clew.core.ids import ConversationId, OwnerId
     from clew.core.lease import Lease
@@ -47,7 +47,7 @@ class Here:
     """What is stored under an id."""
 
     #: ``None`` if there is no such conversation.
-    log: Log | None
+    log: ChainSummary | None
     #: The last hash of one that was deleted here.
     deleted: bytes | None
 
@@ -61,7 +61,7 @@ def stored_here(t: Tx, conversation: ConversationId) -> Here:
         return Here(log=None, deleted=None)
     hashes = t.all("SELECT hash FROM entry WHERE conversation_id = $1 ORDER BY seq", conversation)
     return Here(
-        log=Log(
+        log=ChainSummary(
             hashes=tuple(bytes(row[0]) for row in hashes),
             sessions=tuple(session.id for session in lineage(t, conversation)),
         ),
@@ -166,7 +166,7 @@ def _free_title(t: Tx, record: Record, title: str) -> str:
     return next(free, f"{title} ({record['id']})")
 
 
-def take_all(t: Tx, opening: Opening, records: Sequence[Typed], *, after: int) -> int:
+def take_all(t: Tx, opening: Opening, records: Sequence[TypedRecord], *, after: int) -> int:
     """A conversation that is one slice: opened, taken in and closed in one commit."""
     lease = open_imported(t, opening)
     last = take_in(t, lease, records, after=after)
@@ -174,7 +174,7 @@ def take_all(t: Tx, opening: Opening, records: Sequence[Typed], *, after: int) -
     return last
 
 
-def take_in(t: Tx, lease: Lease, records: Sequence[Typed], *, after: int) -> int:
+def take_in(t: Tx, lease: Lease, records: Sequence[TypedRecord], *, after: int) -> int:
     """
     Append a slice to a conversation whose log ends with entry ``after``; the new last seq.
 
@@ -289,7 +289,7 @@ def _store_turn(t: Tx, record: Record) -> None:
         record["outcome"],
         record["error"],
         record["error_code"],
-        record["stop"] if done else Stop.CANCEL.value,
+        record["stop"] if done else StopRequest.CANCEL.value,
         record["steps"],
         record["resumes"],
         record["retries"],

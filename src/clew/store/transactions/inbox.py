@@ -8,35 +8,35 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis, to_millis
-from clew.core.double_text import DoubleText, window_closes
+from clew.core.double_text import DoubleText, window_end
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import Accepted, InboxItem, InboxKind, InboxOutcome, Input
+from clew.core.inbox import AcceptResult, InboxItem, InboxKind, InboxOutcome, NewInput
 from clew.core.route import Route
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.errors import NotFound
 from clew.store.transactions import rows
 from clew.store.transactions.conversations import open_route
 from clew.store.transactions.stops import request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.ids import SessionIds, TurnId
+    from clew.core.ids import SessionIdFactory, TurnId
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
 #: A delivered event stays known this long after its conversation was deleted.
 DEDUPE_DAYS = 30
 
-_STOPS = {DoubleText.INTERRUPT: Stop.INTERRUPT, DoubleText.ROLLBACK: Stop.ROLLBACK}
+_STOPS = {DoubleText.INTERRUPT: StopRequest.INTERRUPT, DoubleText.ROLLBACK: StopRequest.ROLLBACK}
 
 
 def accept(
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     target: Route | ConversationId,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
-) -> Accepted:
+    session_ids: SessionIdFactory,
+) -> AcceptResult:
     """
     Store an input before it is acknowledged.
 
@@ -63,7 +63,7 @@ def accept(
     if turn is not None and outcome is None and item.double_text in _STOPS:
         request_stop(t, turn.id, _STOPS[item.double_text])
     t.wake(conversation)
-    return Accepted(
+    return AcceptResult(
         inbox_id=item.id,
         conversation_id=conversation,
         duplicate=False,
@@ -72,18 +72,18 @@ def accept(
     )
 
 
-def is_known(t: Tx, item: Input) -> bool:
+def is_known(t: Tx, item: NewInput) -> bool:
     """Whether this input, or its event, was accepted before."""
     return (accepted_before(t, item.id, duplicate=False) or known_event(t, item)) is not None
 
 
-def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | None:
+def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> AcceptResult | None:
     """What became of an input that was accepted under this id; ``None`` if none was."""
     row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
     if row is None:
         return None
     found = rows.inbox_item(row)
-    return Accepted(
+    return AcceptResult(
         inbox_id=found.id,
         conversation_id=found.conversation_id,
         duplicate=duplicate,
@@ -93,7 +93,7 @@ def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> Accepted | 
 
 
 def _target(
-    t: Tx, target: Route | ConversationId, new: ConversationId, session_ids: SessionIds
+    t: Tx, target: Route | ConversationId, new: ConversationId, session_ids: SessionIdFactory
 ) -> ConversationId:
     if isinstance(target, str):
         # Shared with other inputs, exclusive with a delete: nothing lands in what is going.
@@ -108,7 +108,7 @@ def event_key(event: tuple[str, str, str]) -> bytes:
     return hashlib.sha256(json.dumps(event).encode()).digest()
 
 
-def known_event(t: Tx, item: Input) -> Accepted | None:
+def known_event(t: Tx, item: NewInput) -> AcceptResult | None:
     """The answer that the first delivery of this event got, if there was one."""
     if item.event is None:
         return None
@@ -118,7 +118,7 @@ def known_event(t: Tx, item: Input) -> Accepted | None:
     if row is None:
         return None
     known = accepted_before(t, InboxId(row[0]), duplicate=row[0] != item.id)
-    return known or Accepted(
+    return known or AcceptResult(
         inbox_id=InboxId(row[0]),
         conversation_id=ConversationId(row[1]),
         duplicate=True,
@@ -127,7 +127,7 @@ def known_event(t: Tx, item: Input) -> Accepted | None:
     )
 
 
-def _claim_event(t: Tx, item: Input, conversation: ConversationId) -> Accepted | None:
+def _claim_event(t: Tx, item: NewInput, conversation: ConversationId) -> AcceptResult | None:
     """``None`` if the event is ours now; else another process stored it since we looked."""
     if item.event is None:
         return None
@@ -167,14 +167,14 @@ def _open_items(t: Tx, conversation: ConversationId, before: int | None = None) 
     return row[0]
 
 
-def _outcome(item: Input, *, busy: bool) -> InboxOutcome | None:
+def _outcome(item: NewInput, *, busy: bool) -> InboxOutcome | None:
     rejected = busy and item.double_text is DoubleText.REJECT and item.kind is InboxKind.MESSAGE
     return InboxOutcome.REJECTED if rejected else None
 
 
 def _insert(
     t: Tx,
-    item: Input,
+    item: NewInput,
     conversation: ConversationId,
     target: Route | ConversationId,
     outcome: InboxOutcome | None,
@@ -223,7 +223,7 @@ def _collect(t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str 
         inbox_id,
     )
     received = [from_millis(row[0]) for row in burst]
-    closes = to_millis(window_closes(received[-1], earlier=received[:-1]))
+    closes = to_millis(window_end(received[-1], earlier=received[:-1]))
     t.run(
         """
         UPDATE inbox SET due_at = $4

@@ -11,7 +11,7 @@ from clew.store.transactions.leases import hold
 if TYPE_CHECKING:
     from clew.core.effect import Effect
     from clew.core.ids import TurnId
-    from clew.core.journal import CallKey, CallStatus, JournaledCall, WholeResult
+    from clew.core.journal import CallKey, CallStatus, FullToolResult, JournaledCall
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -92,7 +92,7 @@ def settle(
     *,
     format: str,
     result: str,
-    whole: WholeResult | None = None,
+    whole: FullToolResult | None = None,
 ) -> JournaledCall:
     """
     Store the result of a call. The first result stays: repeating it returns that one.

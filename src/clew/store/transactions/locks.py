@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from clew.core.ids import ConversationId
-from clew.errors import Refused
+from clew.errors import OperationRefused
 from clew.store.transactions.owners import get_owner
 from clew.store.transactions.sessions import get_session
 
@@ -153,7 +153,7 @@ def refuse_second_compaction(t: Tx, conversation: ConversationId, *, command: st
     )
     holding = lock_holder(t, _compression(conversation))
     if waiting is not None or not (holding is None or _is_dead(t, holding)):
-        raise Refused("another compaction of this conversation is under way")
+        raise OperationRefused("another compaction of this conversation is under way")
 
 
 def _is_dead(t: Tx, holder: str) -> bool:

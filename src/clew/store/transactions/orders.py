@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from clew.core import session as reasons
 from clew.core.history import is_answer
 from clew.core.ids import ConversationId, InboxId
-from clew.core.inbox import Accepted, InboxOutcome
+from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.scope import LOCAL
-from clew.core.turn import Stop, TurnState
+from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
 from clew.store.transactions.conversations import open_conversation, resolve
 from clew.store.transactions.entries import texts_of_turn
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.core.base import Base
-    from clew.core.ids import SessionIds
-    from clew.core.inbox import Input
+    from clew.core.ids import SessionIdFactory
+    from clew.core.inbox import NewInput
     from clew.core.reset import ResetPolicy
     from clew.core.route import Route
     from clew.core.turn import Turn
@@ -63,19 +63,19 @@ class Resent:
 class Placed:
     """An order that is stored; with what it was answered, if its key had an answer already."""
 
-    accepted: Accepted
+    accepted: AcceptResult
     status: int | None = None
     answer: str | None = None
 
 
 def place(  # noqa: PLR0913  (each is a part of the order)
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     target: Route | ConversationId,
     key: Key | None,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     policy: ResetPolicy,
     files: Sequence[Fetched] = (),
 ) -> Placed:
@@ -88,7 +88,7 @@ def place(  # noqa: PLR0913  (each is a part of the order)
     :raises NotFound: if the id is one of nothing; the key stays free
     """
 
-    def accept_with_files() -> Accepted:
+    def accept_with_files() -> AcceptResult:
         accepted = accept_in_time(
             t,
             item,
@@ -105,12 +105,12 @@ def place(  # noqa: PLR0913  (each is a part of the order)
 
 def place_resent(
     t: Tx,
-    item: Input,
+    item: NewInput,
     *,
     resent: Resent,
     key: Key | None,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
 ) -> Placed:
     """
     Accept an input in the conversation whose context its history is, else in a new one.
@@ -120,7 +120,7 @@ def place_resent(
     :raises KeyReused: if the key came with another request before
     """
 
-    def accept_there() -> Accepted:
+    def accept_there() -> AcceptResult:
         if before := accepted_before(t, item.id, duplicate=False):
             return before
         conversation = _continued(t, resent)
@@ -141,7 +141,7 @@ def place_resent(
     return _once(t, key, accept_there)
 
 
-def _once(t: Tx, key: Key | None, accept_it: Callable[[], Accepted]) -> Placed:
+def _once(t: Tx, key: Key | None, accept_it: Callable[[], AcceptResult]) -> Placed:
     if key is None:
         return Placed(accepted=accept_it())
     known, _ = claim_key(t, key.key, body=key.body)
@@ -152,10 +152,10 @@ def _once(t: Tx, key: Key | None, accept_it: Callable[[], Accepted]) -> Placed:
     return Placed(accepted=new)
 
 
-def _again(t: Tx, known: Answered) -> Accepted:
+def _again(t: Tx, known: Answered) -> AcceptResult:
     assert known.inbox_id is not None
     assert known.conversation_id is not None
-    return accepted_before(t, known.inbox_id, duplicate=True) or Accepted(
+    return accepted_before(t, known.inbox_id, duplicate=True) or AcceptResult(
         inbox_id=known.inbox_id,
         conversation_id=known.conversation_id,
         duplicate=True,
@@ -219,7 +219,7 @@ def abandon(t: Tx, inbox_id: InboxId) -> bool:
     turn = turn_of(t, inbox_id)
     if turn is None or turn.state is TurnState.DONE or _is_shared(t, turn, inbox_id):
         return False
-    return request_stop(t, turn.id, Stop.CANCEL)
+    return request_stop(t, turn.id, StopRequest.CANCEL)
 
 
 def _is_shared(t: Tx, turn: Turn, inbox_id: InboxId) -> bool:

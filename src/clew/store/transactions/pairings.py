@@ -11,16 +11,16 @@ from clew.clock import from_millis
 from clew.core.chat import DM
 from clew.core.inbox import InboxOutcome
 from clew.core.people import (
-    CODE_LASTS,
-    MOST_CODES,
-    MOST_TRIES,
-    UNSHOWN_LASTS,
-    Account,
+    CODE_LIFETIME,
+    MAX_ATTEMPTS,
+    MAX_PENDING_CODES,
+    UNSHOWN_CODE_LIFETIME,
+    AccessStatus,
+    ChannelAccount,
     Person,
-    Standing,
 )
 from clew.core.route import Route
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.stops import request_stop, unfinished_turns
 
@@ -43,11 +43,11 @@ _TOLD = "the person may not talk here any more"
 
 def _person(row: Row) -> Person:
     return Person(
-        account=Account(channel=row[0], account=row[1]),
+        account=ChannelAccount(channel=row[0], account=row[1]),
         user=row[2],
         name=row[3],
         route=row[4],
-        standing=Standing(row[5]),
+        standing=AccessStatus(row[5]),
         changed_at=from_millis(row[6]),
         code_until=None if row[7] is None else from_millis(row[7]),
         approved_by=row[8],
@@ -60,7 +60,7 @@ def code_hash(code: str) -> bytes:
     return hashlib.sha256(f"pairing:{typed}".encode()).digest()
 
 
-def standing_now(t: Tx, account: Account, user: str) -> Standing | None:
+def standing_now(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
     """What is stored about a person, for those who only look."""
     row = t.one(
         "SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3",
@@ -68,10 +68,10 @@ def standing_now(t: Tx, account: Account, user: str) -> Standing | None:
         account.account,
         user,
     )
-    return None if row is None else Standing(row[0])
+    return None if row is None else AccessStatus(row[0])
 
 
-def standing(t: Tx, account: Account, user: str) -> Standing | None:
+def standing(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
     """What is stored about a person, kept from changing until the commit."""
     row = t.one(
         """
@@ -81,7 +81,7 @@ def standing(t: Tx, account: Account, user: str) -> Standing | None:
         account.account,
         user,
     )
-    return None if row is None else Standing(row[0])
+    return None if row is None else AccessStatus(row[0])
 
 
 def people(t: Tx) -> list[Person]:
@@ -90,13 +90,15 @@ def people(t: Tx) -> list[Person]:
     return [_person(row) for row in found]
 
 
-def ask(t: Tx, account: Account, user: str, *, name: str, route: RouteKey, code: bytes) -> bool:
+def ask(
+    t: Tx, account: ChannelAccount, user: str, *, name: str, route: RouteKey, code: bytes
+) -> bool:
     """
     Give a stranger a code; ``False`` if nothing is to be shown.
 
     That is where the code before is still good, and where too many others wait.
     """
-    if _open_code(t, account, user) or _waiting(t, account) >= MOST_CODES:
+    if _open_code(t, account, user) or _waiting(t, account) >= MAX_PENDING_CODES:
         return False
     t.run(
         """
@@ -113,23 +115,23 @@ def ask(t: Tx, account: Account, user: str, *, name: str, route: RouteKey, code:
         name,
         route,
         code,
-        t.now + UNSHOWN_LASTS // timedelta(milliseconds=1),
+        t.now + UNSHOWN_CODE_LIFETIME // timedelta(milliseconds=1),
         t.now,
     )
     return True
 
 
-def code_shown(t: Tx, account: Account, user: str) -> None:
+def code_shown(t: Tx, account: ChannelAccount, user: str) -> None:
     """A person was shown the code that waits: it is good for its whole time."""
-    _code_until(t, account, user, t.now + CODE_LASTS // timedelta(milliseconds=1))
+    _code_until(t, account, user, t.now + CODE_LIFETIME // timedelta(milliseconds=1))
 
 
-def withdraw_code(t: Tx, account: Account, user: str) -> None:
+def withdraw_code(t: Tx, account: ChannelAccount, user: str) -> None:
     """A code that waits was not shown: it is good no longer, and no other is kept back."""
     _code_until(t, account, user, t.now)
 
 
-def _code_until(t: Tx, account: Account, user: str, until: int) -> None:
+def _code_until(t: Tx, account: ChannelAccount, user: str, until: int) -> None:
     t.run(
         """
         UPDATE pairing SET expires_at = $4
@@ -142,7 +144,7 @@ def _code_until(t: Tx, account: Account, user: str, until: int) -> None:
     )
 
 
-def _open_code(t: Tx, account: Account, user: str) -> bool:
+def _open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
     row = t.one(
         """
         SELECT 1 FROM pairing
@@ -156,7 +158,7 @@ def _open_code(t: Tx, account: Account, user: str) -> bool:
     return row is not None
 
 
-def _waiting(t: Tx, account: Account) -> int:
+def _waiting(t: Tx, account: ChannelAccount) -> int:
     row = t.one(
         "SELECT count(*) FROM pairing WHERE channel = $1 AND account = $2 AND expires_at > $3",
         account.channel,
@@ -184,7 +186,7 @@ def approve(t: Tx, code: bytes, *, by: str) -> Person | None:
         code,
         t.now,
         by,
-        MOST_TRIES,
+        MAX_ATTEMPTS,
     )
     if row is None:
         t.run(
@@ -197,7 +199,9 @@ def approve(t: Tx, code: bytes, *, by: str) -> Person | None:
     return _person(found)
 
 
-def shut_out(t: Tx, account: Account, user: str, *, to: Standing, by: str) -> list[ConversationId]:
+def shut_out(
+    t: Tx, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
+) -> list[ConversationId]:
     """
     Take away that a person may talk, at once; the conversations where something of theirs ended.
 
@@ -222,7 +226,7 @@ def shut_out(t: Tx, account: Account, user: str, *, to: Standing, by: str) -> li
     return end_what_is_open(t, account, lambda one, _: one == user)
 
 
-def end_what_is_open(t: Tx, account: Account, out: Out) -> list[ConversationId]:
+def end_what_is_open(t: Tx, account: ChannelAccount, out: Out) -> list[ConversationId]:
     """End what is open of those who are ``out``; the conversations that were touched."""
     touched: dict[ConversationId, None] = {}
     found = t.all("SELECT id, conversation_id, route, payload FROM inbox WHERE outcome IS NULL")
@@ -235,7 +239,7 @@ def end_what_is_open(t: Tx, account: Account, out: Out) -> list[ConversationId]:
         if inputs and all(_is_out(row[0], row[1], account, out) for row in inputs):
             deny_open(t, turn.id, note=_TOLD)
             # Not as a person's word: what was said so far is not told to whoever is out.
-            request_stop(t, turn.id, Stop.CANCEL)
+            request_stop(t, turn.id, StopRequest.CANCEL)
             touched[turn.conversation_id] = None
     _drop_deliveries(t, account, out)
     for conversation in touched:
@@ -243,7 +247,7 @@ def end_what_is_open(t: Tx, account: Account, out: Out) -> list[ConversationId]:
     return list(touched)
 
 
-def sender_in(payload: str, account: Account) -> str | None:
+def sender_in(payload: str, account: ChannelAccount) -> str | None:
     """Who said it, if it came over this account."""
     told = json.loads(payload)
     if told.get("account") != [account.channel, account.account]:
@@ -252,7 +256,7 @@ def sender_in(payload: str, account: Account) -> str | None:
     return sender
 
 
-def _is_out(route: RouteKey | None, payload: str, account: Account, out: Out) -> bool:
+def _is_out(route: RouteKey | None, payload: str, account: ChannelAccount, out: Out) -> bool:
     sender = sender_in(payload, account)
     return sender is not None and route is not None and out(sender, Route.parse(route))
 
@@ -270,7 +274,7 @@ def _cancel(t: Tx, inbox_id: InboxId) -> None:
     )
 
 
-def _drop_deliveries(t: Tx, account: Account, out: Out) -> None:
+def _drop_deliveries(t: Tx, account: ChannelAccount, out: Out) -> None:
     """Whoever is out is told nothing more where they talk to the agent alone."""
     found = t.all(
         """

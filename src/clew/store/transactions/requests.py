@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.base import extended
+from clew.core.base import extend_base
 from clew.core.ids import TurnId
 from clew.store.transactions import rows
 from clew.store.transactions.context import Context, materialised
@@ -69,7 +69,7 @@ def context_before(t: Tx, entry: Entry) -> Context:
     """The context of an entry's session as it was when the entry was appended."""
     session = get_session(t, entry.session_id)
     last = entry.seq - 1
-    base = extended(get_base(t, session.id), opened_seq=session.opened_seq, last_seq=last)
+    base = extend_base(get_base(t, session.id), opened_seq=session.opened_seq, last_seq=last)
     return Context(
         session=session,
         last_seq=last,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
-from clew.core.expired import closed_elsewhere
+from clew.core.expired import closed_elsewhere_notice
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
-from clew.core.turn import Stop
+from clew.core.turn import StopRequest
 from clew.store.transactions.clients import detach, wanted
 from clew.store.transactions.conversations import move_route, open_conversation, routes_of
 from clew.store.transactions.elsewhere import tell_chats
@@ -20,7 +20,7 @@ from clew.store.transactions.sessions import end_head, get_head
 from clew.store.transactions.stops import request_stop, unfinished_turn
 
 if TYPE_CHECKING:
-    from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIds
+    from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIdFactory
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
@@ -35,7 +35,7 @@ def start_afresh(
     *,
     item: InboxId,
     new_conversation: ConversationId,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     reason: str,
 ) -> ConversationId | None:
     """
@@ -60,7 +60,7 @@ def start_afresh(
         t.now,
     )
     if turn := unfinished_turn(t, old):
-        request_stop(t, turn.id, Stop.INTERRUPT)
+        request_stop(t, turn.id, StopRequest.INTERRUPT)
     file_end(t, old, route.key, item, reason, following=session)
     t.wake(old)
     return old
@@ -107,8 +107,8 @@ def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     before = get_head(t, lease.conversation_id)
     late = filed["reason"] == reasons.TUI_CLOSE and wanted(t, lease.conversation_id)
     session = before if late else end_head(t, lease, filed["reason"])
-    ended = session.id if before.open and not session.open else None
-    text = closed_elsewhere(lease.conversation_id, filed["reason"])
+    ended = session.id if before.is_open and not session.is_open else None
+    text = closed_elsewhere_notice(lease.conversation_id, filed["reason"])
     if ended is not None and text is not None:
         routes = routes_of(t, lease.conversation_id)
         tell_chats(t, lease.conversation_id, routes, text, event=item.id, but=item.route)

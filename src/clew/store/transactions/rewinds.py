@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.session import Head, Session
-from clew.core.taken_back import WentBack
-from clew.core.turn import Outcome, TurnState
+from clew.core.taken_back import RewindMark
+from clew.core.turn import TurnOutcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
 from clew.store.transactions.context import base_at
@@ -20,8 +20,8 @@ from clew.store.transactions.turns import finish
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.entry import Draft
-    from clew.core.ids import ConversationId, SessionId, SessionIds
+    from clew.core.entry import NewEntry
+    from clew.core.ids import ConversationId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.store.contract import Tx
@@ -56,7 +56,9 @@ def refuse_unknown(seq: int, *, last_seq: int) -> None:
         raise UsageError(f"there is no entry {seq}: the conversation has {entries}")
 
 
-def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: SessionIds) -> Session:
+def rewind(
+    t: Tx, lease: Lease, *, to: int, operation: str, session_ids: SessionIdFactory
+) -> Session:
     """
     Make the context what it was right after entry ``to``, moved back to the last boundary.
 
@@ -79,7 +81,7 @@ def rewind(t: Tx, lease: Lease, *, to: int, operation: str, session_ids: Session
     )
 
 
-def rewinds_of(t: Tx, conversation: ConversationId) -> list[WentBack]:
+def rewinds_of(t: Tx, conversation: ConversationId) -> list[RewindMark]:
     """The rewinds of a conversation, in their order."""
     found = t.all(
         """
@@ -91,7 +93,7 @@ def rewinds_of(t: Tx, conversation: ConversationId) -> list[WentBack]:
         reasons.REWIND,
     )
     # Its context ends in the entry that it went back to, and holds none where that is the start.
-    return [WentBack(at=at, to=to or 0) for at, to in found]
+    return [RewindMark(at=at, to=to or 0) for at, to in found]
 
 
 def roll_back(
@@ -100,8 +102,8 @@ def roll_back(
     session: SessionId,
     turn: Turn,
     *,
-    drafts: Sequence[Draft],
-    session_ids: SessionIds,
+    drafts: Sequence[NewEntry],
+    session_ids: SessionIdFactory,
     step: Step | None = None,
 ) -> Turn:
     """
@@ -116,7 +118,7 @@ def roll_back(
     if before.state is TurnState.DONE:
         return before
     done = finish(
-        t, lease, session, turn.id, Outcome.CANCELLED, drafts=drafts, step=step, taken_back=True
+        t, lease, session, turn.id, TurnOutcome.CANCELLED, drafts=drafts, step=step, taken_back=True
     )
     t.run(
         """

@@ -16,7 +16,7 @@ from clew.core.inbox import InboxItem, InboxKind, InboxOutcome
 from clew.core.journal import CallKey, CallStatus, JournaledCall
 from clew.core.lease import Lease
 from clew.core.session import Session
-from clew.core.turn import Outcome, Stop, Turn, TurnState
+from clew.core.turn import StopRequest, Turn, TurnOutcome, TurnState
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -139,10 +139,10 @@ def turn(row: Row) -> Turn:
         id=row[0],
         conversation_id=row[1],
         state=TurnState(row[2]),
-        outcome=None if row[3] is None else Outcome(row[3]),
+        outcome=None if row[3] is None else TurnOutcome(row[3]),
         error=row[4],
         error_code=row[5],
-        stop=None if row[6] is None else Stop(row[6]),
+        stop=None if row[6] is None else StopRequest(row[6]),
         first_seq=row[7],
         steps=row[8],
         resumes=row[9],

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.core.base import Base, BaseItem, Literal, Range
+from clew.core.base import Base, BaseItem, EntryRange, InlineMessage
 from clew.core.session import Head, Session
 from clew.errors import NotFound, RotationConflict, StoreError
 from clew.store.transactions import rows
 from clew.store.transactions.leases import hold
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, SessionId, SessionIds
+    from clew.core.ids import ConversationId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
@@ -57,9 +57,9 @@ def get_base(t: Tx, session: SessionId) -> Base:
         session,
     )
     return tuple(
-        Range(first=first, last=last)
+        EntryRange(first=first, last=last)
         if message is None
-        else Literal(format=format_, message=message)
+        else InlineMessage(format=format_, message=message)
         for first, last, format_, message in found
     )
 
@@ -73,7 +73,7 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
     opened_seq: int,
     base: Base,
     operation: str,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     instructions: str | None,
 ) -> SessionId:
     """Store a session under the first proposed id that is free; its predecessor has ended."""
@@ -118,7 +118,7 @@ def _insert_base(t: Tx, session: SessionId, base: Base) -> None:
 
 
 def _columns(item: BaseItem) -> tuple[int | None, int | None, str | None, str | None]:
-    if isinstance(item, Range):
+    if isinstance(item, EntryRange):
         return item.first, item.last, None, None
     return None, None, item.format, item.message
 
@@ -131,7 +131,7 @@ def rotate(  # noqa: PLR0913  (each is a column of its own)
     expected: Head,
     base: Base,
     reason: str,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     instructions: str | None = None,
 ) -> Session:
     """

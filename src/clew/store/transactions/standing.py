@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from clew.core.standing import Standing, Unfinished
-from clew.core.taken_back import taken_back
+from clew.core.standing import ActiveTurn, ConversationState
+from clew.core.taken_back import find_rewound_spans
 from clew.store.transactions import (
     approvals,
     conversations,
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def standing(t: Tx, conversation: ConversationId) -> Standing:
+def standing(t: Tx, conversation: ConversationId) -> ConversationState:
     """:raises NotFound: if there is no such conversation"""
     found = conversations.get_conversation(t, conversation)
     model = settings.get_setting(t, conversation, MODEL)
-    return Standing(
+    return ConversationState(
         conversation=conversation,
         title=found.title,
         head=found.head,
-        closed=not sessions.get_head(t, conversation).open,
+        closed=not sessions.get_head(t, conversation).is_open,
         model=None if model is None else json.loads(model),
         turn=_unfinished(t, conversation),
         queue=tuple(inbox.line(t, conversation)),
         approvals=tuple(approvals.open_approvals(t, conversation)),
-        taken_back=taken_back(rewinds.rewinds_of(t, conversation)),
+        taken_back=find_rewound_spans(rewinds.rewinds_of(t, conversation)),
     )
 
 
-def _unfinished(t: Tx, conversation: ConversationId) -> Unfinished | None:
+def _unfinished(t: Tx, conversation: ConversationId) -> ActiveTurn | None:
     turn = stops.unfinished_turn(t, conversation)
     if turn is None:
         return None
-    return Unfinished(
+    return ActiveTurn(
         id=turn.id,
         state=turn.state,
         stopping=turn.stop is not None,

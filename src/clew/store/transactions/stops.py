@@ -10,7 +10,7 @@ from clew.store.transactions import rows
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId, TurnId
-    from clew.core.turn import Stop, Turn
+    from clew.core.turn import StopRequest, Turn
     from clew.store.contract import Tx
 
 
@@ -59,7 +59,7 @@ def unfinished_turns(t: Tx) -> list[Turn]:
     return [rows.turn(row) for row in found]
 
 
-def request_stop(t: Tx, turn: TurnId, stop: Stop) -> bool:
+def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
     """
     Ask whoever runs the turn to stop it; ``False`` if it is done or was asked before.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clew.store.transactions.conversations import get_conversation, open_route, rename
 
 if TYPE_CHECKING:
-    from clew.core.ids import ConversationId, SessionIds
+    from clew.core.ids import ConversationId, SessionIdFactory
     from clew.core.route import Route
     from clew.store.contract import Tx
 
@@ -38,7 +38,12 @@ def drop_title(t: Tx, conversation: ConversationId) -> None:
 
 
 def open_with_title(
-    t: Tx, route: Route, title: str, *, new_conversation: ConversationId, session_ids: SessionIds
+    t: Tx,
+    route: Route,
+    title: str,
+    *,
+    new_conversation: ConversationId,
+    session_ids: SessionIdFactory,
 ) -> ConversationId:
     """
     The conversation that a route resolves to; one that is opened for it gets the title later.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
 from clew.core import session as reasons
-from clew.core.double_text import Execute, OwnTurn, next_work, steering
-from clew.core.entry import Draft, Entry, Role
+from clew.core.double_text import RunCommand, StartTurn, next_work, select_steering
+from clew.core.entry import Entry, NewEntry, Role
 from clew.core.inbox import InboxItem, InboxOutcome
-from clew.core.model_changed import with_model_changed
-from clew.core.moves import check_move
+from clew.core.model_changed import attach_model_change
+from clew.core.moves import check_transition
 from clew.core.session import Head
-from clew.core.turn import MOVES, Outcome, Stop, Turn, TurnState
-from clew.errors import LeaseLost, StoreError, TakenBack
+from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
+from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases
 from clew.store.transactions.approvals import deny_open
 from clew.store.transactions.context import session_base
@@ -31,14 +31,14 @@ from clew.store.transactions.usage import Request, record_usage
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from clew.core.delivery import NewDelivery, Said
-    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIds, TurnId
+    from clew.core.delivery import NewDelivery, OutboundText
+    from clew.core.ids import ConversationId, OwnerId, SessionId, SessionIdFactory, TurnId
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
 #: Makes the user's message of an inbox item, the same each time; pure.
-Compose = Callable[[InboxItem], Draft]
+Compose = Callable[[InboxItem], NewEntry]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +62,7 @@ def begin(
     owner: OwnerId,
     turn: TurnId,
     compose: Compose,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
     duration: timedelta = leases.DURATION,
 ) -> Begun | None:
     """
@@ -109,7 +109,7 @@ def _may_go_on(t: Tx, turn: Turn) -> bool:
     """Whether a waiting turn has what it waits for: every answer, a stop, or the person's word."""
     if turn.stop is not None:
         return True
-    if steering(line(t, turn.conversation_id), from_millis(t.now)):
+    if select_steering(line(t, turn.conversation_id), from_millis(t.now)):
         deny_open(t, turn.id, note="the user wrote instead")
         return True
     row = t.one("SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
@@ -150,10 +150,10 @@ def _next(
     lease: Lease,
     turn: TurnId,
     compose: Compose,
-    session_ids: SessionIds,
+    session_ids: SessionIdFactory,
 ) -> Begun | None:
     match next_work(locked_line(t, lease.conversation_id), from_millis(t.now)):
-        case OwnTurn(items=items):
+        case StartTurn(items=items):
             session = _open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
             told = _told_of_the_model(t, lease.conversation_id, items)
@@ -161,7 +161,7 @@ def _next(
             for item, outcome in zip(items, _outcomes(len(items)), strict=True):
                 consume(t, item, outcome, turn)
             return Begun(lease=lease, turn=get_turn(t, turn), route=items[0].route)
-        case Execute(item=item):
+        case RunCommand(item=item):
             return Begun(lease=lease, turn=None, item=item)
         case _:
             return None
@@ -178,7 +178,7 @@ def _told_of_the_model(
     if before is None or after in (None, before) or last_done_turn(t, conversation) is None:
         return items
     first = items[0]
-    payload = with_model_changed(
+    payload = attach_model_change(
         first.payload, before=json.loads(before), after=json.loads(after or "null")
     )
     return [replace(first, payload=payload), *items[1:]]
@@ -188,10 +188,10 @@ def _outcomes(count: int) -> list[InboxOutcome]:
     return [InboxOutcome.TURN, *[InboxOutcome.MERGED] * (count - 1)]
 
 
-def _open_session(t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIds) -> SessionId:
+def _open_session(t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIdFactory) -> SessionId:
     """The head, reopened if the conversation was closed."""
     head = get_head(t, lease.conversation_id)
-    if not head.open:
+    if not head.is_open:
         head = rotate(
             t,
             lease,
@@ -244,7 +244,9 @@ def may_steer(t: Tx, lease: Lease, *, after: int) -> bool:
     :raises LeaseLost: if the lease is not held any more
     """
     last_seq = leases.held(t, lease)
-    return last_seq > after or bool(steering(line(t, lease.conversation_id), from_millis(t.now)))
+    return last_seq > after or bool(
+        select_steering(line(t, lease.conversation_id), from_millis(t.now))
+    )
 
 
 def steer(
@@ -272,7 +274,7 @@ def steer(
         return [entry for entry in newer if entry.role is Role.USER]
     if get_turn(t, turn).stop is not None:
         return []
-    items = steering(locked_line(t, lease.conversation_id), from_millis(t.now))
+    items = select_steering(locked_line(t, lease.conversation_id), from_millis(t.now))
     entries = append(t, lease, session, [compose(item) for item in items], turn=turn)
     for item in items:
         consume(t, item, InboxOutcome.STEERED, turn, step=step)
@@ -293,10 +295,10 @@ def store_step(
     lease: Lease,
     session: SessionId,
     turn: TurnId,
-    drafts: Sequence[Draft],
+    drafts: Sequence[NewEntry],
     *,
     step: Step | None = None,
-    said: Said | None = None,
+    said: OutboundText | None = None,
 ) -> list[Entry]:
     """
     Append a model's response and count the step; repeating it changes nothing.
@@ -341,7 +343,7 @@ def store_request(
     lease: Lease,
     session: SessionId,
     turn: TurnId,
-    draft: Draft,
+    draft: NewEntry,
     *,
     retries: Mapping[str, int] | None,
 ) -> list[Entry]:
@@ -360,7 +362,7 @@ def store_request(
 
 
 def store_notice(
-    t: Tx, lease: Lease, session: SessionId, turn: TurnId, draft: Draft, *, said: Said
+    t: Tx, lease: Lease, session: SessionId, turn: TurnId, draft: NewEntry, *, said: OutboundText
 ) -> list[Entry]:
     """
     Append, outside the context, what a person is told while the turn goes on.
@@ -378,7 +380,7 @@ def store_attempt(
     lease: Lease,
     session: SessionId,
     turn: TurnId,
-    draft: Draft,
+    draft: NewEntry,
     *,
     instructions: str | None = None,
 ) -> list[Entry]:
@@ -414,7 +416,7 @@ def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:
 
 def set_state(t: Tx, turn: Turn, state: TurnState) -> None:
     """:raises WrongMove: if a turn cannot go there"""
-    check_move("turn", MOVES, turn.state, state)
+    check_transition("turn", TRANSITIONS, turn.state, state)
     t.run("UPDATE turn SET state = $2 WHERE id = $1", turn.id, state.value)
 
 
@@ -423,13 +425,13 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     lease: Lease,
     session: SessionId,
     turn: TurnId,
-    outcome: Outcome,
+    outcome: TurnOutcome,
     *,
-    drafts: Sequence[Draft] = (),
+    drafts: Sequence[NewEntry] = (),
     error: str | None = None,
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
-    said: Said | None = None,
+    said: OutboundText | None = None,
     step: Step | None = None,
     taken_back: bool = False,
 ) -> Turn:
@@ -446,14 +448,14 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     if found.state is TurnState.DONE:
         return found
     leases.hold(t, lease)
-    if found.stop is Stop.ROLLBACK and not taken_back:
-        raise TakenBack(turn)
-    check_move("turn", MOVES, found.state, TurnState.DONE)
+    if found.stop is StopRequest.ROLLBACK and not taken_back:
+        raise TurnRolledBack(turn)
+    check_transition("turn", TRANSITIONS, found.state, TurnState.DONE)
     entries = append(t, lease, session, drafts, turn=turn)
     if step is not None:
         _count_step(t, session, turn, step)
     if not _close(t, turn, outcome, error, error_code, taken_back=taken_back):
-        raise TakenBack(turn)  # since we looked
+        raise TurnRolledBack(turn)  # since we looked
     deny_open(t, turn, note="the turn has ended")
     seq = entries[-1].seq if entries else None
     add_deliveries(t, lease, turn, deliveries, seq=seq)
@@ -468,7 +470,7 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
 def _close(
     t: Tx,
     turn: TurnId,
-    outcome: Outcome,
+    outcome: TurnOutcome,
     error: str | None,
     error_code: str | None,
     *,
@@ -488,6 +490,6 @@ def _close(
         error_code,
         t.now,
         int(taken_back),
-        Stop.ROLLBACK.value,
+        StopRequest.ROLLBACK.value,
     )
     return bool(closed)

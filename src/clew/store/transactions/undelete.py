@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from clew.clock import from_millis
 from clew.core.expired import RESTORED
 from clew.core.ids import ConversationId
-from clew.core.scope import Scope, sees
+from clew.core.scope import Scope, can_see
 from clew.errors import NotFound
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
 from clew.store.transactions.elsewhere import tell_chats
@@ -57,7 +57,7 @@ def deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
             undo_until=from_millis(until),
         )
         for conversation, scope, undo, last_seq, deleted_at, until in found
-        if sees(viewer, Scope(scope))
+        if can_see(viewer, Scope(scope))
     ]
 
 
@@ -97,7 +97,7 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
     """
     # Locked: it may be brought back, or given up for good, at the same moment.
     row = t.one(f"{_DELETED} AND c.id = $2 @LOCK", t.now, conversation)
-    if row is None or not sees(viewer, Scope(row[1])):
+    if row is None or not can_see(viewer, Scope(row[1])):
         raise NotFound("deleted conversation", conversation)
     _, scope, text, last_seq, _, _ = row
     undo = json.loads(text)

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from clew.clock import to_millis
-from clew.core.double_text import steering
+from clew.core.double_text import select_steering
 from clew.core.inbox import CLOCK_SKEW, InboxKind
-from clew.core.turn import Begins, TurnState, begins
+from clew.core.turn import StartMode, TurnState, start_mode
 from clew.store.transactions.inbox import line
 from clew.store.transactions.leases import is_over
 
@@ -43,7 +43,7 @@ class Due:
 
     #: By the database's clock.
     at: int
-    begins: Begins
+    begins: StartMode
 
 
 def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[ConversationId, int]:
@@ -73,7 +73,7 @@ def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[C
 
 def _joins_at(t: Tx, conversation: ConversationId) -> int | None:
     """When the first message that steers is due."""
-    joining = steering(line(t, conversation), _END_OF_TIME)
+    joining = select_steering(line(t, conversation), _END_OF_TIME)
     times = (_at(t, to_millis(item.due_at), to_millis(item.received_at)) for item in joining)
     return min(times, default=None)
 
@@ -106,20 +106,20 @@ def is_due(
         return None
     message = front[4] == InboxKind.MESSAGE.value
     at = _at(t, front[1], front[5])
-    return Due(at=at, begins=Begins.IN_ORDER if message else Begins.AT_ONCE)
+    return Due(at=at, begins=StartMode.IN_ORDER if message else StartMode.AT_ONCE)
 
 
-def _begins(row: Row, me: OwnerId | None) -> Begins:
+def _begins(row: Row, me: OwnerId | None) -> StartMode:
     """Of an unfinished turn: to begin it counts as one more resume where its owner was lost."""
     if row[2] is not None:
-        return Begins.AT_ONCE
+        return StartMode.AT_ONCE
     lost = row[1] == TurnState.RUNNING.value and row[3] not in (None, me)
-    return begins(resumes=row[6] + lost)
+    return start_mode(resumes=row[6] + lost)
 
 
 def due_in(
     t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta
-) -> tuple[int, Begins] | None:
+) -> tuple[int, StartMode] | None:
     """
     In how many milliseconds ``me`` has something to do in one conversation, and how it is begun.
 

@@ -7,14 +7,14 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from clew.core.chat import Heard, Outgoing
+from clew.core.chat import MessageReceived, OutboundMessage
 from clew.errors import ChannelError, NotDelivered, NotSent, OutcomeUnknown, Throttled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from contextlib import AbstractAsyncContextManager
 
-    from clew.core.chat import Event
+    from clew.core.chat import ChannelEvent
     from clew.core.route import Route
     from clew.gateway.channel import Channel
 
@@ -86,7 +86,7 @@ class ChannelContract(abc.ABC):
             events = channel.receive()
             platform.say("Hello")
             (heard,) = await _told(events)
-            assert isinstance(heard, Heard)
+            assert isinstance(heard, MessageReceived)
             assert heard.text == "Hello"
             assert heard.addressed
             assert heard.route.key == platform.route.key
@@ -122,11 +122,11 @@ class ChannelContract(abc.ABC):
         async with self.platform() as platform, platform.channel() as channel:
             for number in range(5):
                 platform.say(f"message {number}")
-            heard: list[Event] = []
+            heard: list[ChannelEvent] = []
             events = channel.receive()
             while len(heard) < 5:
                 heard += await _told(events)
-            assert [one.text for one in heard if isinstance(one, Heard)] == [
+            assert [one.text for one in heard if isinstance(one, MessageReceived)] == [
                 f"message {number}" for number in range(5)
             ]
             assert len({one.event for one in heard}) == 5
@@ -149,7 +149,7 @@ class ChannelContract(abc.ABC):
     async def test_a_long_text_is_sent_in_parts_and_none_of_it_is_lost(self) -> None:
         words = [f"word{number}" for number in range(4000)]
         async with self.platform() as platform, platform.channel() as channel:
-            chunks = channel.render(Outgoing(text=" ".join(words)))
+            chunks = channel.render(OutboundMessage(text=" ".join(words)))
             assert len(chunks) > 1
             for number, chunk in enumerate(chunks):
                 await channel.send(platform.route, chunk, key=f"d:{number}")
@@ -158,18 +158,18 @@ class ChannelContract(abc.ABC):
 
     async def test_a_message_without_text_has_no_parts(self) -> None:
         async with self.platform() as platform:
-            assert not platform.channel().render(Outgoing(text=" \n "))
+            assert not platform.channel().render(OutboundMessage(text=" \n "))
 
     async def test_a_text_of_nothing_but_marks_is_sent_as_it_is_written(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
             for number, text in enumerate(["```make all", "#", "[](<>)"]):
-                (chunk,) = channel.render(Outgoing(text=text))
+                (chunk,) = channel.render(OutboundMessage(text=text))
                 await channel.send(platform.route, chunk, key=f"marks:{number}")
             assert all(shown.text.strip() for shown in platform.shown())
 
     async def test_a_repeat_fits_and_says_that_it_is_one(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
-            for chunk in channel.render(Outgoing(text="word " * 4000)):
+            for chunk in channel.render(OutboundMessage(text="word " * 4000)):
                 again = channel.repeated(chunk)
                 assert again != chunk
                 await channel.send(platform.route, again, key=f"again:{len(platform.shown())}")
@@ -179,7 +179,7 @@ class ChannelContract(abc.ABC):
             if not channel.capabilities.edits:
                 return
             message = await _sent(channel, platform, "first")
-            (chunk,) = channel.render(Outgoing(text="second"))
+            (chunk,) = channel.render(OutboundMessage(text="second"))
             for _ in range(2):
                 await channel.edit(platform.route, message, chunk)
             assert [shown.text.strip() for shown in platform.shown()] == ["second"]
@@ -189,7 +189,7 @@ class ChannelContract(abc.ABC):
             if not channel.capabilities.edits:
                 return
             message = await _sent(channel, platform, "first")
-            (chunk,) = channel.render(Outgoing(text="second"))
+            (chunk,) = channel.render(OutboundMessage(text="second"))
             gone = str(int(message) + 1) if message.isdigit() else f"{message}x"
             error = await _error(channel.edit(platform.route, gone, chunk))
             assert isinstance(error, NotDelivered)
@@ -216,7 +216,7 @@ class ChannelContract(abc.ABC):
 
     async def test_a_call_that_breaks_after_its_effect_does_not_count_as_failed(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
-            (chunk,) = channel.render(Outgoing(text="Hello"))
+            (chunk,) = channel.render(OutboundMessage(text="Hello"))
             platform.cut(after=True)
             error = await _error(channel.send(platform.route, chunk, key="k"))
             assert isinstance(error, OutcomeUnknown)
@@ -229,7 +229,7 @@ class ChannelContract(abc.ABC):
 
     async def test_what_never_arrived_is_not_found(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
-            (chunk,) = channel.render(Outgoing(text="Hello"))
+            (chunk,) = channel.render(OutboundMessage(text="Hello"))
             if channel.capabilities.read_back:
                 assert await channel.find(platform.route, chunk, key="k") is None
 
@@ -241,7 +241,7 @@ class ChannelContract(abc.ABC):
             assert str(error)
 
 
-async def _told(events: AsyncIterator[Sequence[Event]]) -> Sequence[Event]:
+async def _told(events: AsyncIterator[Sequence[ChannelEvent]]) -> Sequence[ChannelEvent]:
     """The next batch with anything in it."""
     async with asyncio.timeout(_PATIENCE):
         async for batch in events:
@@ -251,7 +251,7 @@ async def _told(events: AsyncIterator[Sequence[Event]]) -> Sequence[Event]:
 
 
 async def _sent(channel: Channel, platform: Platform, text: str) -> str:
-    (chunk,) = channel.render(Outgoing(text=text))
+    (chunk,) = channel.render(OutboundMessage(text=text))
     return await channel.send(platform.route, chunk, key=f"key:{text}")
 
 

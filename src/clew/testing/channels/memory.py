@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from clew.core.chat import DM, Event, Heard, Outgoing, Pressed, Sender
+from clew.core.chat import (
+    DM,
+    ButtonPressed,
+    ChannelEvent,
+    MessageReceived,
+    MessageSender,
+    OutboundMessage,
+)
 from clew.core.route import Route
 from clew.errors import ChannelError, NotDelivered, OutcomeUnknown, Throttled
 from clew.gateway.channel import Capabilities, Channel
@@ -48,7 +55,7 @@ class MemoryPlatform:
     person: str = "42"
     #: Every call that had an effect: what was called, and in which chat.
     calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    waiting: list[Event] = field(default_factory=list[Event])
+    waiting: list[ChannelEvent] = field(default_factory=list[ChannelEvent])
     messages: list[_Message] = field(default_factory=list[_Message])
     #: What waits are measured with.
     timer: Timer = field(default_factory=SystemTimer)
@@ -86,10 +93,10 @@ class MemoryPlatform:
         message = f"p{next(self._ids)}"
         sender = user or self.person
         self.tell(
-            Heard(
+            MessageReceived(
                 event=message,
                 route=self.route_of(chat or sender, kind=kind),
-                sender=Sender(id=sender, name=f"Person {sender}"),
+                sender=MessageSender(id=sender, name=f"Person {sender}"),
                 message=message,
                 text=text,
                 sent_at=datetime.now(UTC),
@@ -103,17 +110,17 @@ class MemoryPlatform:
         data = next(data for name, data in message.buttons if name == label)
         event = f"press{next(self._ids)}"
         self.tell(
-            Pressed(
+            ButtonPressed(
                 event=event,
                 route=route or self.route_of(message.chat),
-                sender=Sender(id=user or self.person),
+                sender=MessageSender(id=user or self.person),
                 message=message.id,
                 data=data,
             )
         )
         return event
 
-    def tell(self, event: Event) -> None:
+    def tell(self, event: ChannelEvent) -> None:
         self.waiting.append(event)
         self.news.set()
 
@@ -223,7 +230,7 @@ class MemoryChannel(Channel):
     ) -> None:
         self.entered -= 1
 
-    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         there = self._platform
         while True:
             while not there.waiting:
@@ -234,7 +241,7 @@ class MemoryChannel(Channel):
             # Asked for more: the batch is stored.
             del there.waiting[: len(batch)]
 
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         parts = paginate(message, _Characters(), Cost(_LONGEST - len(_REPEATED)))
         bodies: list[dict[str, object]] = [{"text": plain(part)} for part in parts]
         if bodies and message.buttons:
@@ -265,7 +272,9 @@ class MemoryChannel(Channel):
     async def typing(self, route: Route) -> None:
         self._platform.check_throttle("typing", route.chat)
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         self._platform.check_throttle("answer", pressed.route.chat)
         self._platform.answers[pressed.event] = text
         if became:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from clew.core.journal import CallStatus, status_of
+from clew.core.journal import CallStatus, status_from_result
 from clew.tui.state.view import Block, Kind, Progress, Result, Tool, Totals
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _seconds(begun: str, ended: str) -> float | None:
 def _progress(part: Mapping[str, Any]) -> Progress:
     """How a call ended: its result is a sentence that says so where the tool has none."""
     failed = part.get("part_kind") == "retry-prompt" or part.get("outcome") == "failed"
-    status = status_of(_text(part.get("content")))
+    status = status_from_result(_text(part.get("content")))
     return progress_of(CallStatus.ERROR.value if failed else status.value)
 
 

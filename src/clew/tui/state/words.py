@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.core.text import shorten
+from clew.core.text import truncate_text
 from clew.tui.state.view import Link
 from clew.tui.text.clean import clean
 
@@ -20,7 +20,7 @@ _KINDS: Final = {"message": "", "command": "command ", "expiry": "expiry ", "com
 
 def one_line(text: str, most: int = 200) -> str:
     """Text on one line."""
-    return shorten(clean(" ".join(text.split())), most)
+    return truncate_text(clean(" ".join(text.split())), most)
 
 
 def doing(view: View) -> str:

@@ -13,7 +13,7 @@ from rich.style import Style
 from rich.text import Text
 from rich.theme import Theme
 
-from clew.core.text import shorten
+from clew.core.text import truncate_text
 from clew.tui.state.view import Block, Kind, Progress, Tool
 from clew.tui.state.words import call_args, duration, unfolded
 from clew.tui.text.chunks import chunks
@@ -76,7 +76,7 @@ class Painter:
         what = f" {sign} {' '.join(clean(said).split())}"
         quiet = Text.assemble(
             ("taken back", f"italic {self.palette.quiet}"),
-            (shorten(what, 300), f"strike {self.palette.quiet}"),
+            (truncate_text(what, 300), f"strike {self.palette.quiet}"),
             no_wrap=True,
             overflow="ellipsis",
         )
@@ -184,7 +184,7 @@ class Painter:
         head = Text.assemble(
             (f"{_SIGNS[tool.progress]} ", style),
             (clean(tool.name), "bold"),
-            (f"({shorten(call_args(tool.args), 300)})", self.palette.quiet),
+            (f"({truncate_text(call_args(tool.args), 300)})", self.palette.quiet),
             no_wrap=True,
             overflow="ellipsis",
         )
@@ -200,7 +200,7 @@ class Painter:
             return []
         text = Text.assemble(
             ("  └ ", self.palette.quiet),
-            (shorten(" ".join(first.split()), 300), self.palette.quiet),
+            (truncate_text(" ".join(first.split()), 300), self.palette.quiet),
             no_wrap=True,
             overflow="ellipsis",
         )

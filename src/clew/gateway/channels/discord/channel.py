@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import structlog
 
-from clew.core.chat import Ignored
+from clew.core.chat import IgnoredEvent
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import client
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    from clew.core.chat import Event, File, Outgoing, Pressed
+    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 log = structlog.get_logger(__name__)
@@ -199,7 +199,7 @@ class DiscordChannel(Channel):
 
     # In
 
-    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
             link = self._link or await self._connect()
             try:
@@ -215,8 +215,8 @@ class DiscordChannel(Channel):
             finally:
                 await self._disconnect()
 
-    async def _parsed(self, dispatches: Sequence[Json]) -> Sequence[Event]:
-        events: list[Event] = []
+    async def _parsed(self, dispatches: Sequence[Json]) -> Sequence[ChannelEvent]:
+        events: list[ChannelEvent] = []
         for dispatch in dispatches:
             self._known.update(codec.parents(dispatch))
             await self._look_up(codec.place_of(dispatch))
@@ -225,7 +225,7 @@ class DiscordChannel(Channel):
                 events.append(event)
         return events
 
-    def _event(self, dispatch: Json) -> Event | None:
+    def _event(self, dispatch: Json) -> ChannelEvent | None:
         try:
             event = self._event_of(dispatch)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -238,9 +238,9 @@ class DiscordChannel(Channel):
                 self._tokens.popitem(last=False)
         return event
 
-    def _event_of(self, dispatch: Json) -> Event | None:
+    def _event_of(self, dispatch: Json) -> ChannelEvent | None:
         found = codec.parse(dispatch, self._me, self._known)
-        if isinstance(found, Ignored):
+        if isinstance(found, IgnoredEvent):
             self._ignored.log(found)
             return None
         return found
@@ -278,7 +278,7 @@ class DiscordChannel(Channel):
         return await self.passing(lambda: self._api.call("GET", path))
 
     async def _stored(
-        self, link: Link, dispatches: Sequence[Json], events: Sequence[Event]
+        self, link: Link, dispatches: Sequence[Json], events: Sequence[ChannelEvent]
     ) -> None:
         self._session = link.stored(dispatches) or self._session
         if not events:
@@ -315,12 +315,12 @@ class DiscordChannel(Channel):
         path = f"/interactions/{interaction}/{token}/callback"
         await self._api.call("POST", path, {"type": _SPOKEN, "data": told})
 
-    async def _missed(self) -> Sequence[Event]:
+    async def _missed(self) -> Sequence[ChannelEvent]:
         """What was said while there was no session to tell of it, as far as chats are known."""
         if self._newest is None:
             return []
         after = codec.snowflake_of(codec.moment_of(self._newest) - _OVERLAP)
-        events: list[Event] = []
+        events: list[ChannelEvent] = []
         for chat in list(self._chats)[-_MOST_CHATS:]:
             await self._look_up([chat])
             try:
@@ -339,7 +339,7 @@ class DiscordChannel(Channel):
 
     # Out
 
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
     def repeated(self, chunk: str) -> str:
@@ -357,7 +357,9 @@ class DiscordChannel(Channel):
     async def typing(self, route: Route) -> None:
         await self._api.call("POST", f"/channels/{codec.target(route)}/typing")
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         token = self._tokens.pop(pressed.event, None)
         if token is not None:
             with suppress(NotDelivered):  # it is too old: its buttons go all the same
@@ -366,7 +368,7 @@ class DiscordChannel(Channel):
             path = f"/channels/{codec.target(pressed.route)}/messages/{pressed.message}"
             await self._api.call("PATCH", path, {"components": codec.outcome(became)})
 
-    async def fetch(self, file: File, *, most: int) -> bytes:
+    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
         channel, message, attachment = file.id.split("/")
         found: Json = await self._api.call("GET", f"/channels/{channel}/messages/{message}")
         passed_on: list[Json] = found.get("message_snapshots") or []

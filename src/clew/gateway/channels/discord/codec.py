@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import DM, GROUP, Deleted, Edited, Event, Heard, Ignored, Pressed, Sender
+from clew.core.chat import (
+    DM,
+    GROUP,
+    ButtonPressed,
+    ChannelEvent,
+    IgnoredEvent,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    MessageSender,
+)
 from clew.core.route import Route
 from clew.gateway.channels.discord.content import content_of, name_of, readable
 from clew.gateway.channels.discord.messages import (
@@ -121,7 +131,9 @@ def parent_of(channel: Mapping[str, Any]) -> str | None:
     return str(channel["parent_id"]) if channel.get("type") in _THREADS else None
 
 
-def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) -> Event | Ignored:
+def parse(
+    dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]
+) -> ChannelEvent | IgnoredEvent:
     """The event that a dispatch tells of, or what it was that says nothing to the agent."""
     told: Json = dispatch.get("d") or {}
     match dispatch.get("t"):
@@ -130,7 +142,7 @@ def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) 
         case "MESSAGE_UPDATE":
             return _edited(told, me, known)
         case "MESSAGE_DELETE":
-            return Deleted(
+            return MessageDeleted(
                 event=f"{told['id']}:deleted",
                 route=_route(told, me, known),
                 original=str(told["id"]),
@@ -140,9 +152,9 @@ def parse(dispatch: Mapping[str, Any], me: Me, known: Mapping[str, str | None]) 
         case "INTERACTION_CREATE" if told.get("type") == _COMPONENT:
             return _pressed(told, me, known)
         case "INTERACTION_CREATE":
-            return Ignored(kind=f"interaction of type {told.get('type')}")
+            return IgnoredEvent(kind=f"interaction of type {told.get('type')}")
         case kind:
-            return Ignored(kind=f"dispatch: {kind}")
+            return IgnoredEvent(kind=f"dispatch: {kind}")
 
 
 def _route(told: Json, me: Me, known: Mapping[str, str | None]) -> Route:
@@ -162,23 +174,25 @@ def target(route: Route) -> str:
     return route.thread or route.chat
 
 
-def _heard(message: Json, me: Me, known: Mapping[str, str | None]) -> Heard | Ignored:
+def _heard(
+    message: Json, me: Me, known: Mapping[str, str | None]
+) -> MessageReceived | IgnoredEvent:
     author: Json = message.get("author") or {}
     # Other bots are not answered, so that two of them do not talk for ever.
     if not author:
-        return Ignored(kind="a message of nobody")
+        return IgnoredEvent(kind="a message of nobody")
     if author.get("bot") or message.get("webhook_id"):
-        return Ignored(kind="a message of a bot")
+        return IgnoredEvent(kind="a message of a bot")
     kind = message.get("type", 0)
     if kind in _SERVICE:
-        return Ignored(kind=f"service: message of type {kind}")
+        return IgnoredEvent(kind=f"service: message of type {kind}")
     content = content_of(message, message, me=me.id, roles=me.roles)
     text = _own(message, me)
     # Such as a server sends where the agent may not read what is said.
     strange = () if kind in _SAID else (f"message of type {kind}",)
     if content.empty and not text and not strange:
         strange = ("a message without content",)
-    return Heard(
+    return MessageReceived(
         event=str(message["id"]),
         route=_route(message, me, known),
         sender=_sender(author, message.get("member")),
@@ -193,19 +207,19 @@ def _heard(message: Json, me: Me, known: Mapping[str, str | None]) -> Heard | Ig
     )
 
 
-def _edited(message: Json, me: Me, known: Mapping[str, str | None]) -> Edited | Ignored:
+def _edited(message: Json, me: Me, known: Mapping[str, str | None]) -> MessageEdited | IgnoredEvent:
     # Discord tells of previews of links in the same way.
     at = message.get("edited_timestamp")
     if not at:
-        return Ignored(kind="preview of a link")
+        return IgnoredEvent(kind="preview of a link")
     heard = _heard(message, me, known)
-    if isinstance(heard, Ignored):
+    if isinstance(heard, IgnoredEvent):
         return heard
-    return Edited.of(heard, at=at)
+    return MessageEdited.from_message(heard, at=at)
 
 
-def _sender(user: Json, member: Json | None) -> Sender:
-    return Sender(id=str(user["id"]), name=name_of(user, member))
+def _sender(user: Json, member: Json | None) -> MessageSender:
+    return MessageSender(id=str(user["id"]), name=name_of(user, member))
 
 
 def _addressed(message: Json, me: Me) -> bool:
@@ -229,16 +243,16 @@ def _own(message: Json, me: Me) -> str:
     return found or readable(raw, message, me=me.id, roles=me.roles)
 
 
-def _who(interaction: Json) -> Sender:
+def _who(interaction: Json) -> MessageSender:
     member: Json = interaction.get("member") or {}
     return _sender(interaction.get("user") or member["user"], member)
 
 
-def _command(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Heard:
+def _command(interaction: Json, me: Me, known: Mapping[str, str | None]) -> MessageReceived:
     data: Json = interaction["data"]
     values = [str(each.get("value", "")) for each in data.get("options") or ()]
     id_ = str(interaction["id"])
-    return Heard(
+    return MessageReceived(
         event=f"command:{id_}",
         route=_route(interaction, me, known),
         sender=_who(interaction),
@@ -248,11 +262,13 @@ def _command(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Hear
     )
 
 
-def _pressed(interaction: Json, me: Me, known: Mapping[str, str | None]) -> Pressed | Ignored:
+def _pressed(
+    interaction: Json, me: Me, known: Mapping[str, str | None]
+) -> ButtonPressed | IgnoredEvent:
     data = pressed_data(interaction["data"]["custom_id"])
     if data is None:
-        return Ignored(kind="a button that is not the agent's")
-    return Pressed(
+        return IgnoredEvent(kind="a button that is not the agent's")
+    return ButtonPressed(
         event=f"press:{interaction['id']}",
         route=_route(interaction, me, known),
         sender=_who(interaction),

@@ -6,8 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.core.chat import File
-from clew.core.quotation import Quoted, forwarded, lasting, named, replied, titled
+from clew.core.chat import IncomingFile
+from clew.core.quotation import (
+    Quoted,
+    format_item,
+    format_recording,
+    format_titled_item,
+    quote_forwarded,
+    quote_reply,
+)
 from clew.gateway.payload import Json, obj, objs, text
 
 if TYPE_CHECKING:
@@ -34,7 +41,7 @@ class Content:
     text: str = ""
     lines: tuple[str, ...] = ()
     quoted: tuple[Quoted, ...] = ()
-    files: tuple[File, ...] = ()
+    files: tuple[IncomingFile, ...] = ()
     unsupported: tuple[str, ...] = ()
 
     @property
@@ -98,19 +105,19 @@ def _with_snapshots(
     """Messages that were passed on: Discord does not tell whose they were."""
     for snapshot in objs(message.get("message_snapshots")):
         if depth >= _DEEPEST:
-            return replace(found, quoted=(*found.quoted, forwarded("", "…")))
+            return replace(found, quoted=(*found.quoted, quote_forwarded("", "…")))
         told = obj(snapshot.get("message"))
         inner = _content(told, place, me=me, roles=roles, depth=depth + 1)
         found = replace(
             found,
             files=(*found.files, *inner.files),
-            quoted=(*found.quoted, forwarded("", _described(inner, told)), *inner.quoted),
+            quoted=(*found.quoted, quote_forwarded("", _described(inner, told)), *inner.quoted),
         )
     return found
 
 
 def _described(content: Content, message: Json) -> str:
-    files = [named("file", one.get("filename")) for one in objs(message.get("attachments"))]
+    files = [format_item("file", one.get("filename")) for one in objs(message.get("attachments"))]
     return "\n".join(filter(None, [content.text, *content.lines, *files]))
 
 
@@ -127,7 +134,7 @@ def _replied(message: Json, *, me: str, roles: frozenset[str]) -> Iterator[Quote
     name = "you" if str(author.get("id")) == me else name_of(author, obj(before.get("member")))
     said = readable(text(before.get("content")), before, me=me, roles=roles)
     lines = [*_stickers(before), *_poll(before), *_activity(before), *_recorded(before)]
-    files = [named("file", one.get("filename")) for one in objs(before.get("attachments"))]
+    files = [format_item("file", one.get("filename")) for one in objs(before.get("attachments"))]
     passed_on = [
         f"> {line}"
         for snapshot in objs(before.get("message_snapshots"))
@@ -135,7 +142,7 @@ def _replied(message: Json, *, me: str, roles: frozenset[str]) -> Iterator[Quote
     ]
     embeds = [one.text for one in _embeds(before)]
     whole = "\n".join(filter(None, [said, *lines, *files, *passed_on, *embeds]))
-    yield replied(name, whole or named("a message that cannot be seen"))
+    yield quote_reply(name, whole or format_item("a message that cannot be seen"))
 
 
 def _embeds(message: Json) -> Iterator[Quoted]:
@@ -156,7 +163,7 @@ def _embeds(message: Json) -> Iterator[Quoted]:
 
 def _stickers(message: Json) -> list[str]:
     found = objs(message.get("sticker_items")) or objs(message.get("stickers"))
-    return [named("sticker", one.get("name")) for one in found]
+    return [format_item("sticker", one.get("name")) for one in found]
 
 
 def _poll(message: Json) -> list[str]:
@@ -164,7 +171,7 @@ def _poll(message: Json) -> list[str]:
     if not poll:
         return []
     answers = " / ".join(_answer(obj(one.get("poll_media"))) for one in objs(poll.get("answers")))
-    return [titled("poll", obj(poll.get("question")).get("text"), answers)]
+    return [format_titled_item("poll", obj(poll.get("question")).get("text"), answers)]
 
 
 def _answer(media: Json) -> str:
@@ -175,14 +182,14 @@ def _answer(media: Json) -> str:
 def _activity(message: Json) -> list[str]:
     if not (message.get("activity") or message.get("application")):
         return []
-    return [titled("invitation", obj(message.get("application")).get("name"))]
+    return [format_titled_item("invitation", obj(message.get("application")).get("name"))]
 
 
 def _recorded(message: Json) -> list[str]:
     voice = int(message.get("flags") or 0) & _VOICE
     recorded = [one for one in objs(message.get("attachments")) if one.get("duration_secs")]
     if voice:
-        return [lasting("voice message", one.get("duration_secs")) for one in recorded]
+        return [format_recording("voice message", one.get("duration_secs")) for one in recorded]
     return []
 
 
@@ -207,25 +214,27 @@ def _component(one: Json) -> str:
     if kind == _TEXT:
         return text(one.get("content"))
     if kind == _BUTTON:
-        return named(
+        return format_item(
             "button", one.get("label") or obj(one.get("emoji")).get("name"), one.get("url")
         )
     if kind in _CHOICES:
         listed = " / ".join(text(each.get("label")) for each in objs(one.get("options")))
-        return titled("choice", one.get("placeholder"), listed)
+        return format_titled_item("choice", one.get("placeholder"), listed)
     if kind == _GALLERY:
         items = objs(one.get("items"))
-        return titled("pictures", " / ".join(text(each.get("description")) for each in items))
+        return format_titled_item(
+            "pictures", " / ".join(text(each.get("description")) for each in items)
+        )
     if kind == _THUMBNAIL:
-        return titled("picture", one.get("description"))
+        return format_titled_item("picture", one.get("description"))
     if kind == _FILE:
-        return named("file", one.get("name") or obj(one.get("file")).get("url"))
-    return named(f"unsupported: component {kind}")
+        return format_item("file", one.get("name") or obj(one.get("file")).get("url"))
+    return format_item(f"unsupported: component {kind}")
 
 
-def _file(place: Json, attachment: Json) -> File:
+def _file(place: Json, attachment: Json) -> IncomingFile:
     size = attachment.get("size")
-    return File(
+    return IncomingFile(
         # Its address is good for a day: it is asked for when the file is fetched.
         id=f"{place['channel_id']}/{place['id']}/{attachment['id']}",
         name=text(attachment.get("filename")) or "file",

@@ -13,7 +13,7 @@ from clew.gateway.text.splitting import Cost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
 
 #: UTF-16 code units of a message: at least as many as Discord counts, whichever it does.
 LONGEST = 2000
@@ -28,7 +28,7 @@ _SUPPRESS_EMBEDS = 1 << 2
 Json = dict[str, Any]
 
 
-def render(message: Outgoing) -> Sequence[str]:
+def render(message: OutboundMessage) -> Sequence[str]:
     """The messages, each as JSON."""
     limit = Cost(LONGEST - len(_REPEATED))
     bodies: list[Json] = [{"content": write(part)} for part in paginate(message, Marked(), limit)]

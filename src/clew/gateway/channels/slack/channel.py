@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import structlog
 
 from clew.config.secret import Secret
-from clew.core.chat import DM, Heard, Ignored
+from clew.core.chat import DM, IgnoredEvent, MessageReceived
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, NotDelivered, SettingsError
 from clew.gateway.calls import client
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    from clew.core.chat import Event, File, Outgoing, Pressed
+    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 log = structlog.get_logger(__name__)
@@ -133,7 +133,7 @@ class SlackChannel(Channel):
     ) -> None:
         await self._http.close()
 
-    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
             async with Socket(self._http, await self._api.socket_url()) as socket:
                 while not socket.ends:
@@ -142,8 +142,8 @@ class SlackChannel(Channel):
                     # Asked for more: these are stored.
                     await socket.acknowledge(envelopes)
 
-    async def _events(self, envelopes: Sequence[Json]) -> Sequence[Event]:
-        events: list[Event] = []
+    async def _events(self, envelopes: Sequence[Json]) -> Sequence[ChannelEvent]:
+        events: list[ChannelEvent] = []
         for envelope in envelopes:
             await self._look_up_groups(codec.groups_in(envelope))
             if (event := self._parsed(envelope)) is not None:
@@ -161,9 +161,9 @@ class SlackChannel(Channel):
             left = self._me.groups - {group}
             self._me = replace(self._me, groups=left | {group} if inside else left)
 
-    async def _with_parent(self, envelope: Json, event: Event) -> Event:
+    async def _with_parent(self, envelope: Json, event: ChannelEvent) -> ChannelEvent:
         """Where somebody first speaks to the agent in a thread of others, what it is about."""
-        if not isinstance(event, Heard) or not event.addressed:
+        if not isinstance(event, MessageReceived) or not event.addressed:
             return event
         place = codec.thread_of(envelope, self._me)
         if place is None or not self._asked.is_due(("thread", *place)):
@@ -186,7 +186,7 @@ class SlackChannel(Channel):
             log.info("not_looked_up", method=method, error=str(error))
             return None
 
-    def _parsed(self, envelope: Json) -> Event | None:
+    def _parsed(self, envelope: Json) -> ChannelEvent | None:
         try:
             event = self._event(envelope)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -201,16 +201,16 @@ class SlackChannel(Channel):
                 self._pressed.popitem(last=False)
         return event
 
-    def _event(self, envelope: Json) -> Event | None:
+    def _event(self, envelope: Json) -> ChannelEvent | None:
         found = codec.parse(envelope, self._me)
-        if isinstance(found, Ignored):
+        if isinstance(found, IgnoredEvent):
             self._ignored.log(found)
             return None
         return found
 
-    async def _named(self, event: Event) -> Event:
+    async def _named(self, event: ChannelEvent) -> ChannelEvent:
         """Where several people write, the agent hears who: Slack tells only ids."""
-        if not isinstance(event, Heard) or event.route.kind == DM or event.sender.name:
+        if not isinstance(event, MessageReceived) or event.route.kind == DM or event.sender.name:
             return event
         user = event.sender.id
         if user not in self._names:
@@ -226,7 +226,7 @@ class SlackChannel(Channel):
         profile: Json = person.get("profile") or {}
         return str(profile.get("display_name") or person.get("real_name") or "")
 
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
     def repeated(self, chunk: str) -> str:
@@ -268,7 +268,9 @@ class SlackChannel(Channel):
             asked["cursor"] = more["next_cursor"]
         return None
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         where = codec.address(pressed.route)
         told = {**where, "user": pressed.sender.id, "text": codec.escape(text), "mrkdwn": False}
         message = self._pressed.pop(pressed.event, None)
@@ -278,7 +280,7 @@ class SlackChannel(Channel):
             target = {"channel": pressed.route.chat, "ts": pressed.message}
             await self._api.call("chat.update", {**target, **without_buttons(message, became)})
 
-    async def fetch(self, file: File, *, most: int) -> bytes:
+    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
         looked = await self._api.look("files.info", {"file": file.id})
         found: Json = looked.get("file") or {}
         if found.get("size", 0) > most:

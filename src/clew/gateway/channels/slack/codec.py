@@ -8,8 +8,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from clew.core.chat import DM, GROUP, Deleted, Edited, Event, Heard, Ignored, Pressed, Sender
-from clew.core.quotation import Quoted, replied
+from clew.core.chat import (
+    DM,
+    GROUP,
+    ButtonPressed,
+    ChannelEvent,
+    IgnoredEvent,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    MessageSender,
+)
+from clew.core.quotation import Quoted, quote_reply
 from clew.core.route import Route
 from clew.gateway.channels.slack import content
 from clew.gateway.channels.slack.content import content_of, groups_named
@@ -138,10 +148,10 @@ def parent_of(message: Json, me: Me) -> Quoted:
     told = [content.said(message.get("text") or "", me.user), inner.text, *inner.lines]
     told += [f"> {line}" for one in inner.quoted for line in one.text.splitlines()]
     told += [f"[file {file.name}]" for file in inner.files]
-    return replied(author, "\n".join(filter(None, told)))
+    return quote_reply(author, "\n".join(filter(None, told)))
 
 
-def parse(envelope: Mapping[str, Any], me: Me) -> Event | Ignored:
+def parse(envelope: Mapping[str, Any], me: Me) -> ChannelEvent | IgnoredEvent:
     """The event that an envelope tells of, or what it was that says nothing to the agent."""
     payload: Json = envelope.get("payload") or {}
     match envelope.get("type"):
@@ -152,19 +162,19 @@ def parse(envelope: Mapping[str, Any], me: Me) -> Event | Ignored:
         case "interactive" if payload.get("type") == "block_actions":
             return _pressed(payload, me)
         case kind:
-            return Ignored(kind=f"envelope: {kind} {payload.get('type') or ''}".rstrip())
+            return IgnoredEvent(kind=f"envelope: {kind} {payload.get('type') or ''}".rstrip())
 
 
-def _event(event: Json, me: Me) -> Event | Ignored:
+def _event(event: Json, me: Me) -> ChannelEvent | IgnoredEvent:
     if event.get("type") not in ("message", "app_mention"):
-        return Ignored(kind=f"event: {event.get('type')}")
+        return IgnoredEvent(kind=f"event: {event.get('type')}")
     match event.get("subtype"):
         case "message_changed":
             return _changed(event, me)
         case "message_deleted":
             return _deleted(event, me)
         case subtype if subtype in _SERVICE:
-            return Ignored(kind=f"service: {subtype}")
+            return IgnoredEvent(kind=f"service: {subtype}")
         case _:
             return _heard(event, event["channel"], me)
 
@@ -198,13 +208,15 @@ def _route_of(message: Json, channel: str, told: Json, me: Me) -> Route:
     return _route(channel, told, me, thread=thread)
 
 
-def _heard(message: Json, channel: str, me: Me, *, told: Json | None = None) -> Heard | Ignored:
+def _heard(
+    message: Json, channel: str, me: Me, *, told: Json | None = None
+) -> MessageReceived | IgnoredEvent:
     user = message.get("user")
     # Other bots are not answered, so that two of them do not talk for ever.
     if user is None:
-        return Ignored(kind="a message of nobody")
+        return IgnoredEvent(kind="a message of nobody")
     if user == me.user or message.get("bot_id"):
-        return Ignored(kind="a message of a bot")
+        return IgnoredEvent(kind="a message of a bot")
     raw = message.get("text") or ""
     inner = content_of(message, me=me.user)
     text = said(raw, me) or inner.text or content.said(raw, me.user)
@@ -213,12 +225,12 @@ def _heard(message: Json, channel: str, me: Me, *, told: Json | None = None) -> 
     root: Json = message.get("root") or {}
     quoted = (*((parent_of(root, me),) if root else ()), *inner.quoted)
     if not (text or inner.lines or quoted or inner.files or strange):
-        return Ignored(kind="a message without content")
+        return IgnoredEvent(kind="a message without content")
     told = told or message
-    return Heard(
+    return MessageReceived(
         event=f"{channel}:{message['ts']}",
         route=_route_of(message, channel, told, me),
-        sender=Sender(id=user, name=message.get("username") or ""),
+        sender=MessageSender(id=user, name=message.get("username") or ""),
         message=message["ts"],
         text=text,
         lines=inner.lines,
@@ -240,42 +252,42 @@ def _addressed(message: Json, channel: str, told: Json, me: Me) -> bool:
     )
 
 
-def _changed(event: Json, me: Me) -> Edited | Ignored:
+def _changed(event: Json, me: Me) -> MessageEdited | IgnoredEvent:
     message: Json = event["message"]
     before: Json = event.get("previous_message") or {}
     # Slack tells of previews of links in the same way.
     same = all(message.get(key) == before.get(key) for key in ("text", "blocks"))
     if "edited" not in message or same:
-        return Ignored(kind="preview of a link")
+        return IgnoredEvent(kind="preview of a link")
     heard = _heard(message, event["channel"], me, told=event)
-    if isinstance(heard, Ignored):
+    if isinstance(heard, IgnoredEvent):
         return heard
-    return Edited.of(heard, at=message["edited"]["ts"])
+    return MessageEdited.from_message(heard, at=message["edited"]["ts"])
 
 
-def _deleted(event: Json, me: Me) -> Deleted | Ignored:
+def _deleted(event: Json, me: Me) -> MessageDeleted | IgnoredEvent:
     before: Json = event.get("previous_message") or {}
     if before.get("user") in (None, me.user) or before.get("bot_id"):
-        return Ignored(kind="a deleted message of a bot")
+        return IgnoredEvent(kind="a deleted message of a bot")
     channel, gone = event["channel"], event["deleted_ts"]
-    return Deleted(
+    return MessageDeleted(
         event=f"{channel}:{gone}:deleted",
         route=_route_of({**before, "ts": gone}, channel, event, me),
         original=f"{channel}:{gone}",
     )
 
 
-def _command(payload: Json, me: Me) -> Heard:
+def _command(payload: Json, me: Me) -> MessageReceived:
     name, text = payload["command"], (payload.get("text") or "").strip()
     if name == me.command:
         text = f"/{text.removeprefix('/') or 'help'}"
     else:
         text = f"{name} {text}".rstrip()
     trigger = payload["trigger_id"]
-    return Heard(
+    return MessageReceived(
         event=f"command:{trigger}",
         route=_route(payload["channel_id"], {}, me, thread=None),
-        sender=Sender(id=payload["user_id"], name=payload.get("user_name") or ""),
+        sender=MessageSender(id=payload["user_id"], name=payload.get("user_name") or ""),
         message=trigger,
         text=said(text, me),
         # What it is begins the trigger's id: when it was given.
@@ -290,22 +302,22 @@ def _moment_of(trigger: str) -> datetime:
     return datetime.fromtimestamp(seconds % 4_000_000_000, UTC)
 
 
-def _pressed(payload: Json, me: Me) -> Pressed | Ignored:
+def _pressed(payload: Json, me: Me) -> ButtonPressed | IgnoredEvent:
     action = next((each for each in payload.get("actions", ()) if "value" in each), None)
     if action is None:
-        return Ignored(kind="a control that is not the agent's")
+        return IgnoredEvent(kind="a control that is not the agent's")
     container: Json = payload.get("container") or {}
     message: Json = payload.get("message") or {}
     place: Json = payload.get("channel") or {}
     channel = place.get("id") or container["channel_id"]
     ts = message.get("ts") or container["message_ts"]
     user: Json = payload["user"]
-    return Pressed(
+    return ButtonPressed(
         event=f"press:{channel}:{ts}:{user['id']}:{action['action_ts']}",
         route=_route(
             channel, {}, me, thread=message.get("thread_ts") or container.get("thread_ts")
         ),
-        sender=Sender(id=user["id"], name=user.get("name") or user.get("username") or ""),
+        sender=MessageSender(id=user["id"], name=user.get("name") or user.get("username") or ""),
         message=ts,
         data=action["value"],
     )

@@ -6,8 +6,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.chat import File
-from clew.core.quotation import Quoted, forwarded, lasting, named, person, titled
+from clew.core.chat import IncomingFile
+from clew.core.quotation import (
+    Quoted,
+    clean_name,
+    format_item,
+    format_recording,
+    format_titled_item,
+    quote_forwarded,
+)
 from clew.gateway.channels.slack.messages import unescape
 from clew.gateway.payload import Json, each, obj, objs, text
 
@@ -29,7 +36,7 @@ class Content:
     text: str = ""
     lines: tuple[str, ...] = ()
     quoted: tuple[Quoted, ...] = ()
-    files: tuple[File, ...] = ()
+    files: tuple[IncomingFile, ...] = ()
 
 
 def content_of(message: Json, *, me: str) -> Content:
@@ -48,7 +55,7 @@ def content_of(message: Json, *, me: str) -> Content:
         quoted.append(_attached(attachment, more, me=me))
     room = obj(message.get("room"))
     if room:
-        lines.append(titled("huddle", room.get("name")))
+        lines.append(format_titled_item("huddle", room.get("name")))
     return Content(
         text="" if raw else "\n".join(extra),
         lines=(*(extra if raw else ()), *lines),
@@ -62,8 +69,8 @@ def _attached(attachment: Json, lines: list[str], *, me: str) -> Quoted:
     told = "\n".join([*_attached_text(attachment, me=me), *lines])
     author = attachment.get("author_name") or attachment.get("author_subname")
     if attachment.get("is_share") or attachment.get("is_msg_unfurl"):
-        return forwarded(author or attachment.get("author_id"), told)
-    service = person(attachment.get("service_name") or author or attachment.get("from_url"))
+        return quote_forwarded(author or attachment.get("author_id"), told)
+    service = clean_name(attachment.get("service_name") or author or attachment.get("from_url"))
     return Quoted(source=f"Preview of a link, {service}" if service else "Attached", text=told)
 
 
@@ -83,22 +90,24 @@ def _attached_text(attachment: Json, *, me: str) -> list[str]:
         told += blocks_text(blocks, me=me)
     told += [said(each, me) for each in fields]
     if attachment.get("image_url"):
-        told.append(titled("picture", attachment.get("image_url")))
+        told.append(format_titled_item("picture", attachment.get("image_url")))
     return told or [said(text(attachment.get("fallback")), me)]
 
 
-def _files(files: list[Json]) -> tuple[list[File], list[str]]:
+def _files(files: list[Json]) -> tuple[list[IncomingFile], list[str]]:
     """The files that can be fetched, and a line for what else is to be said of them."""
-    found: list[File] = []
+    found: list[IncomingFile] = []
     lines: list[str] = []
     for one in files:
         name = text(one.get("name")) or text(one.get("title")) or "file"
         if "id" not in one or one.get("mode") in ("tombstone", "hidden_by_limit"):
-            lines.append(named("a file that is not available", name if "id" in one else ""))
+            lines.append(format_item("a file that is not available", name if "id" in one else ""))
             continue
         if one.get("mode") == "external":
             lines.append(
-                titled("external file", name, one.get("external_url") or one.get("url_private"))
+                format_titled_item(
+                    "external file", name, one.get("external_url") or one.get("url_private")
+                )
             )
             continue
         if one.get("subtype") in ("slack_audio", "slack_video"):
@@ -111,12 +120,12 @@ def _clip(file: Json) -> str:
     took = file.get("duration_ms")
     seconds = took / 1000 if isinstance(took, (int, float)) else None
     what = "voice message" if file.get("subtype") == "slack_audio" else "video message"
-    return lasting(what, seconds)
+    return format_recording(what, seconds)
 
 
-def _file(file: Json, name: str) -> File:
+def _file(file: Json, name: str) -> IncomingFile:
     size = file.get("size")
-    return File(
+    return IncomingFile(
         id=text(file["id"]),
         name=name,
         media_type=text(file.get("mimetype")) or "application/octet-stream",
@@ -146,11 +155,13 @@ def _block(block: Json, me: str, depth: int) -> str:
             ]
             return "\n".join(rows)
         case "image" | "video":
-            return titled(kind, _plain(block, me), block.get("image_url") or block.get("video_url"))
+            return format_titled_item(
+                kind, _plain(block, me), block.get("image_url") or block.get("video_url")
+            )
         case "file" | "call":
-            return named(kind, block.get("external_id") or block.get("call_id"))
+            return format_item(kind, block.get("external_id") or block.get("call_id"))
         case _:
-            return _plain(block, me, depth) or named(f"unsupported: block {kind}")
+            return _plain(block, me, depth) or format_item(f"unsupported: block {kind}")
 
 
 def _cell(cell: Json, me: str) -> str:
@@ -189,7 +200,7 @@ def _rich_element(one: Json, me: str, depth: int) -> str:
         case "rich_text_list":
             return "\n".join(f"- {item}" for item in _rich(inner, me, depth + 1))
         case kind:
-            return _rich_inline(one, me) or named(f"unsupported: {text(kind)}")
+            return _rich_inline(one, me) or format_item(f"unsupported: {text(kind)}")
 
 
 def _rich_inline(one: Json, me: str) -> str:

@@ -18,7 +18,7 @@ from clew.gateway.text.splitting import Cost, framed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
 
 #: Characters of a message that can still be changed, as they are escaped; and parts of its text.
 LONGEST = 4000
@@ -69,7 +69,7 @@ class Slack:
         return linkable(address) and len(address) <= _LONGEST_ADDRESS
 
 
-def render(message: Outgoing) -> Sequence[str]:
+def render(message: OutboundMessage) -> Sequence[str]:
     """The messages, each as JSON."""
     bodies = [_body(part) for part in paginate(message, Slack(), _LIMIT)]
     if bodies and message.buttons:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from clew.core.chat import Ignored
+from clew.core.chat import IgnoredEvent
 from clew.errors import NotDelivered, SettingsError
 from clew.gateway.channel import Capabilities, Channel, ChannelConfig
 from clew.gateway.channels.telegram import codec
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from types import TracebackType
 
-    from clew.core.chat import Event, File, Outgoing, Pressed
+    from clew.core.chat import ButtonPressed, ChannelEvent, IncomingFile, OutboundMessage
     from clew.core.route import Route
 
 log = structlog.get_logger(__name__)
@@ -104,7 +104,7 @@ class TelegramChannel(Channel):
     ) -> None:
         await self._api.shutdown()
 
-    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         # Without an offset Telegram begins with the first update that was not confirmed.
         after: int | None = None
         while True:
@@ -116,19 +116,19 @@ class TelegramChannel(Channel):
             # Asked for more: these are stored.
             after = max((update["update_id"] for update in updates), default=after)
 
-    def _parsed(self, update: dict[str, object]) -> Event | None:
+    def _parsed(self, update: dict[str, object]) -> ChannelEvent | None:
         try:
             event = codec.parse_update(update, self._me)
         except (KeyError, TypeError, ValueError, AttributeError):
             # Passed over: told again and again, it would keep all later ones away.
             log.exception("update_not_understood", update=update.get("update_id"))
             return None
-        if isinstance(event, Ignored):
+        if isinstance(event, IgnoredEvent):
             self._ignored.log(event)
             return None
         return event
 
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
     def repeated(self, chunk: str) -> str:
@@ -154,7 +154,9 @@ class TelegramChannel(Channel):
     async def typing(self, route: Route) -> None:
         await self._api.call("sendChatAction", codec.address(route) | {"action": "typing"})
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         query = pressed.event.removeprefix("press:")
         told = {"callback_query_id": query, "text": text[:200]}
         with suppress(NotDelivered):  # it is too old: its buttons go all the same
@@ -168,7 +170,7 @@ class TelegramChannel(Channel):
                 if "message is not modified" not in str(error).lower():
                     raise
 
-    async def fetch(self, file: File, *, most: int) -> bytes:
+    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
         found = await self._api.call("getFile", {"file_id": file.id})
         if found.get("file_size", 0) > most:
             raise NotDelivered(f"the file has {found['file_size']:,} bytes")

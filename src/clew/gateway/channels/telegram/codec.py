@@ -12,13 +12,13 @@ from clew.core.chat import (
     CHANNEL,
     DM,
     GROUP,
-    Edited,
-    Event,
-    Heard,
-    Ignored,
-    Moved,
-    Pressed,
-    Sender,
+    ButtonPressed,
+    ChannelEvent,
+    ChatMigrated,
+    IgnoredEvent,
+    MessageEdited,
+    MessageReceived,
+    MessageSender,
 )
 from clew.core.route import Route
 from clew.gateway.channels.telegram.content import (
@@ -65,7 +65,7 @@ class Me:
     label: str | None = None
 
 
-def parse_update(update: Mapping[str, Any], me: Me) -> Event | Ignored:
+def parse_update(update: Mapping[str, Any], me: Me) -> ChannelEvent | IgnoredEvent:
     """The event that an update tells of, or what it was that says nothing to the agent."""
     if message := update.get("message"):
         return _migrated(message, me) or _heard(message, me)
@@ -74,7 +74,7 @@ def parse_update(update: Mapping[str, Any], me: Me) -> Event | Ignored:
     if pressed := update.get("callback_query"):
         return _pressed(pressed, me)
     kinds = sorted(update.keys() - {"update_id"})
-    return Ignored(kind=f"update: {', '.join(kinds) or 'empty'}")
+    return IgnoredEvent(kind=f"update: {', '.join(kinds) or 'empty'}")
 
 
 def _route(chat: Json, thread: int | None, me: Me) -> Route:
@@ -96,27 +96,27 @@ def _event(message: Json) -> str:
     return f"{message['chat']['id']}:{message['message_id']}"
 
 
-def _migrated(message: Json, me: Me) -> Moved | None:
+def _migrated(message: Json, me: Me) -> ChatMigrated | None:
     new = message.get("migrate_to_chat_id")
     if new is None:
         return None
     to = _route({"type": "supergroup", "id": new}, None, me)
-    return Moved(event=_event(message), route=_route_of(message, me), to=to)
+    return ChatMigrated(event=_event(message), route=_route_of(message, me), to=to)
 
 
-def _heard(message: Json, me: Me) -> Heard | Ignored:
+def _heard(message: Json, me: Me) -> MessageReceived | IgnoredEvent:
     sender = _sender(message, me)
-    if isinstance(sender, Ignored):
+    if isinstance(sender, IgnoredEvent):
         return sender
     content = content_of(message)
     if content.empty and content.service:
-        return Ignored(kind=f"service: {content.service[0]}")
+        return IgnoredEvent(kind=f"service: {content.service[0]}")
     passed_on = forward_of(message, content_of(message, quoted=True))
     text = "" if passed_on else _own(content.text, message, me)
     quoted = (*replies_of(message, me=me.id), *filter(None, [passed_on]))
     if content.empty and not quoted:
-        return Ignored(kind="a message without content")
-    return Heard(
+        return IgnoredEvent(kind="a message without content")
+    return MessageReceived(
         event=_event(message),
         route=_route_of(message, me),
         sender=sender,
@@ -131,21 +131,21 @@ def _heard(message: Json, me: Me) -> Heard | Ignored:
     )
 
 
-def _edited(message: Json, me: Me) -> Edited | Ignored:
+def _edited(message: Json, me: Me) -> MessageEdited | IgnoredEvent:
     heard = _heard(message, me)
-    if isinstance(heard, Ignored):
+    if isinstance(heard, IgnoredEvent):
         return heard
-    return Edited.of(heard, at=message.get("edit_date", 0))
+    return MessageEdited.from_message(heard, at=message.get("edit_date", 0))
 
 
-def _pressed(query: Json, me: Me) -> Pressed | Ignored:
+def _pressed(query: Json, me: Me) -> ButtonPressed | IgnoredEvent:
     message = query.get("message")
     if message is None or "data" not in query:
-        return Ignored(kind="a button that is not the agent's")
-    return Pressed(
+        return IgnoredEvent(kind="a button that is not the agent's")
+    return ButtonPressed(
         event=f"press:{query['id']}",
         route=_route_of(message, me),
-        sender=Sender(id=str(query["from"]["id"]), name=name_of(query["from"])),
+        sender=MessageSender(id=str(query["from"]["id"]), name=name_of(query["from"])),
         message=str(message["message_id"]),
         data=query["data"],
     )
@@ -155,17 +155,17 @@ def _moment(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _sender(message: Json, me: Me) -> Sender | Ignored:
+def _sender(message: Json, me: Me) -> MessageSender | IgnoredEvent:
     """Who wrote it; other bots are passed over, so that two of them do not talk for ever."""
     # A group's anonymous administrators all have one user id: the group's is written instead.
     if chat := message.get("sender_chat"):
-        return Sender(id=str(chat["id"]), name=chat.get("title", ""), person=False)
+        return MessageSender(id=str(chat["id"]), name=chat.get("title", ""), person=False)
     user = message.get("from")
     if user is None:
-        return Ignored(kind="a message of nobody")
+        return IgnoredEvent(kind="a message of nobody")
     if user.get("is_bot") or user["id"] == me.id:
-        return Ignored(kind="a message of a bot")
-    return Sender(id=str(user["id"]), name=name_of(user))
+        return IgnoredEvent(kind="a message of a bot")
+    return MessageSender(id=str(user["id"]), name=name_of(user))
 
 
 def _own(text: str, message: Json, me: Me) -> str:

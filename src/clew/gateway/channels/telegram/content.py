@@ -5,8 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.core.chat import File
-from clew.core.quotation import Quoted, forwarded, lasting, named, person, replied, titled
+from clew.core.chat import IncomingFile
+from clew.core.quotation import (
+    Quoted,
+    clean_name,
+    format_item,
+    format_recording,
+    format_titled_item,
+    quote_forwarded,
+    quote_reply,
+)
 from clew.gateway.channels.telegram.rich import rich_files, rich_text
 from clew.gateway.payload import Json, obj, objs
 from clew.gateway.payload import each as each_of
@@ -74,7 +82,7 @@ class Content:
 
     text: str = ""
     lines: tuple[str, ...] = ()
-    files: tuple[File, ...] = ()
+    files: tuple[IncomingFile, ...] = ()
     unsupported: tuple[str, ...] = ()
     #: Kinds of service events.
     service: tuple[str, ...] = ()
@@ -89,7 +97,7 @@ class Content:
 
 
 def _unknown(kind: str) -> str:
-    return named(f"unsupported: {kind}")
+    return format_item(f"unsupported: {kind}")
 
 
 def content_of(message: Json, *, quoted: bool = False) -> Content:
@@ -175,16 +183,16 @@ def forward_of(message: Json, content: Content) -> Quoted | None:
     """A message that was passed on, as a quotation; ``None`` for one of the sender's own."""
     origin: Json | None = message.get("forward_origin")
     if origin is not None:
-        return forwarded(origin_name(origin), content.described())
+        return quote_forwarded(origin_name(origin), content.described())
     if message.get("is_automatic_forward"):
-        return forwarded(name_of(message.get("sender_chat")), content.described())
+        return quote_forwarded(name_of(message.get("sender_chat")), content.described())
     if any(key in message for key in ("forward_date", "forward_from", "forward_from_chat")):
         # As servers of older versions of the API tell it.
         first = message.get("forward_from") or message.get("forward_from_chat")
         name = name_of(first) or message.get("forward_sender_name")
-        return forwarded(name, content.described())
+        return quote_forwarded(name, content.described())
     if bot := message.get("via_bot"):
-        source = f"Sent with the help of {person(name_of(bot))}"
+        source = f"Sent with the help of {clean_name(name_of(bot))}"
         return Quoted(source=source, text=content.described())
     return None
 
@@ -197,14 +205,14 @@ def replies_of(message: Json, *, me: int) -> tuple[Quoted, ...]:
     before: Json | None = message.get("reply_to_message")
     elsewhere: Json | None = message.get("external_reply")
     if before is not None and not begins_topic(message):
-        found.append(replied(_author(before, me), part or _replied_to(before)))
+        found.append(quote_reply(_author(before, me), part or _replied_to(before)))
     elif elsewhere is not None:
         said = part or content_of(elsewhere, quoted=True).described()
-        found.append(replied(origin_name(obj(elsewhere.get("origin"))), said))
+        found.append(quote_reply(origin_name(obj(elsewhere.get("origin"))), said))
     elif part:
-        found.append(replied("", part))
+        found.append(quote_reply("", part))
     if story := message.get("reply_to_story"):
-        found.append(replied(name_of(story.get("chat")), named("story")))
+        found.append(quote_reply(name_of(story.get("chat")), format_item("story")))
     return tuple(found)
 
 
@@ -227,14 +235,14 @@ def _author(message: Json, me: int) -> str:
 def _replied_to(message: Json) -> str:
     content = content_of(message, quoted=True)
     if content.service:
-        return named(content.service[0].replace("_", " "))
-    return content.described() or named("a message that cannot be seen")
+        return format_item(content.service[0].replace("_", " "))
+    return content.described() or format_item("a message that cannot be seen")
 
 
 # What is no text
 
 
-def _files(message: Json) -> tuple[File, ...]:
+def _files(message: Json) -> tuple[IncomingFile, ...]:
     if photos := message.get("photo"):
         return (photo_file(photos),)
     # An animation comes as a document, too: the first that is there is what was sent.
@@ -244,13 +252,13 @@ def _files(message: Json) -> tuple[File, ...]:
     return ()
 
 
-def photo_file(sizes: Sequence[Json]) -> File:
+def photo_file(sizes: Sequence[Json]) -> IncomingFile:
     """The largest form of a photo."""
     return file_of(max(sizes, key=lambda size: size.get("width", 0)), "photo.jpg", "image/jpeg")
 
 
-def file_of(media: Json, name: str, media_type: str) -> File:
-    return File(
+def file_of(media: Json, name: str, media_type: str) -> IncomingFile:
+    return IncomingFile(
         id=media["file_id"],
         name=media.get("file_name") or name,
         media_type=media.get("mime_type") or media_type,
@@ -260,9 +268,9 @@ def file_of(media: Json, name: str, media_type: str) -> File:
 
 def _plain_media(message: Json) -> list[str]:
     if message.get("photo"):
-        return [named("photo")]
+        return [format_item("photo")]
     if (document := message.get("document")) and not message.get("animation"):
-        return [named("file", document.get("file_name") or "")]
+        return [format_item("file", document.get("file_name") or "")]
     return []
 
 
@@ -271,29 +279,29 @@ def _place(place: Json) -> str:
 
 
 def _location(place: Json) -> str:
-    return named("live location" if place.get("live_period") else "location", _place(place))
+    return format_item("live location" if place.get("live_period") else "location", _place(place))
 
 
 def _venue(venue: Json) -> str:
     place = obj(venue.get("location"))
-    return named("venue", venue.get("title"), venue.get("address"), _place(place))
+    return format_item("venue", venue.get("title"), venue.get("address"), _place(place))
 
 
 def _contact(contact: Json) -> str:
-    return named("contact", name_of(contact), contact.get("phone_number"))
+    return format_item("contact", name_of(contact), contact.get("phone_number"))
 
 
 def _poll(poll: Json) -> str:
     options = objs(poll.get("options"))
     choices = " / ".join(str(one.get("text", "")) for one in options)
     kind = "quiz" if poll.get("type") == "quiz" else "poll"
-    return titled(kind, poll.get("question"), poll.get("description"), choices)
+    return format_titled_item(kind, poll.get("question"), poll.get("description"), choices)
 
 
 def _checklist(checklist: Json) -> str:
     tasks = objs(checklist.get("tasks"))
     listed = " / ".join(f"{'☑' if _is_done(one) else '☐'} {one.get('text', '')}" for one in tasks)
-    return titled("checklist", checklist.get("title"), listed)
+    return format_titled_item("checklist", checklist.get("title"), listed)
 
 
 def _is_done(task: Json) -> bool:
@@ -308,7 +316,7 @@ def _tasks_done(told: Json) -> str:
         return " / ".join(str(names.get(each) or each) for each in each_of(told.get(key)))
 
     done, undone = listed("marked_as_done_task_ids"), listed("marked_as_not_done_task_ids")
-    return titled(
+    return format_titled_item(
         "checklist",
         checklist.get("title"),
         done and f"done: {done}",
@@ -319,59 +327,65 @@ def _tasks_done(told: Json) -> str:
 def _tasks_added(told: Json) -> str:
     checklist = obj(obj(told.get("checklist_message")).get("checklist"))
     added = " / ".join(str(one.get("text", "")) for one in objs(told.get("tasks")))
-    return titled("checklist", checklist.get("title"), f"added: {added}")
+    return format_titled_item("checklist", checklist.get("title"), f"added: {added}")
 
 
 def _invoice(invoice: Json) -> str:
     price = f"{invoice.get('total_amount', '')} {invoice.get('currency', '')}"
-    return titled("invoice", invoice.get("title"), invoice.get("description"), price)
+    return format_titled_item("invoice", invoice.get("title"), invoice.get("description"), price)
 
 
 def _paid(what: str) -> Callable[[Json], str]:
-    return lambda told: named(what, f"{told.get('total_amount', '')} {told.get('currency', '')}")
+    return lambda told: format_item(
+        what, f"{told.get('total_amount', '')} {told.get('currency', '')}"
+    )
 
 
 def _paid_media(told: Json) -> str:
     kinds = " / ".join(str(one.get("type", "?")) for one in objs(told.get("paid_media")))
-    return titled("paid media", kinds, f"{told.get('star_count', '?')} stars")
+    return format_titled_item("paid media", kinds, f"{told.get('star_count', '?')} stars")
 
 
 def _giveaway(told: Json) -> str:
-    return titled("giveaway", told.get("prize_description"), f"{told.get('winner_count')} winners")
+    return format_titled_item(
+        "giveaway", told.get("prize_description"), f"{told.get('winner_count')} winners"
+    )
 
 
 def _winners(told: Json) -> str:
     names = " / ".join(map(name_of, objs(told.get("winners"))))
-    return titled("giveaway winners", told.get("prize_description"), names)
+    return format_titled_item("giveaway winners", told.get("prize_description"), names)
 
 
 def _gift(told: Json) -> str:
-    return titled("gift", told.get("text") or "")
+    return format_titled_item("gift", told.get("text") or "")
 
 
 def _unique_gift(told: Json) -> str:
     gift = obj(told.get("gift"))
-    return titled("gift", gift.get("base_name") or gift.get("name"))
+    return format_titled_item("gift", gift.get("base_name") or gift.get("name"))
 
 
 def _users(told: Json) -> str:
     users = objs(told.get("users"))
     listed = " / ".join(f"{name_of(one)} {one.get('user_id', '')}".strip() for one in users)
-    return titled("shared people", listed)
+    return format_titled_item("shared people", listed)
 
 
 def _shared_chat(told: Json) -> str:
-    return named("shared chat", told.get("title"), told.get("chat_id"))
+    return format_item("shared chat", told.get("title"), told.get("chat_id"))
 
 
 def _audio(audio: Json) -> str:
     performer, title = audio.get("performer"), audio.get("title")
     which = " - ".join(filter(None, [performer, title])) or audio.get("file_name") or ""
-    return lasting(f"audio: {' '.join(which.split())}" if which else "audio", audio.get("duration"))
+    return format_recording(
+        f"audio: {' '.join(which.split())}" if which else "audio", audio.get("duration")
+    )
 
 
 def _recorded(what: str) -> Callable[[Json], str]:
-    return lambda media: lasting(what, media.get("duration"))
+    return lambda media: format_recording(what, media.get("duration"))
 
 
 #: What comes with a file, and what is told of it besides.
@@ -384,17 +398,17 @@ _RECORDED: Mapping[str, Callable[[Json], str]] = {
     "live_photo": _recorded("live photo"),
 }
 _READERS: Mapping[str, Callable[[Json], str]] = {
-    "sticker": lambda told: named("sticker", told.get("emoji")),
+    "sticker": lambda told: format_item("sticker", told.get("emoji")),
     "location": _location,
     "venue": _venue,
     "contact": _contact,
-    "dice": lambda told: named("dice", f"{told.get('emoji', '')} {told.get('value', '')}"),
+    "dice": lambda told: format_item("dice", f"{told.get('emoji', '')} {told.get('value', '')}"),
     "poll": _poll,
     "checklist": _checklist,
     "checklist_tasks_done": _tasks_done,
     "checklist_tasks_added": _tasks_added,
-    "story": lambda told: named("story", name_of(told.get("chat"))),
-    "game": lambda told: titled("game", told.get("title"), told.get("description")),
+    "story": lambda told: format_item("story", name_of(told.get("chat"))),
+    "game": lambda told: format_titled_item("game", told.get("title"), told.get("description")),
     "invoice": _invoice,
     "successful_payment": _paid("payment"),
     "refunded_payment": _paid("refunded payment"),
@@ -406,6 +420,8 @@ _READERS: Mapping[str, Callable[[Json], str]] = {
     "unique_gift": _unique_gift,
     "users_shared": _users,
     "chat_shared": _shared_chat,
-    "web_app_data": lambda told: titled("web app", told.get("button_text"), told.get("data")),
-    "passport_data": lambda _: named("passport data"),
+    "web_app_data": lambda told: format_titled_item(
+        "web app", told.get("button_text"), told.get("data")
+    ),
+    "passport_data": lambda _: format_item("passport data"),
 }

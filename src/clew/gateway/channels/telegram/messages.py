@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.core.approval import CLOSED
+from clew.core.approval import CLOSED_BUTTON
 from clew.gateway.channels.telegram.markup import (
     LONGEST,
     MOST_ENTITIES,
@@ -20,7 +20,7 @@ from clew.gateway.text.splitting import Cost
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.core.chat import Outgoing
+    from clew.core.chat import OutboundMessage
 
 _REPEATED = "(may be a repeat)\n"
 #: Characters of a button's label.
@@ -28,7 +28,7 @@ _LABEL = 60
 _LIMIT = Cost(LONGEST - utf16(_REPEATED), MOST_ENTITIES - 1)
 
 
-def render(message: Outgoing) -> Sequence[str]:
+def render(message: OutboundMessage) -> Sequence[str]:
     """The messages, each as JSON: the parameters of ``sendMessage`` without the chat."""
     bodies = [write(part) for part in paginate(message, Telegram(), _LIMIT)]
     if bodies and message.reply_to is not None:
@@ -52,7 +52,7 @@ def repeated(chunk: str) -> str:
 
 def outcome(became: str) -> dict[str, Any]:
     """What stands in the place of buttons: one that does nothing says what became of them."""
-    button = {"text": became[:_LABEL], "callback_data": CLOSED}
+    button = {"text": became[:_LABEL], "callback_data": CLOSED_BUTTON}
     return {"reply_markup": {"inline_keyboard": [[button]]}}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from clew.core.chat import File
-from clew.core.quotation import named
+from clew.core.chat import IncomingFile
+from clew.core.quotation import format_item
 from clew.gateway.payload import Json, obj, objs
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def rich_text(message: Json) -> str:
     return _blocks(message.get("blocks"), 0)
 
 
-def rich_files(message: Json) -> tuple[File, ...]:
+def rich_files(message: Json) -> tuple[IncomingFile, ...]:
     """The files of its blocks, in order."""
     return tuple(_files(message.get("blocks"), 0))
 
@@ -77,21 +77,21 @@ def _block(block: Json, depth: int) -> str:
         case "map":
             place = obj(block.get("location"))
             where = f"{place.get('latitude')}, {place.get('longitude')}"
-            return _captioned(named("location", where), block)
+            return _captioned(format_item("location", where), block)
         case _:
             return _other(kind, block, depth)
 
 
 def _other(kind: str, block: Json, depth: int) -> str:
     if kind == "photo" or kind in _FILES:
-        return _captioned(named(_FILES[kind][0] if kind in _FILES else "photo"), block)
+        return _captioned(format_item(_FILES[kind][0] if kind in _FILES else "photo"), block)
     text = _inline(block.get("summary") or block.get("text"))
     inner = _blocks(block.get("blocks"), depth)
     if kind in ("blockquote", "pullquote", "expandable_blockquote"):
         said = "\n".join(filter(None, [text, inner, _inline(block.get("credit"))]))
         return "\n".join(f"> {line}" for line in said.splitlines())
     found = "\n\n".join(filter(None, [text, inner]))
-    return _captioned(found, block) or named(f"unsupported: {kind}")
+    return _captioned(found, block) or format_item(f"unsupported: {kind}")
 
 
 def _captioned(what: str, block: Json) -> str:
@@ -114,7 +114,7 @@ def _table(block: Json) -> str:
     return "\n".join(filter(None, [_inline(block.get("caption")), *lines]))
 
 
-def _files(blocks: object, depth: int) -> Iterator[File]:
+def _files(blocks: object, depth: int) -> Iterator[IncomingFile]:
     for block in objs(blocks) if depth <= _DEEPEST else ():
         kind = str(block.get("type"))
         if kind == "photo" and (sizes := objs(block.get("photo"))):
@@ -127,8 +127,8 @@ def _files(blocks: object, depth: int) -> Iterator[File]:
             yield from _files(item.get("blocks"), depth + 1)
 
 
-def _file(media: Json, name: str, media_type: str) -> File:
-    return File(
+def _file(media: Json, name: str, media_type: str) -> IncomingFile:
+    return IncomingFile(
         id=media["file_id"],
         name=media.get("file_name") or name,
         media_type=media.get("mime_type") or media_type,

@@ -24,9 +24,9 @@ from telegram.error import (
 from telegram.request import HTTPXRequest
 
 from clew.errors import (
+    AccountInUse,
     AccountRefused,
     ChannelError,
-    Contested,
     NotDelivered,
     NotSent,
     OutcomeUnknown,
@@ -102,7 +102,7 @@ def translate(error: TelegramError) -> ChannelError:
         case InvalidToken():
             return AccountRefused("Telegram does not know the bot's token: @BotFather shows it")
         case Conflict():
-            return Contested(
+            return AccountInUse(
                 "another program reads this bot's messages: stop it, or give it a bot of its own"
             )
         case BadRequest():

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from types import TracebackType
 
-    from clew.core.chat import Event, Outgoing, Pressed
+    from clew.core.chat import ButtonPressed, ChannelEvent, OutboundMessage
     from clew.core.route import Route
 
 
@@ -93,7 +93,7 @@ def _longest(config: ChannelConfig) -> int:
 class _Handed:
     """An event, and who waits until it is stored."""
 
-    def __init__(self, event: Event) -> None:
+    def __init__(self, event: ChannelEvent) -> None:
         self.event = event
         self.stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -151,7 +151,7 @@ class WebhookChannel(Channel):
         stored = handed.stored.done() and not handed.stored.cancelled()
         return ACCEPTED if stored else SHUT
 
-    async def receive(self) -> AsyncIterator[Sequence[Event]]:
+    async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT):
@@ -166,7 +166,7 @@ class WebhookChannel(Channel):
 
     # Out
 
-    def render(self, message: Outgoing) -> Sequence[str]:
+    def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message, longest=self._longest)
 
     def repeated(self, chunk: str) -> str:
@@ -176,7 +176,9 @@ class WebhookChannel(Channel):
         answer = await self._post(codec.payload(route, chunk), key=key)
         return _message(answer) or key
 
-    async def answer(self, pressed: Pressed, text: str, *, closed: bool, became: str = "") -> None:
+    async def answer(
+        self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+    ) -> None:
         body = codec.answered(pressed, text, closed=closed, became=became)
         await self._post(body, key=f"answer:{pressed.event}")
 

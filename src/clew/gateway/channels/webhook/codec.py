@@ -10,17 +10,17 @@ from clew.core.chat import (
     CHANNEL,
     DM,
     GROUP,
-    Deleted,
-    Edited,
-    Event,
-    Heard,
-    Outgoing,
-    Pressed,
-    Sender,
+    ButtonPressed,
+    ChannelEvent,
+    MessageDeleted,
+    MessageEdited,
+    MessageReceived,
+    MessageSender,
+    OutboundMessage,
 )
-from clew.core.quotation import Quoted, forwarded, replied
+from clew.core.quotation import Quoted, quote_forwarded, quote_reply
 from clew.core.route import Route
-from clew.core.text import storable
+from clew.core.text import sanitize_text
 from clew.gateway.channels.webhook.signing import Refused, Signed
 from clew.gateway.payload import each, objs
 from clew.gateway.text.marked import Marked, write
@@ -36,14 +36,14 @@ LONGEST = 4_000
 
 _REPEATED = "(may be a repeat)\n"
 _KINDS = (DM, GROUP, CHANNEL)
-_QUOTED = {"forward": forwarded, "reply": replied}
+_QUOTED = {"forward": quote_forwarded, "reply": quote_reply}
 #: Characters of an id.
 _LONGEST_ID = 200
 
 Json = dict[str, Any]
 
 
-def parse(body: bytes, signed: Signed, *, label: str | None) -> Event:
+def parse(body: bytes, signed: Signed, *, label: str | None) -> ChannelEvent:
     """
     The event that a request tells of.
 
@@ -64,9 +64,9 @@ def parse(body: bytes, signed: Signed, *, label: str | None) -> Event:
         case "message.edited":
             return _edited(fields, route, signed, _moment(told, signed))
         case "message.deleted":
-            return Deleted(event=signed.id, route=route, original=fields.id("message"))
+            return MessageDeleted(event=signed.id, route=route, original=fields.id("message"))
         case "button.pressed":
-            return Pressed(
+            return ButtonPressed(
                 event=signed.id,
                 route=route,
                 sender=fields.sender(),
@@ -121,13 +121,13 @@ class _Fields:
         empty = value == "" and name in self._data
         if not isinstance(value, str) or empty or len(value) > _LONGEST_ID:
             raise _wrong(f"data.{name}", f"an id, of 1 to {_LONGEST_ID} characters")
-        return storable(value)
+        return sanitize_text(value)
 
     def text(self, name: str, *, needed: bool = True) -> str:
         value = self._data.get(name, "" if not needed else None)
         if not isinstance(value, str) or (needed and not value.strip()):
             raise _wrong(f"data.{name}", "text")
-        return storable(value)
+        return sanitize_text(value)
 
     def quoted(self) -> tuple[Quoted, ...]:
         """What others wrote: forwarded, or answered."""
@@ -143,7 +143,7 @@ class _Fields:
             raise _wrong("data.quoted.kind", f"one of {', '.join(_QUOTED)}")
         if not isinstance(author, str) or not isinstance(said, str):
             raise _wrong("data.quoted", "a list of objects with kind, from and text")
-        return _QUOTED[kind](storable(author), storable(said))
+        return _QUOTED[kind](sanitize_text(author), sanitize_text(said))
 
     def one_of(self, name: str, known: Sequence[str], otherwise: str) -> str:
         value = self._data.get(name, otherwise)
@@ -157,16 +157,16 @@ class _Fields:
             raise _wrong(f"data.{name}", "true or false")
         return value
 
-    def sender(self) -> Sender:
+    def sender(self) -> MessageSender:
         name = self._data.get("name", "")
         if not isinstance(name, str):
             raise _wrong("data.name", "text")
-        return Sender(id=self.id("user"), name=storable(name))
+        return MessageSender(id=self.id("user"), name=sanitize_text(name))
 
 
-def _heard(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Heard:
+def _heard(fields: _Fields, route: Route, signed: Signed, at: datetime) -> MessageReceived:
     quoted = fields.quoted()
-    return Heard(
+    return MessageReceived(
         event=signed.id,
         route=route,
         sender=fields.sender(),
@@ -178,9 +178,9 @@ def _heard(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Heard
     )
 
 
-def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Edited:
+def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> MessageEdited:
     original, quoted = fields.id("message"), fields.quoted()
-    return Edited(
+    return MessageEdited(
         event=signed.id,
         route=route,
         sender=fields.sender(),
@@ -193,7 +193,7 @@ def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> Edit
     )
 
 
-def render(message: Outgoing, *, longest: int) -> Sequence[str]:
+def render(message: OutboundMessage, *, longest: int) -> Sequence[str]:
     """The messages, each as JSON."""
     parts = paginate(message, Marked(len), Cost(longest - len(_REPEATED)))
     bodies: list[Json] = [{"text": write(part)} for part in parts]
@@ -219,7 +219,7 @@ def payload(route: Route, chunk: str) -> bytes:
     return json.dumps(told, ensure_ascii=False).encode()
 
 
-def answered(pressed: Pressed, text: str, *, closed: bool, became: str = "") -> bytes:
+def answered(pressed: ButtonPressed, text: str, *, closed: bool, became: str = "") -> bytes:
     """The body of the request that says what came of a button; once closed, it is to go away."""
     data = {
         "chat": pressed.route.chat,
