@@ -15,7 +15,7 @@ from clew.core.entry import NewEntry, Role
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.scope import LOCAL
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import cursor_of
+from clew.store.sqlite.driver import new_cursor
 from clew.store.transactions import entries, leases
 from clew.store.transactions.conversations import open_conversation
 
@@ -75,7 +75,7 @@ async def _rate(url: str, home: Path) -> float:
 def _open(t: Tx, number: int) -> tuple[Lease, SessionId]:
     conversation = ConversationId(f"cnv_{number}")
     session = open_conversation(t, conversation, scope=LOCAL, session_ids=new_session_id)
-    return leases.acquire(t, conversation, owner=OwnerId("own_bench")).lease, session
+    return leases.acquire_lease(t, conversation, owner=OwnerId("own_bench")).lease, session
 
 
 async def _write(store: Store, lease: Lease, session: SessionId, until: float) -> int:
@@ -85,7 +85,7 @@ async def _write(store: Store, lease: Lease, session: SessionId, until: float) -
         draft = NewEntry(
             id=IDS.new_entry_id(), role=Role.USER, text=TEXT, format=FORMAT, message=MESSAGE
         )
-        await store.write(entries.append, lease, session, [draft])
+        await store.write(entries.append_entries, lease, session, [draft])
     return count
 
 
@@ -93,7 +93,7 @@ def _bare(folder: Path) -> float:
     """The same rows into the same file, with nothing around the statements."""
     path, hashed = folder / "clew.db", bytes(32)
     with closing(apsw.Connection(str(path))) as connection:
-        execute = cursor_of(connection).execute
+        execute = new_cursor(connection).execute
         execute("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON")
         heads = execute("SELECT conversation_id, session_id FROM head").fetchall()
         until = time.monotonic() + SECONDS

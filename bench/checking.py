@@ -10,10 +10,10 @@ from bench.figures import Figure
 from bench.places import BUILD, postgres_database, scratch
 from bench.searching import fill_postgres, finish_postgres
 from clew.engine.fsck import Fsck
-from clew.store.checks.catalogue import BY_NAME
-from clew.store.checks.check import mend_again
+from clew.store.checks.catalogue import CHECKS_BY_NAME
+from clew.store.checks.check import repair_if_confirmed
 from clew.store.opening import open_store
-from clew.store.upkeep import catch_up
+from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ async def measure_postgres() -> list[Figure]:
     with postgres_database() as url, scratch() as folder:
         async with await open_store(url, home=folder) as store:
             fill_postgres(url)
-            await catch_up(store)
+            await update_index(store)
             finish_postgres(url)
             return await _figures(store, url, folder, "PostgreSQL", target=None)
 
@@ -75,13 +75,13 @@ async def _repairs(store: Store) -> list[float]:
     times: list[float] = []
 
     def mend(t: Tx, name: LiteralString) -> int:
-        return t.run(_FAULTS[name])
+        return t.execute(_FAULTS[name])
 
     for name in _FAULTS:
         await store.write(mend, name)
     for name in _FAULTS:
-        for found in await store.read(BY_NAME[name].look):
+        for found in await store.read(CHECKS_BY_NAME[name].find):
             started = time.perf_counter()
-            assert await store.write(mend_again, BY_NAME[name], found)
+            assert await store.write(repair_if_confirmed, CHECKS_BY_NAME[name], found)
             times.append((time.perf_counter() - started) * 1000)
     return times

@@ -18,10 +18,10 @@ import apsw
 from bench.places import BUILD
 from clew.core.entry import GENESIS, chain_hash
 from clew.core.scope import LOCAL, Scope
-from clew.store.migrate import migrations
+from clew.store.migrate import load_migrations
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import cursor_of
-from clew.store.upkeep import catch_up
+from clew.store.sqlite.driver import new_cursor
+from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -182,7 +182,7 @@ ENTRY = (
 async def sqlite_file() -> Path:
     """The file with all messages, indexed; made at the first call."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    schema = migrations("sqlite")[-1].sha256
+    schema = load_migrations("sqlite")[-1].sha256
     path = BUILD / f"search-{_VERSION}-{schema[:12]}.db"
     if path.exists():
         return path
@@ -195,12 +195,12 @@ async def sqlite_file() -> Path:
     with closing(apsw.Connection(str(new))) as connection:
         _fill(connection)
     async with await open_store(url, home=BUILD) as store:
-        await catch_up(store)
+        await update_index(store)
     return new.rename(path)
 
 
 def _fill(connection: apsw.Connection) -> None:
-    execute = cursor_of(connection).execute
+    execute = new_cursor(connection).execute
     execute("PRAGMA synchronous = OFF; PRAGMA cache_size = -200000; BEGIN")
     log = Log()
     insert_rows(connection, f"entry ({ENTRY})", log.entries(MESSAGES))

@@ -23,9 +23,9 @@ from clew.core.base import EntryRange
 from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.session import Head
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import cursor_of
+from clew.store.sqlite.driver import new_cursor
 from clew.store.transactions import leases
-from clew.store.transactions.sessions import get_head, rotate
+from clew.store.transactions.sessions import get_head, rotate_session
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -86,7 +86,7 @@ def _begin(port: int, name: str) -> ConversationId:
 async def _lengthen(home: Path, conversations: dict[int, ConversationId]) -> None:
     """Repeat what was said, and rotate both to a context of their last entries."""
     with closing(apsw.Connection(str(home / "clew.db"))) as connection:
-        cursor_of(connection).execute(_COPY, (conversations[MANY], MANY, FEW))
+        new_cursor(connection).execute(_COPY, (conversations[MANY], MANY, FEW))
     async with await open_store(f"sqlite:///{home}/clew.db", home=home) as store:
         for count, conversation in conversations.items():
             await store.write(_rotate, conversation, count)
@@ -95,15 +95,15 @@ async def _lengthen(home: Path, conversations: dict[int, ConversationId]) -> Non
 def lengthened(file: Path, conversation: str, *, few: int, many: int) -> None:
     """Repeat the ``few`` entries of a conversation until it has ``many``, while nobody uses it."""
     with closing(apsw.Connection(str(file))) as connection:
-        cursor_of(connection).execute(_COPY, (conversation, many, few))
+        new_cursor(connection).execute(_COPY, (conversation, many, few))
         update = "UPDATE lease SET last_seq = ?2 WHERE conversation_id = ?1"
-        cursor_of(connection).execute(update, (conversation, many))
+        new_cursor(connection).execute(update, (conversation, many))
 
 
 def _rotate(t: Tx, conversation: ConversationId, count: int) -> None:
-    t.run("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", conversation, count)
-    lease = leases.acquire(t, conversation, owner=OwnerId("own_bench")).lease
-    rotate(
+    t.execute("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", conversation, count)
+    lease = leases.acquire_lease(t, conversation, owner=OwnerId("own_bench")).lease
+    rotate_session(
         t,
         lease,
         operation=IDS.new_operation_id(),
@@ -112,7 +112,7 @@ def _rotate(t: Tx, conversation: ConversationId, count: int) -> None:
         reason="compression",
         session_ids=new_session_id,
     )
-    leases.release(t, lease)
+    leases.release_lease(t, lease)
 
 
 async def measure_resume() -> list[Figure]:

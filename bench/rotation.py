@@ -16,10 +16,10 @@ from clew.core.ids import ConversationId, IdGenerator, OwnerId, new_session_id
 from clew.core.scope import LOCAL
 from clew.core.session import Head
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import cursor_of
+from clew.store.sqlite.driver import new_cursor
 from clew.store.transactions import leases
 from clew.store.transactions.conversations import open_conversation
-from clew.store.transactions.sessions import rotate
+from clew.store.transactions.sessions import rotate_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,13 +64,13 @@ def _name(count: int) -> ConversationId:
 
 def _open(t: Tx, count: int) -> SessionId:
     session = open_conversation(t, _name(count), scope=LOCAL, session_ids=new_session_id)
-    t.run("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", _name(count), count)
+    t.execute("UPDATE lease SET last_seq = $2 WHERE conversation_id = $1", _name(count), count)
     return session
 
 
 def _fill(path: Path, count: int, session: SessionId) -> None:
     with closing(apsw.Connection(str(path))) as connection:
-        execute = cursor_of(connection).execute
+        execute = new_cursor(connection).execute
         execute("PRAGMA synchronous = OFF; BEGIN")
         insert_rows(connection, f"entry ({ENTRY})", _entries(count, session))
         execute("COMMIT")
@@ -95,8 +95,8 @@ async def _rotate_in_turn(store: Store, heads: dict[int, SessionId]) -> dict[int
 
 
 def _rotate(t: Tx, count: int, head: SessionId) -> SessionId:
-    lease = leases.acquire(t, _name(count), owner=OwnerId("own_bench")).lease
-    return rotate(
+    lease = leases.acquire_lease(t, _name(count), owner=OwnerId("own_bench")).lease
+    return rotate_session(
         t,
         lease,
         operation=IDS.new_operation_id(),

@@ -24,9 +24,9 @@ from bench.figures import Figure, percentile
 from bench.places import BUILD, postgres_database, scratch
 from clew.core.scope import LOCAL, Scope
 from clew.store.opening import open_store
-from clew.store.postgres.search import kept
-from clew.store.search import held, search
-from clew.store.upkeep import catch_up
+from clew.store.postgres.search import encode_tokens
+from clew.store.search import message_tokens, search_messages
+from clew.store.upkeep import update_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -73,14 +73,14 @@ async def measure() -> list[Figure]:
 
 def _set_back(t: Tx, count: int) -> None:
     """Have the newest messages count as not indexed."""
-    t.run("UPDATE search_state SET indexed = $1", MESSAGES - count)
+    t.execute("UPDATE search_state SET indexed = $1", MESSAGES - count)
 
 
 async def measure_postgres() -> list[Figure]:
     with postgres_database() as url, scratch() as folder:
         async with await open_store(url, home=folder) as store:
             fill_postgres(url)
-            await catch_up(store)
+            await update_index(store)
             finish_postgres(url)
             return await _figures(store, "PostgreSQL", target=None)
 
@@ -105,7 +105,7 @@ async def _ask(store: Store) -> dict[Query, float]:
     times: dict[Query, float] = {}
     for text, scope in queries():
         started = time.perf_counter()
-        await store.read(search, text, viewer=scope, limit=20)
+        await store.read(search_messages, text, viewer=scope, limit=20)
         times[text, scope] = (time.perf_counter() - started) * 1000
     return times
 
@@ -136,7 +136,7 @@ def fill_postgres(url: str) -> None:
 def _index() -> Iterator[Row]:
     """What ``catch_up`` would put into the index, in one go."""
     for n, conversation, text in messages(MESSAGES):
-        yield n, kept(n, held(scope_of(conversation), text))
+        yield n, encode_tokens(n, message_tokens(scope_of(conversation), text))
 
 
 def _copy(connection: psycopg.Connection, place: str, rows: Iterable[Row]) -> None:

@@ -47,7 +47,7 @@ async def lead(world: World) -> list[ConversationId]:
 
 def _attach(t: Tx, conversation: ConversationId) -> None:
     sha256 = hashlib.sha256(PICTURE).digest()
-    t.run(
+    t.execute(
         """
         INSERT INTO blob (sha256, size, media_type, bytes, created_at)
         VALUES ($1, $2, 'image/png', $3, $4)
@@ -57,7 +57,7 @@ def _attach(t: Tx, conversation: ConversationId) -> None:
         PICTURE,
         t.now,
     )
-    t.run(
+    t.execute(
         """
         INSERT INTO attachment (id, conversation_id, seq, sha256, name, media_type)
         VALUES ('att_1', $1, 1, $2, 'a.png', 'image/png')

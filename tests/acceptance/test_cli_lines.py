@@ -195,8 +195,8 @@ def waiting(clew: Clew) -> list[str]:
     async def read() -> list[str]:
         url = clew.env.get("CLEW_STORE__URL", "sqlite:///clew.db")
         async with await open_store(url, home=clew.home) as store:
-            conversation = await store.read(conversations.resolve, "main")
-            return [item.text for item in await store.read(inbox.line, conversation)]
+            conversation = await store.read(conversations.resolve_conversation, "main")
+            return [item.text for item in await store.read(inbox.list_open_items, conversation)]
 
     return asyncio.run(read())
 

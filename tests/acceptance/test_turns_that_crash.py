@@ -58,7 +58,7 @@ def test_a_turn_that_kills_its_process_each_time_ends_as_failed_when_resumed_a_t
 def test_what_may_have_had_its_effect_is_not_called_off_when_the_turn_fails(job: Job) -> None:
     place = Place(name="tool send after")
     first = replace(job, says=[Say(key="c1m1", plan="send")], place=place)
-    taken_up = Place(name=f"{job_name(turns.begin)} after")
+    taken_up = Place(name=f"{job_name(turns.begin_work)} after")
     again = replace(job, place=taken_up, early=True)
     codes = [processes.ended(processes.start(each)) for each in (first, again, again)]
     assert codes == [KILLED] * 3
@@ -95,7 +95,7 @@ def test_five_drains_in_a_row_do_not_end_a_turn(job: Job) -> None:
 def test_drains_while_a_turn_is_being_taken_up_do_not_count_as_crashes(
     job: Job, moment: str
 ) -> None:
-    place = Place(name=f"{job_name(turns.begin)} {moment}", signal=signal.SIGTERM)
+    place = Place(name=f"{job_name(turns.begin_work)} {moment}", signal=signal.SIGTERM)
     first = replace(job, says=[Say(key="c1m1", plan="look; put")], place=place)
     assert processes.ended(processes.start(first)) == 0
     for _ in range(4):

@@ -111,14 +111,16 @@ def _wait_until_shown(points: Points, store: _ArmedByPlace) -> None:
 
 
 def _is_shown(t: Tx) -> bool:
-    return t.one("SELECT 1 FROM preview WHERE platform_id IS NOT NULL") is not None
+    return t.fetch_one("SELECT 1 FROM preview WHERE platform_id IS NOT NULL") is not None
 
 
 def _open(t: Tx) -> bool:
     """Whether anything is to be answered or sent."""
-    unanswered = t.one("SELECT 1 FROM inbox WHERE outcome IS NULL LIMIT 1")
-    unfinished = t.one("SELECT 1 FROM turn WHERE state <> 'done' LIMIT 1")
-    unsent = t.one("SELECT 1 FROM delivery WHERE state NOT IN ('delivered', 'failed') LIMIT 1")
+    unanswered = t.fetch_one("SELECT 1 FROM inbox WHERE outcome IS NULL LIMIT 1")
+    unfinished = t.fetch_one("SELECT 1 FROM turn WHERE state <> 'done' LIMIT 1")
+    unsent = t.fetch_one(
+        "SELECT 1 FROM delivery WHERE state NOT IN ('delivered', 'failed') LIMIT 1"
+    )
     return bool(unanswered or unfinished or unsent)
 
 

@@ -161,7 +161,7 @@ class Bench:
         return conversation
 
     async def _said(self, conversation: ConversationId) -> list[ModelMessage]:
-        found = await self.house.store.read(context.head_context, conversation)
+        found = await self.house.store.read(context.read_head_context, conversation)
         return [codec.load(message.message) for message in found.messages]
 
     async def _compact_by_hand(

@@ -90,11 +90,11 @@ histories: st.SearchStrategy[History] = st.lists(_exchanges, min_size=1, max_siz
 
 def write(t: Tx, conversation: ConversationId, history: History) -> int:
     """Append a history to the head, as turns of an owner that is gone; the last seq."""
-    lease = leases.acquire(t, conversation, owner=_EARLIER).lease
+    lease = leases.acquire_lease(t, conversation, owner=_EARLIER).lease
     head = sessions.get_head(t, conversation)
     drafts = list(_drafts(conversation, history))
-    entries.append(t, lease, head.id, drafts)
-    leases.release(t, lease)
+    entries.append_entries(t, lease, head.id, drafts)
+    leases.release_lease(t, lease)
     return len(drafts)
 
 

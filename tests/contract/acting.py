@@ -40,7 +40,7 @@ T = TypeVar("T")
 ids = IdGenerator(lambda: BEGINNING)
 MAIN = local_route("main")
 ME, OTHER = OwnerId("own_me"), OwnerId("own_other")
-LEASE_MS = leases.DURATION // timedelta(milliseconds=1)
+LEASE_MS = leases.LEASE_DURATION // timedelta(milliseconds=1)
 
 
 def draft(name: str, role: Role = Role.ASSISTANT, *, calls: tuple[str, ...] = ()) -> NewEntry:
@@ -68,13 +68,13 @@ def message(
 def accept(
     t: Tx, item: NewInput, target: Route | ConversationId = MAIN, new: str = "cnv_1"
 ) -> AcceptResult:
-    return inbox.accept(
+    return inbox.accept_input(
         t, item, target=target, new_conversation=ConversationId(new), session_ids=new_session_id
     )
 
 
-def begin(t: Tx, owner: OwnerId = ME, turn: str = "trn_1", of: str = "cnv_1") -> turns.Begun:
-    begun = turns.begin(
+def begin(t: Tx, owner: OwnerId = ME, turn: str = "trn_1", of: str = "cnv_1") -> turns.StartedWork:
+    begun = turns.begin_work(
         t,
         ConversationId(of),
         owner=owner,
@@ -86,13 +86,13 @@ def begin(t: Tx, owner: OwnerId = ME, turn: str = "trn_1", of: str = "cnv_1") ->
     return begun
 
 
-def the_turn(begun: turns.Begun) -> Turn:
+def the_turn(begun: turns.StartedWork) -> Turn:
     """The turn that was begun, where one was."""
     assert begun.turn is not None
     return begun.turn
 
 
-def started(desk: Desk) -> turns.Begun:
+def started(desk: Desk) -> turns.StartedWork:
     """A turn of ``own_me`` on ``cnv_1``, begun by the message ``inb_1``; both owners live."""
     desk.world.alive |= {ME, OTHER}
     desk.do(accept, message("inb_1"))
@@ -106,17 +106,17 @@ def head(t: Tx, of: str = "cnv_1") -> Session:
 def append(t: Tx, lease: Lease, *names: str) -> list[Entry]:
     """Append to the head."""
     from_head = head(t, lease.conversation_id).id
-    return turns.append(t, lease, from_head, [draft(name) for name in names])
+    return turns.append_entries(t, lease, from_head, [draft(name) for name in names])
 
 
 def expected(t: Tx, of: str = "cnv_1") -> Head:
-    row = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", of)
+    row = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", of)
     assert row is not None
     return Head(session=head(t, of).id, last_seq=row[0])
 
 
 def rotate(t: Tx, lease: Lease, found: Head, operation: str = "op_1") -> Session:
-    return sessions.rotate(
+    return sessions.rotate_session(
         t,
         lease,
         operation=operation,

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 import apsw
 
 from clew.clock import SystemClock
-from clew.store.migrate import migrate
-from clew.store.postgres.address import Address
-from clew.store.postgres.errors import translate
-from clew.store.postgres.link import Link
-from clew.store.postgres.tx import WRITE, PgTx, Voided
-from clew.store.sqlite.driver import cursor_of, rows_of
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.handle import SqliteTx, Surroundings
-from clew.store.sqlite.opening import open_writer, prepare
-from clew.store.sqlite.owners import Owners
+from clew.store.migrate import migrate_schema
+from clew.store.postgres.address import Dsn
+from clew.store.postgres.errors import translate_error
+from clew.store.postgres.link import WorkerConnection
+from clew.store.postgres.tx import BEGIN_WRITE, PostgresTx, TransactionFailed
+from clew.store.sqlite.driver import fetch_rows, new_cursor
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.opening import open_writer, prepare_file
+from clew.store.sqlite.owners import SqliteLiveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,16 +66,16 @@ class SimTx:
 
     @property
     def search_index(self) -> SearchIndex:
-        return self._real.index
+        return self._real.search_index
 
     def execute(self, sql: LiteralString, *args: Value) -> int:
-        return self._real.run(sql, *args)
+        return self._real.execute(sql, *args)
 
     def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
-        return self._real.one(sql, *args)
+        return self._real.fetch_one(sql, *args)
 
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
-        return self._real.all(sql, *args)
+        return self._real.fetch_all(sql, *args)
 
     def is_alive(self, owner: str) -> bool:
         return owner in self._world.alive
@@ -125,7 +125,9 @@ class Desk(abc.ABC):
         """Every row of every table."""
 
         def job(t: Tx) -> dict[str, list[Row]]:
-            return {table: sorted(t.all(f"SELECT * FROM {table}"), key=repr) for table in TABLES}
+            return {
+                table: sorted(t.fetch_all(f"SELECT * FROM {table}"), key=repr) for table in TABLES
+            }
 
         return self.do(job)
 
@@ -136,11 +138,11 @@ class SqliteDesk(Desk):
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._template, self._path = folder / "template.db", folder / "desk.db"
-        self._owners = Owners(folder / "run")
-        prepare(self._template, run_dir=folder / "run")
+        self._owners = SqliteLiveness(folder / "run")
+        prepare_file(self._template, run_dir=folder / "run")
         self._open(self._template)
-        self.do(migrate, "sqlite")
-        rows_of(self._connection, "PRAGMA journal_mode = DELETE")
+        self.do(migrate_schema, "sqlite")
+        fetch_rows(self._connection, "PRAGMA journal_mode = DELETE")
         self.fresh()
 
     def another(self) -> Desk:
@@ -151,18 +153,18 @@ class SqliteDesk(Desk):
     def _open(self, path: Path) -> None:
         self._connection = open_writer(path)
         # Nobody pulls the plug on this one; the tests of the driver are others.
-        rows_of(self._connection, "PRAGMA synchronous = OFF")
-        self._cursor = cursor_of(self._connection)
+        fetch_rows(self._connection, "PRAGMA synchronous = OFF")
+        self._cursor = new_cursor(self._connection)
 
     def _begin(self) -> Tx:
         self._cursor.execute("BEGIN IMMEDIATE")
-        return SqliteTx(self._connection, self._cursor, Surroundings(SystemClock(), self._owners))
+        return SqliteTx(self._connection, self._cursor, JobContext(SystemClock(), self._owners))
 
     def _commit(self) -> None:
         try:
             self._cursor.execute("COMMIT")
         except apsw.Error as error:
-            raise translated(error) from error
+            raise translate_error(error) from error
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:
@@ -187,22 +189,22 @@ class PostgresDesk(Desk):
     def __init__(self, url: str) -> None:
         super().__init__()
         self._url = url
-        self._link = Link(Address(url), set(), pause=60.0)
+        self._link = WorkerConnection(Dsn(url), set(), pause=60.0)
         self._examples = 0
-        self.do(migrate, "postgres")
+        self.do(migrate_schema, "postgres")
 
     def _begin(self) -> Tx:
-        self._tx = PgTx(self._link, WRITE, SystemClock())
+        self._tx = PostgresTx(self._link, BEGIN_WRITE, SystemClock())
         return self._tx
 
     def _commit(self) -> None:
         try:
             self._tx.commit()
-        except Voided as void:
-            raise translate(void.error) from void
+        except TransactionFailed as void:
+            raise translate_error(void.error) from void
 
     def _roll_back(self) -> None:
-        self._link.tidy()
+        self._link.reset()
 
     def fresh(self) -> None:
         self.world = World()
@@ -223,7 +225,7 @@ class PostgresDesk(Desk):
 def _empty(t: Tx) -> None:
     tables = (*TABLES, "search_todo", "search_index")
     deletes: LiteralString = ";".join([f"DELETE FROM {table}" for table in tables])
-    t.run(f"SET LOCAL session_replication_role = replica; {deletes}")
+    t.execute(f"SET LOCAL session_replication_role = replica; {deletes}")
 
 
 def desk_at(url: str, folder: Path) -> Desk:

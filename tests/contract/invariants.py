@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, LiteralString
 from clew.store.checks import catalogue
 
 if TYPE_CHECKING:
-    from clew.store.checks.check import Check, Found
+    from clew.store.checks.check import Check, Violation
     from clew.store.contract import Tx
 
 # By the time on the rows: where a clock may be put back they say nothing.
@@ -42,17 +42,17 @@ _TIMES: LiteralString = " UNION ALL ".join(
 
 def check(t: Tx) -> list[str]:
     """Every violation of an invariant in the whole store, as sentences."""
-    return [_sentence(*each) for each in catalogue.look(t)] + _times(t)
+    return [_sentence(*each) for each in catalogue.find_all(t)] + _times(t)
 
 
 def quick(t: Tx) -> list[str]:
     """As ``check``, without what grows with all that was ever said: hashes, search."""
-    return [_sentence(*each) for each in catalogue.look_quickly(t)] + _times(t)
+    return [_sentence(*each) for each in catalogue.find_fast(t)] + _times(t)
 
 
-def _sentence(broken: Check, found: Found) -> str:
+def _sentence(broken: Check, found: Violation) -> str:
     return f"{broken.name}: {found.conversation} {found.seq}: {found.detail}"
 
 
 def _times(t: Tx) -> list[str]:
-    return [f"{sentence}: not so for {name}" for sentence, name in t.all(_TIMES)]
+    return [f"{sentence}: not so for {name}" for sentence, name in t.fetch_all(_TIMES)]

@@ -106,7 +106,7 @@ async def _serve(pipe: Connection[Any, Any], url: str, home: Path, owner: OwnerI
         try:
             if store is None:
                 store = await open_store(url, home=home)
-                await store.register(owner)
+                await store.register_owner(owner)
             answer = "opened" if task is None else await task(store, owner, *args)
         except Exception:  # noqa: BLE001 - told to the parent
             pipe.send((True, traceback.format_exc()))

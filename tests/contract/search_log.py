@@ -38,7 +38,7 @@ class Log:
         def job(t: Tx) -> Log:
             conversation = IDS.new_conversation_id()
             session = open_conversation(t, conversation, scope=scope, session_ids=new_session_id)
-            lease = leases.acquire(t, conversation, owner=OWNER).lease
+            lease = leases.acquire_lease(t, conversation, owner=OWNER).lease
             return cls(store, lease, session, scope)
 
         return await store.write(job)
@@ -51,7 +51,7 @@ class Log:
         self, *texts: str, kind: EntryKind = EntryKind.MESSAGE, role: Role = Role.USER
     ) -> None:
         drafts = [draft(text, kind, role) for text in texts]
-        await self.store.write(entries.append, self.lease, self.session, drafts)
+        await self.store.write(entries.append_entries, self.lease, self.session, drafts)
 
     async def page(
         self,
@@ -62,7 +62,7 @@ class Log:
         cursor: str | None = None,
     ) -> SearchPage:
         viewer = self.scope if viewer is None else viewer
-        return await upkeep.find(self.store, query, viewer=viewer, limit=limit, cursor=cursor)
+        return await upkeep.run_search(self.store, query, viewer=viewer, limit=limit, cursor=cursor)
 
     async def find(self, query: str, viewer: Scope | None = None) -> list[int]:
         """The seqs of all hits, in the order of the pages."""

@@ -45,7 +45,7 @@ async def claim(store: Store, owner: OwnerId, count: int) -> list[int]:
 async def take(store: Store, owner: OwnerId, duration: timedelta) -> Lease:
     """The lease of the first conversation."""
     begun = await store.write(
-        turns.begin, conversation(0), owner=owner, turn=TurnId(f"trn_{owner}"),
+        turns.begin_work, conversation(0), owner=owner, turn=TurnId(f"trn_{owner}"),
         compose=acting.compose, session_ids=new_session_id, duration=duration,
     )  # fmt: skip
     assert begun is not None
@@ -88,12 +88,12 @@ async def take_over_and_say(store: Store, owner: OwnerId, rounds: int) -> int:
     granted = 0
     for n in range(rounds):
         try:
-            taken = await store.write(leases.acquire, conversation(0), owner=owner)
+            taken = await store.write(leases.acquire_lease, conversation(0), owner=owner)
             session = await store.read(sessions.get_head, conversation(0))
             drafts = [acting.draft(EntryId(f"ent_{owner}_{n}"))]
-            await store.write(entries.append, taken.lease, session.id, drafts)
+            await store.write(entries.append_entries, taken.lease, session.id, drafts)
         except (LeaseHeld, LeaseLost):
             continue
         granted += 1
-        await store.write(leases.release, taken.lease)
+        await store.write(leases.release_lease, taken.lease)
     return granted

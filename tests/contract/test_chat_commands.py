@@ -388,4 +388,4 @@ async def test_a_deleted_conversation_leaves_no_choice_behind(house: House) -> N
     await house.engine.delete(conversation)
     with pytest.raises(NotFound):
         await house.engine.show(conversation)
-    assert await house.store.read(lambda t: t.all("SELECT * FROM setting")) == []
+    assert await house.store.read(lambda t: t.fetch_all("SELECT * FROM setting")) == []

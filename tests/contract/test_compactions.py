@@ -60,7 +60,7 @@ class Held(Summariser):
 
 async def _remembered(house: House, session: SessionId | None = None) -> CompactionState:
     head = session or (await house.head(TALK.key)).id
-    return await house.store.read(compactions.compaction_state, head)
+    return await house.store.read(compactions.load_compaction_state, head)
 
 
 async def test_a_summary_is_counted_before_it_is_asked_for_and_forgotten_once_it_is_there(
@@ -84,7 +84,7 @@ async def test_a_compaction_in_which_the_process_died_again_and_again_is_put_off
         await house.store.write(fill, conversation, 20)
         session = (await house.head(TALK.key)).id
         died = CompactionState(failures=MAX_CRASHES)
-        await house.store.write(compactions.remember_compaction, session, died)
+        await house.store.write(compactions.save_compaction_state, session, died)
         ended = await house.end(await house.engine.lifecycle.compress(conversation))
         assert f"died {MAX_CRASHES} times" in json.loads(ended.note or "{}")["note"]
         assert house.summariser.calls == 0

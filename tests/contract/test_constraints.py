@@ -109,7 +109,7 @@ def test_the_schema_refuses(desk: Desk, sql: LiteralString) -> None:
 
 
 def _run(t: Tx, sql: LiteralString) -> None:
-    t.run(sql)
+    t.execute(sql)
 
 
 def test_a_session_has_one_successor(desk: Desk) -> None:
@@ -124,7 +124,7 @@ def test_a_session_has_one_successor(desk: Desk) -> None:
 
 
 def _fork(t: Tx, *, predecessor: SessionId) -> None:
-    t.run("UPDATE session SET ended_at = $1, end_reason = 'fork' WHERE ended_at IS NULL", t.now)
+    t.execute("UPDATE session SET ended_at = $1, end_reason = 'fork' WHERE ended_at IS NULL", t.now)
     sessions.insert_session(
         t, ConversationId("cnv_1"), predecessor=predecessor, opened_by="fork", opened_seq=1,
         base=(), operation="op_fork", session_ids=new_session_id, instructions=None,
@@ -146,5 +146,5 @@ def test_what_was_said_leaves_only_with_its_whole_conversation(desk: Desk) -> No
     desk.do(_run, "DELETE FROM entry")
     assert desk.snapshot()["entry"] == []
     # By hand, the search index was not told.
-    desk.do(search.condemn)
-    desk.do(search.begin_anew)
+    desk.do(search.mark_damaged)
+    desk.do(search.start_rebuild)

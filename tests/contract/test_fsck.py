@@ -66,7 +66,7 @@ async def test_what_only_a_person_can_decide_is_told_and_left_as_it_is(
 async def _rows(url: str, home: Path) -> dict[str, list[Row]]:
     def job(t: Tx) -> dict[str, list[Row]]:
         tables = ("session", "entry", "turn", "inbox", "journal", "delivery", "lease", "head")
-        return {table: sorted(t.all(f"SELECT * FROM {table}"), key=repr) for table in tables}
+        return {table: sorted(t.fetch_all(f"SELECT * FROM {table}"), key=repr) for table in tables}
 
     async with await open_store(url, home=home) as store:
         return await store.read(job)
@@ -78,7 +78,7 @@ async def test_an_entry_whose_hash_was_made_anew_is_given_away_by_the_next_one(
     await tell(store_url, tmp_path, ())
 
     def forged(t: Tx) -> bytes:
-        row = t.one(
+        row = t.fetch_one(
             """
             SELECT conversation_id, seq, id, session_id, turn_id, kind, role, 'never said', calls,
                    answers, format, message, created_at, prev_hash

@@ -38,24 +38,24 @@ DRAFTS = [acting.draft("ent_x")]
 
 #: Every write under a lease.
 WRITES: dict[str, Callable[[Tx, Lease, SessionId], object]] = {
-    "append": lambda t, lease, at: entries.append(t, lease, at, DRAFTS),
-    "renew": lambda t, lease, _: leases.renew(t, lease),
+    "append": lambda t, lease, at: entries.append_entries(t, lease, at, DRAFTS),
+    "renew": lambda t, lease, _: leases.renew_lease(t, lease),
     "rotate": lambda t, lease, _: acting.rotate(t, lease, acting.expected(t)),
     "end_head": lambda t, lease, _: sessions.end_head(t, lease, "idle"),
     "store_step": lambda t, lease, at: turns.store_step(t, lease, at, T1, DRAFTS),
-    "steer": lambda t, lease, at: turns.steer(
+    "steer": lambda t, lease, at: turns.steer_turn(
         t, lease, at, T1, step=1, after=1, compose=acting.compose
     ),
-    "wait": lambda t, lease, _: turns.wait(t, lease, T1),
-    "finish": lambda t, lease, at: turns.finish(t, lease, at, T1, TurnOutcome.ANSWERED),
-    "intend": lambda t, lease, _: journal.intend(
+    "wait": lambda t, lease, _: turns.suspend_turn(t, lease, T1),
+    "finish": lambda t, lease, at: turns.finish_turn(t, lease, at, T1, TurnOutcome.ANSWERED),
+    "intend": lambda t, lease, _: journal.record_intent(
         t, lease, CALL, position=0, tool="t", args="{}", effect=Effect.PURE
     ),
-    "run_again": lambda t, lease, _: journal.run_again(t, lease, CALL),
-    "settle": lambda t, lease, _: journal.settle(
+    "run_again": lambda t, lease, _: journal.count_rerun(t, lease, CALL),
+    "settle": lambda t, lease, _: journal.record_result(
         t, lease, CALL, CallStatus.OK, format="f", result="r"
     ),
-    "ask": lambda t, lease, _: approvals.ask(
+    "ask": lambda t, lease, _: approvals.request_approval(
         t, lease, CALL, approval=ApprovalId("apr_1"), tool="t", args="{}", route=None,
         expires_in=timedelta(minutes=1),
     ),
@@ -75,7 +75,7 @@ def test_an_owner_that_was_overtaken_can_write_nothing(desk: Desk, write: str) -
     lease = started(desk).lease
     desk.do(acting.accept, message("inb_2", acting.DoubleText.STEER))
     desk.world.now += LEASE_MS
-    desk.do(leases.acquire, C1, owner=OTHER)
+    desk.do(leases.acquire_lease, C1, owner=OTHER)
     _refused(desk, lease, write)
 
 
@@ -85,8 +85,8 @@ def test_an_owner_that_let_go_and_came_back_cannot_use_its_old_lease(
 ) -> None:
     """The fence rises, although the owner is the same."""
     lease = started(desk).lease
-    desk.do(leases.release, lease)
-    assert desk.do(leases.acquire, C1, owner=ME).lease.fence == lease.fence + 1
+    desk.do(leases.release_lease, lease)
+    assert desk.do(leases.acquire_lease, C1, owner=ME).lease.fence == lease.fence + 1
     _refused(desk, lease, write)
 
 
@@ -94,57 +94,57 @@ def test_a_lease_is_kept_from_others_while_its_owner_lives(desk: Desk) -> None:
     started(desk)
     desk.world.now += LEASE_MS - 1
     with pytest.raises(LeaseHeld):
-        desk.do(leases.acquire, C1, owner=OTHER)
+        desk.do(leases.acquire_lease, C1, owner=OTHER)
 
 
 def test_a_lease_whose_time_is_over_is_free_although_its_owner_lives(desk: Desk) -> None:
     lease = started(desk).lease
     desk.world.now += LEASE_MS
-    taken = desk.do(leases.acquire, C1, owner=OTHER)
+    taken = desk.do(leases.acquire_lease, C1, owner=OTHER)
     assert (taken.lost_owner, taken.lease.fence) == (ME, lease.fence + 1)
 
 
 def test_a_lease_whose_owner_is_dead_is_free_at_once(desk: Desk) -> None:
     started(desk)
     desk.world.alive.discard(ME)
-    assert desk.do(leases.acquire, C1, owner=OTHER).lost_owner == ME
+    assert desk.do(leases.acquire_lease, C1, owner=OTHER).lost_owner == ME
 
 
 def test_a_lease_that_a_jumping_clock_made_endless_is_free(desk: Desk) -> None:
     started(desk)
     desk.world.now -= 2 * LEASE_MS
-    assert desk.do(leases.acquire, C1, owner=OTHER).lost_owner == ME
+    assert desk.do(leases.acquire_lease, C1, owner=OTHER).lost_owner == ME
 
 
 def test_renewing_keeps_the_fence_and_moves_the_end(desk: Desk) -> None:
     lease = started(desk).lease
     desk.world.now += LEASE_MS - 1
-    renewed = desk.do(leases.renew, lease)
+    renewed = desk.do(leases.renew_lease, lease)
     assert renewed.fence == lease.fence
     desk.world.now += LEASE_MS - 1
     with pytest.raises(LeaseHeld):
-        desk.do(leases.acquire, C1, owner=OTHER)
+        desk.do(leases.acquire_lease, C1, owner=OTHER)
 
 
 def test_a_finished_turn_leaves_the_lease_free(desk: Desk) -> None:
     lease = started(desk).lease
-    desk.do(turns.finish, lease, desk.do(acting.head).id, T1, TurnOutcome.ANSWERED)
-    taken = desk.do(leases.acquire, C1, owner=OTHER)
+    desk.do(turns.finish_turn, lease, desk.do(acting.head).id, T1, TurnOutcome.ANSWERED)
+    taken = desk.do(leases.acquire_lease, C1, owner=OTHER)
     assert taken.lost_owner is None
 
 
 def test_letting_go_of_what_another_owner_holds_changes_nothing(desk: Desk) -> None:
     lease = started(desk).lease
     desk.world.alive.discard(ME)
-    desk.do(leases.acquire, C1, owner=OTHER)
+    desk.do(leases.acquire_lease, C1, owner=OTHER)
     before = desk.snapshot()
-    desk.do(leases.release, lease)
+    desk.do(leases.release_lease, lease)
     assert desk.snapshot() == before
 
 
 def test_a_conversation_that_does_not_exist_has_no_lease(desk: Desk) -> None:
     with pytest.raises(NotFound):
-        desk.do(leases.acquire, ConversationId("cnv_none"), owner=OwnerId("own_x"))
+        desk.do(leases.acquire_lease, ConversationId("cnv_none"), owner=OwnerId("own_x"))
 
 
 def test_nothing_appends_to_a_session_that_has_ended_and_the_head_is_named(desk: Desk) -> None:
@@ -154,7 +154,7 @@ def test_nothing_appends_to_a_session_that_has_ended_and_the_head_is_named(desk:
     new = desk.do(acting.rotate, lease, desk.do(acting.expected)).id
     before = desk.snapshot()
     with pytest.raises(SessionEnded) as raised:
-        desk.do(entries.append, lease, old, DRAFTS)
+        desk.do(entries.append_entries, lease, old, DRAFTS)
     assert (raised.value.session, raised.value.head) == (old, new)
     assert desk.snapshot() == before
 
@@ -164,7 +164,7 @@ def test_nothing_appends_to_a_closed_conversation(desk: Desk) -> None:
     lease = started(desk).lease
     head = desk.do(sessions.end_head, lease, "reset")
     with pytest.raises(SessionEnded):
-        desk.do(entries.append, lease, head.id, DRAFTS)
+        desk.do(entries.append_entries, lease, head.id, DRAFTS)
 
 
 def test_a_rotation_that_expects_another_last_seq_changes_nothing(desk: Desk) -> None:
@@ -198,6 +198,6 @@ def test_a_lock_whose_time_is_over_goes_to_the_next(desk: Desk) -> None:
     assert desk.do(locks.try_lock, "name", "a", duration=minute)
     assert desk.do(locks.try_lock, "name", "a", duration=minute)
     desk.world.now += 60_000
-    assert desk.do(locks.lock_holder, "name") is None
+    assert desk.do(locks.get_lock_holder, "name") is None
     assert desk.do(locks.try_lock, "name", "b", duration=minute)
     assert not desk.do(locks.try_lock, "name", "a", duration=minute)

@@ -11,12 +11,12 @@ import pytest
 
 from clew.core.ids import SessionId
 from clew.errors import NotFound, StoreDamaged, StoreError, StoreUnusable
-from clew.store.migrate import migrate
+from clew.store.migrate import migrate_schema
 from clew.store.opening import open_store
 from clew.store.postgres import open_postgres
 from clew.store.sqlite import open_sqlite
-from clew.store.sqlite.driver import rows_of
-from clew.store.sqlite.opening import prepare
+from clew.store.sqlite.driver import fetch_rows
+from clew.store.sqlite.opening import prepare_file
 from clew.store.transactions import sessions
 from tests.contract import acting, invariants
 
@@ -45,7 +45,7 @@ async def make(url: str, home: Path, *statements: str) -> None:
 def _execute(file: Path, *statements: str) -> None:
     with contextlib.closing(apsw.Connection(str(file))) as connection:
         for statement in statements:
-            rows_of(connection, statement)
+            fetch_rows(connection, statement)
 
 
 def contents(url: str, home: Path) -> object:
@@ -107,7 +107,7 @@ async def test_a_migration_that_is_interrupted_leaves_nothing_behind(
 
 
 def _interrupted(t: Tx, dialect: Dialect) -> None:
-    migrate(t, dialect)
+    migrate_schema(t, dialect)
     raise ZeroDivisionError
 
 
@@ -135,7 +135,7 @@ async def test_a_corrupt_page_is_reported_and_nothing_is_written(tmp_path: Path)
 def test_a_network_file_system_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     file = tmp_path / "new" / "clew.db"
     with pytest.raises(StoreUnusable, match=r"network file system \(nfs4\)"):
-        prepare(file, run_dir=tmp_path / "run", filesystem_of=lambda _: "nfs4")
+        prepare_file(file, run_dir=tmp_path / "run", filesystem_of=lambda _: "nfs4")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,4 +156,4 @@ async def test_what_a_job_wrote_before_it_failed_is_not_there(
 
 
 def _inputs(t: Tx) -> list[str]:
-    return [row[0] for row in t.all("SELECT id FROM inbox ORDER BY n")]
+    return [row[0] for row in t.fetch_all("SELECT id FROM inbox ORDER BY n")]

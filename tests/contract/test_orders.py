@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.store.contract import Store
-    from clew.store.transactions.orders import Key, Placed
+    from clew.store.transactions.orders import IdempotencyKey, SubmitResult
 
 
 def draft(ids: IdGenerator, role: Role, text: str) -> NewEntry:
@@ -58,12 +58,16 @@ class Shop:
     def item(self, text: str, rule: DoubleText = DoubleText.QUEUE) -> NewInput:
         return NewInput(id=self.ids.new_inbox_id(), text=text, double_text=rule)
 
-    async def place(self, text: str, *, key: Key | None = None, name: str = "talk") -> Placed:
+    async def place(
+        self, text: str, *, key: IdempotencyKey | None = None, name: str = "talk"
+    ) -> SubmitResult:
         return await self.repeat(self.item(text), key=key, name=name)
 
-    async def repeat(self, item: NewInput, *, key: Key | None = None, name: str = "talk") -> Placed:
+    async def repeat(
+        self, item: NewInput, *, key: IdempotencyKey | None = None, name: str = "talk"
+    ) -> SubmitResult:
         return await self.store.write(
-            orders.place,
+            orders.submit_input,
             item,
             target=local_route(name),
             key=key,
@@ -80,14 +84,14 @@ class Shop:
             for n, each in enumerate(history)
         ]
         before, answer = split_last_answer(said)
-        resent = orders.Resent(
+        resent = orders.HistoryKey(
             before=history_digest(caller, before),
             now=history_digest(caller, [*said, HistoryMessage("user", item.text)]),
             answer=answer,
             base=tuple(InlineMessage(format="test/1", message=f'"{each.text}"') for each in said),
         )
         placed = await self.store.write(
-            orders.place_resent,
+            orders.submit_with_history,
             item,
             resent=resent,
             key=None,
@@ -99,9 +103,9 @@ class Shop:
     def compose(self, item: InboxItem) -> NewEntry:
         return draft(self.ids, Role.USER, item.text)
 
-    async def begin(self, conversation: ConversationId) -> turns.Begun:
+    async def begin(self, conversation: ConversationId) -> turns.StartedWork:
         begun = await self.store.write(
-            turns.begin,
+            turns.begin_work,
             conversation,
             owner=self.ids.new_owner_id(),
             turn=self.ids.new_turn_id(),
@@ -116,17 +120,17 @@ class Shop:
         return await self.finish(begun, TurnOutcome.ANSWERED, text)
 
     async def finish(
-        self, begun: turns.Begun, outcome: TurnOutcome, text: str | None = None
+        self, begun: turns.StartedWork, outcome: TurnOutcome, text: str | None = None
     ) -> Turn:
         assert begun.turn is not None
         found = await self.store.read(conversations.get_conversation, begun.lease.conversation_id)
         drafts = [] if text is None else [draft(self.ids, Role.ASSISTANT, text)]
         return await self.store.write(
-            turns.finish, begun.lease, found.head, begun.turn.id, outcome, drafts=drafts
+            turns.finish_turn, begun.lease, found.head, begun.turn.id, outcome, drafts=drafts
         )
 
     async def abandon(self, inbox_id: InboxId) -> bool:
-        return await self.store.write(orders.abandon, inbox_id)
+        return await self.store.write(orders.cancel_submission, inbox_id)
 
 
 @pytest.fixture
@@ -136,7 +140,7 @@ async def shop(store_url: str, tmp_path: Path) -> AsyncGenerator[Shop]:
         yield Shop(store, IdGenerator(lambda: next(millis)))
 
 
-KEY = orders.Key(key=b"k" * 32, body=b"b" * 32)
+KEY = orders.IdempotencyKey(key=b"k" * 32, body=b"b" * 32)
 
 
 async def test_a_key_stands_for_one_order_and_its_first_answer(shop: Shop) -> None:
@@ -145,24 +149,24 @@ async def test_a_key_stands_for_one_order_and_its_first_answer(shop: Shop) -> No
     assert again.accepted.inbox_id == first.accepted.inbox_id
     assert again.accepted.duplicate
     assert again.answer is None
-    await shop.store.write(idempotency.answer_key, KEY.key, status=200, answer="hi")
-    await shop.store.write(idempotency.answer_key, KEY.key, status=500, answer="other")
+    await shop.store.write(idempotency.store_answer, KEY.key, status=200, answer="hi")
+    await shop.store.write(idempotency.store_answer, KEY.key, status=500, answer="other")
     known = await shop.place("hello", key=KEY)
     assert (known.status, known.answer) == (200, "hi")
-    assert len(await shop.store.read(inbox.line, first.accepted.conversation_id)) == 1
+    assert len(await shop.store.read(inbox.list_open_items, first.accepted.conversation_id)) == 1
 
 
 async def test_a_key_of_another_request_is_refused_and_stores_nothing(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
     with pytest.raises(KeyReused):
         await shop.place("other", key=replace(KEY, body=b"c" * 32))
-    assert len(await shop.store.read(inbox.line, first.accepted.conversation_id)) == 1
+    assert len(await shop.store.read(inbox.list_open_items, first.accepted.conversation_id)) == 1
 
 
 async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -> None:
     with pytest.raises(NotFound):
         await shop.store.write(
-            orders.place,
+            orders.submit_input,
             shop.item("hello"),
             target=shop.ids.new_conversation_id(),
             key=KEY,
@@ -175,7 +179,7 @@ async def test_a_key_stays_free_when_the_order_could_not_be_placed(shop: Shop) -
 
 async def test_what_was_answered_under_a_key_is_gone_with_its_conversation(shop: Shop) -> None:
     first = await shop.place("hello", key=KEY)
-    await shop.store.write(idempotency.answer_key, KEY.key, status=200, answer="hi")
+    await shop.store.write(idempotency.store_answer, KEY.key, status=200, answer="hi")
     await shop.store.write(deletion.mark_deleted, first.accepted.conversation_id)
     again = await shop.place("hello", key=KEY)
     assert again.answer is None
@@ -199,7 +203,7 @@ async def test_a_history_goes_on_where_it_stands(shop: Shop) -> None:
 
 async def test_a_history_that_stands_nowhere_is_the_base_of_a_new_conversation(shop: Shop) -> None:
     new = await shop.resend(shop.item("two"), "one", "1")
-    found = await shop.store.read(context.head_context, new)
+    found = await shop.store.read(context.read_head_context, new)
     assert [(each.seq, each.message) for each in found.messages] == [(None, '"one"'), (None, '"1"')]
     assert (await shop.store.read(conversations.get_conversation, new)).adhoc
 
@@ -221,7 +225,7 @@ async def test_a_history_does_not_go_on_where_more_or_less_was_said(shop: Shop, 
 
 async def accept(shop: Shop, conversation: ConversationId) -> None:
     await shop.store.write(
-        inbox.accept,
+        inbox.accept_input,
         shop.item("meanwhile"),
         target=conversation,
         new_conversation=shop.ids.new_conversation_id(),
@@ -233,9 +237,11 @@ async def test_a_failed_question_is_part_of_what_stands(shop: Shop) -> None:
     first = await shop.resend(shop.item("one"))
     await shop.finish(await shop.begin(first), TurnOutcome.FAILED)
     said = HistoryMessage("user", "one")
-    resent = orders.Resent(before=history_digest("me", [said]), now=b"n" * 32, answer="", base=())
+    resent = orders.HistoryKey(
+        before=history_digest("me", [said]), now=b"n" * 32, answer="", base=()
+    )
     placed = await shop.store.write(
-        orders.place_resent,
+        orders.submit_with_history,
         shop.item("two"),
         resent=resent,
         key=None,
@@ -280,7 +286,7 @@ async def test_a_turn_that_others_joined_goes_on(shop: Shop) -> None:
     assert begun.turn is not None
     found = await shop.store.read(conversations.get_conversation, first.accepted.conversation_id)
     await shop.store.write(
-        turns.steer,
+        turns.steer_turn,
         begun.lease,
         found.head,
         begun.turn.id,

@@ -22,7 +22,7 @@ T1 = TurnId("trn_1")
 def test_a_turn_that_outlasts_its_lease_again_and_again_is_given_up(desk: Desk) -> None:
     begun = started(desk)
     for count in range(1, MAX_RESUMES + 1):
-        assert desk.do(turns.outlasted, begun.lease, T1)
+        assert desk.do(turns.release_expired_lease, begun.lease, T1)
         # A write of the work that was given up comes too late.
         with pytest.raises(LeaseLost):
             desk.do(acting.append, begun.lease, "ent_1")
@@ -35,5 +35,5 @@ def test_what_another_owner_took_over_is_not_counted_by_the_one_that_lost_it(des
     lost = started(desk).lease
     desk.world.now += LEASE_MS
     desk.do(acting.begin, OTHER)
-    assert not desk.do(turns.outlasted, lost, T1)
+    assert not desk.do(turns.release_expired_lease, lost, T1)
     assert desk.do(stops.get_turn, T1).resumes == 1

@@ -89,7 +89,7 @@ def test_two_first_messages_on_a_route_share_one_conversation(overlap: Overlap, 
         lambda t: acting.accept(t, message("inb_2"), new="cnv_2"),
     )
     assert first.conversation_id == second.conversation_id == C1
-    assert [item.id for item in desk.do(inbox.line, C1)] == ["inb_1", "inb_2"]
+    assert [item.id for item in desk.do(inbox.list_open_items, C1)] == ["inb_1", "inb_2"]
 
 
 def _open(t: Tx, name: str) -> None:
@@ -129,7 +129,7 @@ def test_a_message_that_is_accepted_while_its_route_starts_afresh_is_cancelled_w
     desk.do(acting.accept, message("inb_1"))
     overlap(
         lambda t: acting.accept(t, message("inb_2")),
-        lambda t: resets.start_afresh(
+        lambda t: resets.start_new_conversation(
             t, MAIN, item=InboxId("inb_new"), new_conversation=ConversationId("cnv_2"),
             session_ids=new_session_id, reason="reset",
         ),
@@ -144,18 +144,18 @@ def test_what_is_deleted_while_it_is_indexed_is_in_no_index(
 ) -> None:
     desk.do(acting.append, started(desk).lease, "ent_1", "ent_2")
     if anew:
-        desk.do(search.condemn)
-        desk.do(search.begin_anew)
+        desk.do(search.mark_damaged)
+        desk.do(search.start_rebuild)
     desk.do(deletion.mark_deleted, C1)
-    both = [_forget, search.index_slice]
+    both = [_forget, search.index_batch]
     overlap(*both if deleted_first else reversed(both))
-    assert desk.do(entries.entries_after, C1, after=0, limit=9) == []
-    assert desk.do(lambda t: t.index.faults()) == []
+    assert desk.do(entries.read_entries_after, C1, after=0, limit=9) == []
+    assert desk.do(lambda t: t.search_index.find_faults()) == []
 
 
 def _forget(t: Tx) -> None:
-    for n in search.forget(t, C1):
-        t.run("DELETE FROM entry WHERE n = $1", n)
+    for n in search.unindex_entries(t, C1):
+        t.execute("DELETE FROM entry WHERE n = $1", n)
 
 
 def test_of_two_owners_that_begin_at_once_one_holds_the_lease(overlap: Overlap, desk: Desk) -> None:
@@ -211,7 +211,8 @@ def test_an_owner_that_is_overtaken_while_it_appends_loses_its_lease(
     lease = started(desk).lease
     desk.world.now += LEASE_MS + 1
     taken, appended = overlap(
-        lambda t: leases.acquire(t, C1, owner=OTHER), lambda t: acting.append(t, lease, "ent_1")
+        lambda t: leases.acquire_lease(t, C1, owner=OTHER),
+        lambda t: acting.append(t, lease, "ent_1"),
     )
     assert taken.lease.fence == lease.fence + 1
     assert isinstance(appended, LeaseLost)
@@ -224,7 +225,8 @@ def test_an_owner_that_overtakes_counts_what_is_being_appended(
     lease = started(desk).lease
     desk.world.now += LEASE_MS + 1
     _, taken = overlap(
-        lambda t: acting.append(t, lease, "ent_1"), lambda t: leases.acquire(t, C1, owner=OTHER)
+        lambda t: acting.append(t, lease, "ent_1"),
+        lambda t: leases.acquire_lease(t, C1, owner=OTHER),
     )
     assert taken.last_seq == 2
 
@@ -237,7 +239,7 @@ def test_a_message_that_is_taken_back_while_a_turn_begins_is_not_answered(
     desk.do(acting.accept, message("inb_1"))
     desk.do(acting.accept, message("inb_2"))
     cancelled, begun = overlap(
-        lambda t: inbox.cancel(t, InboxId("inb_1"), note="taken back"), acting.begin
+        lambda t: inbox.cancel_item(t, InboxId("inb_1"), note="taken back"), acting.begin
     )
     assert cancelled
     assert begun.turn is not None
@@ -251,7 +253,7 @@ def test_a_message_that_is_edited_while_a_turn_begins_is_said_as_edited(
     """3.8"""
     desk.world.alive.add(ME)
     desk.do(acting.accept, message("inb_1"))
-    edited, begun = overlap(lambda t: inbox.edit(t, InboxId("inb_1"), "new"), acting.begin)
+    edited, begun = overlap(lambda t: inbox.edit_message(t, InboxId("inb_1"), "new"), acting.begin)
     assert edited
     assert begun.turn is not None
     assert [row[8] for row in desk.snapshot()["entry"] if "new" in row] == ["new"]
@@ -262,7 +264,7 @@ def test_a_message_that_is_edited_after_its_turn_began_is_not_edited(
 ) -> None:
     desk.world.alive.add(ME)
     desk.do(acting.accept, message("inb_1"))
-    _, edited = overlap(acting.begin, lambda t: inbox.edit(t, InboxId("inb_1"), "new"))
+    _, edited = overlap(acting.begin, lambda t: inbox.edit_message(t, InboxId("inb_1"), "new"))
     assert edited is False
 
 
@@ -271,8 +273,8 @@ def test_a_delivery_that_two_channels_claim_at_once_is_sent_by_one(
 ) -> None:
     _deliver(desk)
     first, second = overlap(
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=OTHER, claim="op_2"),
+        lambda t: deliveries.claim_next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+        lambda t: deliveries.claim_next_delivery(t, MAIN.key, owner=OTHER, claim="op_2"),
     )
     assert first.state is DeliveryState.SENDING
     assert second is None
@@ -284,8 +286,8 @@ def test_a_claim_that_is_repeated_while_it_is_made_is_one_claim(
     """Its answer was lost, and the connection with it; the first one commits after all."""
     _deliver(desk)
     first, second = overlap(
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
-        lambda t: deliveries.next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+        lambda t: deliveries.claim_next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
+        lambda t: deliveries.claim_next_delivery(t, MAIN.key, owner=ME, claim="op_1"),
     )
     assert first == second
     assert (second.state, second.attempts) == (DeliveryState.SENDING, 1)
@@ -298,7 +300,7 @@ def _deliver(desk: Desk) -> DeliveryId:
     )
     session = desk.do(acting.head).id
     desk.do(
-        turns.finish, begun.lease, session, T1, TurnOutcome.ANSWERED,
+        turns.finish_turn, begun.lease, session, T1, TurnOutcome.ANSWERED,
         drafts=[acting.draft("ent_1")], deliveries=[delivery],
     )  # fmt: skip
     return delivery.id
@@ -306,10 +308,10 @@ def _deliver(desk: Desk) -> DeliveryId:
 
 def test_a_delivery_that_has_arrived_does_not_become_unknown(overlap: Overlap, desk: Desk) -> None:
     delivery = _deliver(desk)
-    desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1")
+    desk.do(deliveries.claim_next_delivery, MAIN.key, owner=ME, claim="op_1")
     _, second = overlap(
-        lambda t: deliveries.move_delivery(t, delivery, DeliveryState.DELIVERED),
-        lambda t: deliveries.move_delivery(t, delivery, DeliveryState.UNKNOWN),
+        lambda t: deliveries.set_delivery_state(t, delivery, DeliveryState.DELIVERED),
+        lambda t: deliveries.set_delivery_state(t, delivery, DeliveryState.UNKNOWN),
     )
     assert isinstance(second, InvalidTransition)
     assert desk.do(deliveries.get_delivery, delivery).state is DeliveryState.DELIVERED
@@ -318,7 +320,7 @@ def test_a_delivery_that_has_arrived_does_not_become_unknown(overlap: Overlap, d
 def _ask(desk: Desk) -> ApprovalId:
     lease = started(desk).lease
     asked = desk.do(
-        approvals.ask, lease, CALL, approval=ApprovalId("apr_1"), tool="t", args="{}",
+        approvals.request_approval, lease, CALL, approval=ApprovalId("apr_1"), tool="t", args="{}",
         route=None, expires_in=timedelta(minutes=1),
     )  # fmt: skip
     return asked.id
@@ -327,8 +329,8 @@ def _ask(desk: Desk) -> ApprovalId:
 def test_the_first_of_two_answers_to_a_question_stays(overlap: Overlap, desk: Desk) -> None:
     question = _ask(desk)
     first, second = overlap(
-        lambda t: approvals.answer(t, question, ApprovalState.DENIED, answered_by="a"),
-        lambda t: approvals.answer(t, question, ApprovalState.APPROVED, answered_by="b"),
+        lambda t: approvals.answer_approval(t, question, ApprovalState.DENIED, answered_by="a"),
+        lambda t: approvals.answer_approval(t, question, ApprovalState.APPROVED, answered_by="b"),
     )
     assert first.state is ApprovalState.DENIED
     assert isinstance(second, InvalidTransition)
@@ -340,10 +342,10 @@ def test_the_first_of_two_results_of_a_call_stays(overlap: Overlap, desk: Desk) 
     session = desk.do(acting.head).id
     drafts = [acting.draft("ent_1", calls=("call_1",))]
     desk.do(turns.store_step, lease, session, T1, drafts)
-    desk.do(journal.intend, lease, CALL, position=0, tool="t", args="{}", effect=Effect.PURE)
+    desk.do(journal.record_intent, lease, CALL, position=0, tool="t", args="{}", effect=Effect.PURE)
     _, second = overlap(
-        lambda t: journal.settle(t, lease, CALL, CallStatus.OK, format="t/1", result="1"),
-        lambda t: journal.settle(t, lease, CALL, CallStatus.ERROR, format="t/1", result="2"),
+        lambda t: journal.record_result(t, lease, CALL, CallStatus.OK, format="t/1", result="1"),
+        lambda t: journal.record_result(t, lease, CALL, CallStatus.ERROR, format="t/1", result="2"),
     )
     assert (second.status, second.result) == (CallStatus.OK, "1")
 
@@ -355,8 +357,8 @@ def test_a_turn_that_is_finished_twice_at_once_has_the_first_outcome(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     first, second = overlap(
-        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
-        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.FAILED, error="x"),
+        lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.FAILED, error="x"),
     )
     assert second == first or isinstance(second, LeaseLost)
     assert desk.do(stops.get_turn, T1).outcome is TurnOutcome.ANSWERED
@@ -370,7 +372,7 @@ def test_a_turn_that_is_taken_back_while_it_finishes_is_not_answered(
     session = desk.do(acting.head).id
     _, finished = overlap(
         lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
-        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
     )
     assert isinstance(finished, TurnRolledBack)
     assert desk.do(stops.get_turn, T1).stop is StopRequest.ROLLBACK
@@ -382,11 +384,11 @@ def test_a_message_that_takes_back_a_turn_that_finishes_is_answered_after_it(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     overlap(
-        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
         lambda t: acting.accept(t, message("inb_2", DoubleText.ROLLBACK)),
     )
     assert desk.do(stops.get_turn, T1).stop is None
-    assert [item.id for item in desk.do(inbox.line, C1)] == ["inb_2"]
+    assert [item.id for item in desk.do(inbox.list_open_items, C1)] == ["inb_2"]
 
 
 def test_a_stop_that_comes_while_a_turn_finishes_changes_nothing(
@@ -395,7 +397,7 @@ def test_a_stop_that_comes_while_a_turn_finishes_changes_nothing(
     lease = started(desk).lease
     session = desk.do(acting.head).id
     _, asked = overlap(
-        lambda t: turns.finish(t, lease, session, T1, TurnOutcome.ANSWERED),
+        lambda t: turns.finish_turn(t, lease, session, T1, TurnOutcome.ANSWERED),
         lambda t: stops.request_stop(t, T1, StopRequest.STOP),
     )
     assert asked is False
@@ -470,8 +472,8 @@ def test_of_two_conversations_that_want_one_title_at_once_one_gets_it(
     desk.do(_open, "cnv_1")
     desk.do(_open, "cnv_2")
     first, second = overlap(
-        lambda t: conversations.rename(t, C1, "Plans"),
-        lambda t: conversations.rename(t, ConversationId("cnv_2"), "Plans"),
+        lambda t: conversations.rename_conversation(t, C1, "Plans"),
+        lambda t: conversations.rename_conversation(t, ConversationId("cnv_2"), "Plans"),
     )
     assert first is True
     assert isinstance(second, TitleTaken)
@@ -480,11 +482,13 @@ def test_of_two_conversations_that_want_one_title_at_once_one_gets_it(
 
 def test_a_persons_title_stays_whichever_of_both_comes_second(overlap: Overlap, desk: Desk) -> None:
     def by(who: TitledBy) -> Callable[[Tx], bool]:
-        return lambda t: conversations.rename(t, C1, f"by the {who.value}", titled_by=who)
+        return lambda t: conversations.rename_conversation(
+            t, C1, f"by the {who.value}", titled_by=who
+        )
 
     for first, second in ((TitledBy.PERSON, TitledBy.MODEL), (TitledBy.MODEL, TitledBy.PERSON)):
         desk.do(_open, "cnv_1")
-        desk.do(conversations.rename, C1, None)
+        desk.do(conversations.rename_conversation, C1, None)
         overlap(by(first), by(second))
         assert desk.do(conversations.get_conversation, C1).title == "by the person"
 
@@ -501,7 +505,7 @@ def test_of_two_that_want_a_lock_at_once_one_gets_it(overlap: Overlap, desk: Des
 
 
 def test_of_two_requests_with_one_key_the_second_joins_the_first(overlap: Overlap) -> None:
-    key = idempotency.idempotency_key("token", "/v1/x", "k")
+    key = idempotency.hash_idempotency_key("token", "/v1/x", "k")
     first, second = overlap(
         lambda t: idempotency.claim_key(t, key, body=b"b"),
         lambda t: idempotency.claim_key(t, key, body=b"b"),

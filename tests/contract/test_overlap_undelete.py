@@ -28,7 +28,7 @@ def delete(t: Tx) -> bool:
 
 
 def bring_back(t: Tx) -> Conversation:
-    return undelete.undelete(t, C1, viewer=LOCAL)
+    return undelete.undelete_conversation(t, C1, viewer=LOCAL)
 
 
 def test_a_rotation_that_a_deletion_waits_for_is_kept(overlap: Overlap, desk: Desk) -> None:
@@ -52,16 +52,16 @@ def test_a_new_owner_that_a_deletion_waits_for_cannot_write_after_its_undoing(
 
 def test_a_title_that_a_deletion_waits_for_is_kept(overlap: Overlap, desk: Desk) -> None:
     started(desk)
-    overlap(lambda t: conversations.rename(t, C1, "Crete"), delete)
+    overlap(lambda t: conversations.rename_conversation(t, C1, "Crete"), delete)
     assert desk.do(bring_back).title == "Crete"
 
 
 def test_a_title_that_comes_after_a_deletion_stays_free(overlap: Overlap, desk: Desk) -> None:
     started(desk)
-    _, refused = overlap(delete, lambda t: conversations.rename(t, C1, "Crete"))
+    _, refused = overlap(delete, lambda t: conversations.rename_conversation(t, C1, "Crete"))
     assert isinstance(refused, NotFound)
     desk.do(acting.accept, message("inb_2"), new="cnv_2")
-    assert desk.do(conversations.rename, C2, "Crete")
+    assert desk.do(conversations.rename_conversation, C2, "Crete")
 
 
 def test_of_two_undoings_one_finds_nothing_to_undo(overlap: Overlap, desk: Desk) -> None:
@@ -77,7 +77,7 @@ def test_an_undoing_that_waits_for_the_end_of_its_time_finds_nothing_to_undo(
 ) -> None:
     started(desk)
     desk.do(delete)
-    ended, refused = overlap(lambda t: undelete.end_grace(t, C1, at_once=True), bring_back)
+    ended, refused = overlap(lambda t: undelete.end_grace_period(t, C1, at_once=True), bring_back)
     assert ended is True
     assert isinstance(refused, NotFound)
 
@@ -87,7 +87,7 @@ def test_the_end_of_the_time_that_waits_for_an_undoing_ends_nothing(
 ) -> None:
     started(desk)
     desk.do(delete)
-    back, ended = overlap(bring_back, lambda t: undelete.end_grace(t, C1, at_once=True))
+    back, ended = overlap(bring_back, lambda t: undelete.end_grace_period(t, C1, at_once=True))
     assert isinstance(back, Conversation)
     assert ended is False
 
@@ -97,9 +97,9 @@ def test_a_deletion_that_waits_for_an_undoing_is_one_of_its_own(
 ) -> None:
     started(desk)
     desk.do(delete)
-    head = desk.do(undelete.deleted_conversations, viewer=LOCAL)[0].entries
+    head = desk.do(undelete.list_deleted_conversations, viewer=LOCAL)[0].entries
     overlap(bring_back, delete)
-    back = desk.do(undelete.deleted_conversations, viewer=LOCAL)
+    back = desk.do(undelete.list_deleted_conversations, viewer=LOCAL)
     assert [each.entries for each in back] in ([head], [])
 
 
@@ -122,4 +122,4 @@ def test_a_route_is_not_moved_to_what_was_deleted_meanwhile(overlap: Overlap, de
     _two(desk)
     _, refused = overlap(delete, lambda t: conversations.move_route(t, OTHER_ROUTE.key, C1))
     assert isinstance(refused, NotFound)
-    assert desk.do(conversations.resolve, OTHER_ROUTE.key) == C2
+    assert desk.do(conversations.resolve_conversation, OTHER_ROUTE.key) == C2

@@ -36,7 +36,7 @@ SHORT = timedelta(milliseconds=300)
 async def store(new_store_url: str, tmp_path: Path) -> AsyncIterator[Store]:
     """The store in this process; every invariant must hold when the race is over."""
     async with await open_store(new_store_url, home=tmp_path) as opened:
-        await opened.register(ME)
+        await opened.register_owner(ME)
         yield opened
         assert await opened.read(invariants.check) == []
 
@@ -70,7 +70,7 @@ async def test_an_event_that_six_processes_accept_at_once_is_stored_once(
         assert [one.duplicate for one in event].count(False) == 1
         assert len({(one.inbox_id, one.conversation_id) for one in event}) == 1
     (conversation,) = {one.conversation_id for one in answers[0]}
-    assert len(await store.read(inbox.line, conversation)) == 10
+    assert len(await store.read(inbox.list_open_items, conversation)) == 10
 
 
 async def test_of_six_rotations_at_once_one_moves_the_head(
@@ -83,7 +83,7 @@ async def test_of_six_rotations_at_once_one_moves_the_head(
     found = race(new_store_url, tmp_path, 6, tasks.rotate, lease, expected)
     (winner,) = [session for session in found if session != "conflict"]
     assert (await store.read(sessions.get_head, C0)).id == winner
-    assert len(await store.read(sessions.lineage, C0)) == 2
+    assert len(await store.read(sessions.list_sessions, C0)) == 2
 
 
 async def test_the_lease_of_a_killed_process_is_free_at_once(
@@ -94,7 +94,7 @@ async def test_the_lease_of_a_killed_process_is_free_at_once(
     with racer(new_store_url, tmp_path, "own_other") as other:
         held = other.do(tasks.take, timedelta(hours=1))
         with pytest.raises(LeaseHeld):
-            await store.write(leases.acquire, C0, owner=ME, duration=timedelta(hours=1))
+            await store.write(leases.acquire_lease, C0, owner=ME, duration=timedelta(hours=1))
         other.process.kill()
         other.process.join()
         taken = await _acquire(store, timedelta(hours=1))
@@ -102,10 +102,10 @@ async def test_the_lease_of_a_killed_process_is_free_at_once(
     assert taken.lease.fence == held.fence + 1
 
 
-async def _acquire(store: Store, duration: timedelta) -> leases.Acquired:
+async def _acquire(store: Store, duration: timedelta) -> leases.AcquiredLease:
     while True:
         try:
-            return await store.write(leases.acquire, C0, owner=ME, duration=duration)
+            return await store.write(leases.acquire_lease, C0, owner=ME, duration=duration)
         except LeaseHeld:
             continue
 

@@ -49,11 +49,11 @@ def test_accept_of_an_event_whose_conversation_was_deleted(desk: Desk) -> None:
     while desk.do(deletion.delete_slice, C1):
         pass
     desk.world.now += 30 * 24 * 3600 * 1000 - 1
-    assert desk.do(deletion.forget_events) == 0
+    assert desk.do(deletion.delete_expired_event_keys) == 0
     again = desk.do(acting.accept, message("inb_2", event=EVENT), new="cnv_2")
     assert (again.duplicate, again.outcome) == (True, InboxOutcome.CANCELLED)
     desk.world.now += 1
-    assert desk.do(deletion.forget_events) == 1
+    assert desk.do(deletion.delete_expired_event_keys) == 1
 
 
 def test_begin(desk: Desk) -> None:
@@ -75,7 +75,7 @@ def test_append_by_an_owner_that_has_lost_its_lease_since(desk: Desk) -> None:
     lease = started(desk).lease
     first = desk.do(acting.append, lease, "ent_1")
     desk.world.alive.discard(ME)
-    desk.do(leases.acquire, C1, owner=OTHER)
+    desk.do(leases.acquire_lease, C1, owner=OTHER)
     assert desk.do(acting.append, lease, "ent_1") == first
     with pytest.raises(LeaseLost):
         desk.do(acting.append, lease, "ent_2")
@@ -113,7 +113,7 @@ def test_rotate_by_an_owner_that_has_lost_its_lease_since(desk: Desk) -> None:
     found = desk.do(acting.expected)
     first = desk.do(acting.rotate, lease, found)
     desk.world.alive.discard(ME)
-    desk.do(leases.acquire, C1, owner=OTHER)
+    desk.do(leases.acquire_lease, C1, owner=OTHER)
     assert desk.do(acting.rotate, lease, found) == first
     with pytest.raises(LeaseLost):
         desk.do(acting.rotate, lease, found, "op_2")
@@ -126,14 +126,16 @@ def test_journal(desk: Desk) -> None:
     desk.do(turns.store_step, lease, session, T1, drafts)
     for first in (True, False):
         call, new = desk.do(
-            journal.intend, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
+            journal.record_intent, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
         )
         assert (new, call.status) == (first, None)
     for result in ("first", "second"):
-        done = desk.do(journal.settle, lease, CALL, CallStatus.OK, format="t/1", result=result)
+        done = desk.do(
+            journal.record_result, lease, CALL, CallStatus.OK, format="t/1", result=result
+        )
         assert done.result == "first"
     call, new = desk.do(
-        journal.intend, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
+        journal.record_intent, lease, CALL, position=0, tool="t", args="{}", effect=Effect.ONCE
     )
     assert (new, call.result) == (False, "first")
 
@@ -142,22 +144,22 @@ def test_ask_and_answer(desk: Desk) -> None:
     lease = started(desk).lease
     for name in ("apr_1", "apr_2"):
         asked = desk.do(
-            approvals.ask, lease, CALL, approval=ApprovalId(name), tool="t", args="{}",
+            approvals.request_approval, lease, CALL, approval=ApprovalId(name), tool="t", args="{}",
             route=None, expires_in=timedelta(minutes=1),
         )  # fmt: skip
         assert asked.id == "apr_1"
     yes = ApprovalState.APPROVED
-    first = desk.do(approvals.answer, asked.id, yes, answered_by="p")
-    assert desk.do(approvals.answer, asked.id, yes, answered_by="p") == first
+    first = desk.do(approvals.answer_approval, asked.id, yes, answered_by="p")
+    assert desk.do(approvals.answer_approval, asked.id, yes, answered_by="p") == first
     with pytest.raises(InvalidTransition):
-        desk.do(approvals.answer, asked.id, ApprovalState.DENIED, answered_by="p")
+        desk.do(approvals.answer_approval, asked.id, ApprovalState.DENIED, answered_by="p")
 
 
 def test_wait(desk: Desk) -> None:
     lease = started(desk).lease
-    first = desk.do(turns.wait, lease, T1)
+    first = desk.do(turns.suspend_turn, lease, T1)
     before = desk.snapshot()
-    assert desk.do(turns.wait, lease, T1) == first
+    assert desk.do(turns.suspend_turn, lease, T1) == first
     assert desk.snapshot() == before
 
 
@@ -168,11 +170,13 @@ def test_finish_and_its_deliveries(desk: Desk) -> None:
     session = desk.do(acting.head).id
     drafts = [acting.draft("ent_1")]
     first = desk.do(
-        turns.finish, lease, session, T1, TurnOutcome.ANSWERED, drafts=drafts, deliveries=[new]
+        turns.finish_turn, lease, session, T1, TurnOutcome.ANSWERED, drafts=drafts, deliveries=[new]
     )
     before = desk.snapshot()
     for outcome in (TurnOutcome.ANSWERED, TurnOutcome.CANCELLED):
-        again = desk.do(turns.finish, lease, session, T1, outcome, drafts=drafts, deliveries=[new])
+        again = desk.do(
+            turns.finish_turn, lease, session, T1, outcome, drafts=drafts, deliveries=[new]
+        )
         assert again == first
     assert desk.snapshot() == before
     _deliver_twice(desk, new.id)
@@ -180,23 +184,23 @@ def test_finish_and_its_deliveries(desk: Desk) -> None:
 
 def _deliver_twice(desk: Desk, delivery: DeliveryId) -> None:
     claimed = [
-        desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1") for _ in range(2)
+        desk.do(deliveries.claim_next_delivery, MAIN.key, owner=ME, claim="op_1") for _ in range(2)
     ]
     assert [each and (each.id, each.state, each.attempts) for each in claimed] == [
         (delivery, DeliveryState.SENDING, 1)
     ] * 2
-    assert desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_2") is None
-    desk.do(deliveries.set_chunks, delivery, ["one"])
-    assert len(desk.do(deliveries.set_chunks, delivery, ["other", "two"])[:1]) == 1
+    assert desk.do(deliveries.claim_next_delivery, MAIN.key, owner=ME, claim="op_2") is None
+    desk.do(deliveries.store_chunks, delivery, ["one"])
+    assert len(desk.do(deliveries.store_chunks, delivery, ["other", "two"])[:1]) == 1
     for _ in range(2):
-        desk.do(deliveries.move_chunk, delivery, 0, DeliveryState.SENDING)
+        desk.do(deliveries.set_chunk_state, delivery, 0, DeliveryState.SENDING)
     for _ in range(2):
         chunk = desk.do(
-            deliveries.move_chunk, delivery, 0, DeliveryState.DELIVERED, platform_id="9"
+            deliveries.set_chunk_state, delivery, 0, DeliveryState.DELIVERED, platform_id="9"
         )
         assert (chunk.body, chunk.platform_id) == ("one", "9")
     for _ in range(2):
-        moved = desk.do(deliveries.move_delivery, delivery, DeliveryState.DELIVERED)
+        moved = desk.do(deliveries.set_delivery_state, delivery, DeliveryState.DELIVERED)
         assert (moved.state, moved.attempts) == (DeliveryState.DELIVERED, 1)
 
 

@@ -132,7 +132,7 @@ def _route(t: Tx) -> None:
 
 def _input(t: Tx) -> None:
     _talk(t)
-    inbox.accept(
+    inbox.accept_input(
         t,
         NewInput(id=InboxId("inb_waits"), text="wait", double_text=DoubleText.QUEUE),
         target=TALK,
@@ -143,7 +143,7 @@ def _input(t: Tx) -> None:
 
 def _delivery(t: Tx) -> None:
     _talk(t)
-    t.run(
+    t.execute(
         """
         INSERT INTO delivery (id, conversation_id, route, kind, body, state, due_at, created_at,
                               updated_at)
@@ -170,7 +170,7 @@ async def test_s1_11_who_looks_at_a_continuation_keeps_it_and_who_is_gone_does_n
 
     def _gone(t: Tx) -> None:
         _talk(t)
-        clients.attach(t, ClientId("cli_1"), TALK, owner=OwnerId("own_gone"), front="tui")
+        clients.attach_client(t, ClientId("cli_1"), TALK, owner=OwnerId("own_gone"), front="tui")
 
     async with stored(given) as store:
         await store.write(_orphan)
@@ -250,7 +250,7 @@ async def test_s1_16_empty_ghosts_have_their_own_pruning(store_url: str, tmp_pat
 
 async def _pruned(store: Store, ghost: ConversationId) -> bool:
     def there(t: Tx) -> bool:
-        row = t.one("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", ghost)
+        row = t.fetch_one("SELECT 1 FROM conversation WHERE id = $1 AND deleting_at IS NULL", ghost)
         return row is not None
 
     return not await store.read(there)
@@ -259,7 +259,7 @@ async def _pruned(store: Store, ghost: ConversationId) -> bool:
 async def test_s1_17_a_title_does_not_protect_an_orphan(store_url: str, tmp_path: Path) -> None:
     def prepare(t: Tx) -> None:
         _talk(t)
-        conversations.rename(t, TALK, "Chat (2)")
+        conversations.rename_conversation(t, TALK, "Chat (2)")
 
     left = await _left(_plan(store_url, tmp_path), prepare)
     assert left == (2, [(OLD, COMPRESSION), (NEW, ORPHANED_COMPRESSION)])

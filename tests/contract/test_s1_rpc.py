@@ -180,7 +180,7 @@ async def test_s1_4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropp
         await one.call(methods.RENAME, RenameParams(conversation=other, title="Trip"))
         await one.submit("talk", "plan my trip to Rome")
         assert await _title(house, conversation) == "plan my trip to Rome"
-        assert await house.store.read(titles.pending_title, conversation) is None
+        assert await house.store.read(titles.get_pending_title, conversation) is None
 
 
 @pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
@@ -198,7 +198,7 @@ async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever
         await house.quiet(conversation)
         view = await house.engine.show(conversation)
         assert view.conversation.title is None
-        assert await house.store.read(titles.pending_title, conversation) == "Trip"
+        assert await house.store.read(titles.get_pending_title, conversation) == "Trip"
         failing.mend()
         await one.submit("talk", "hello again")
         assert await _title(house, conversation) == "Trip"

@@ -43,7 +43,7 @@ async def test_s1_4_a_title_that_was_taken_meanwhile_is_dropped_and_the_talk_nam
         await house.say("plan my trip to Rome", to=TALK)
         found = await _titled(house, conversation)
         assert (found.title, found.titled_by) == ("plan my trip to Rome", TitledBy.MODEL)
-        assert await house.store.read(titles.pending_title, conversation) is None
+        assert await house.store.read(titles.get_pending_title, conversation) is None
 
 
 async def test_s1_4_a_title_that_turns_out_invalid_is_dropped(
@@ -53,7 +53,7 @@ async def test_s1_4_a_title_that_turns_out_invalid_is_dropped(
         conversation = await house.engine.titles.ask(TALK, "x" * 201)
         await house.say("hello there", to=TALK)
         assert (await _titled(house, conversation)).title == "hello there"
-        assert await house.store.read(titles.pending_title, conversation) is None
+        assert await house.store.read(titles.get_pending_title, conversation) is None
 
 
 async def test_s1_4_a_title_that_was_asked_for_early_is_given_with_the_first_turn(
@@ -74,12 +74,12 @@ async def test_s1_5_a_title_that_failed_for_a_passing_reason_is_given_after_a_la
         conversation = await house.engine.titles.ask(TALK, "Trip")
         await house.say("hello", to=TALK)
         assert (await _titled(house, conversation)).title is None
-        assert await house.store.read(titles.pending_title, conversation) == "Trip"
+        assert await house.store.read(titles.get_pending_title, conversation) == "Trip"
         failing.mend()
         await house.say("hello again", to=TALK)
         found = await _titled(house, conversation)
         assert (found.title, found.titled_by) == ("Trip", TitledBy.PERSON)
-        assert await house.store.read(titles.pending_title, conversation) is None
+        assert await house.store.read(titles.get_pending_title, conversation) is None
 
 
 async def test_s1_5_a_title_of_a_conversation_that_is_there_is_kept_where_the_store_fails(
@@ -135,7 +135,7 @@ def _breaks(_: list[ModelMessage]) -> ModelResponse:
 
 
 def _tokens_of_titles(t: Tx) -> list[int]:
-    return [row[0] for row in t.all("SELECT input_tokens FROM usage WHERE purpose = 'title'")]
+    return [row[0] for row in t.fetch_all("SELECT input_tokens FROM usage WHERE purpose = 'title'")]
 
 
 @pytest.mark.parametrize(

@@ -189,7 +189,7 @@ class HeldReads(CountedStore):
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         found = await self.inner.read(job, *args, **kwargs)
-        if self.holds and job is context.newer_context:
+        if self.holds and job is context.read_context_update:
             self.holds = False
             self.has_read.set()
             async with asyncio.timeout(SOON):

@@ -74,7 +74,7 @@ async def _judge(url: str, home: Path, outcomes: list[Told]) -> None:
     assert [held_by for _, _, _, held_by in outcomes] == [None, None]
     async with open_house(url, home) as house:
         conversation = await house.engine.resolve(OLD)
-        lineage: list[Session] = await house.store.read(sessions.lineage, conversation)
+        lineage: list[Session] = await house.store.read(sessions.list_sessions, conversation)
         (successor,) = [one.id for one in lineage if one.predecessor == OLD]
         assert lineage[-1].id == successor
         assert (True, successor) in {(moved, session) for moved, session, _, _ in outcomes}
@@ -247,4 +247,6 @@ async def test_a_compaction_beside_a_running_turn_of_the_same_process_leaves_its
 
 
 async def _leased(house: House, conversation: ConversationId) -> bool:
-    return conversation in await house.store.read(leases.owned, house.engine.owner)
+    return conversation in await house.store.read(
+        leases.list_leased_conversations, house.engine.owner
+    )

@@ -14,10 +14,10 @@ from clew.core.scope import LOCAL, Scope
 from clew.core.search import fold_text, split_units
 from clew.errors import SearchNotReady, UsageError
 from clew.store.opening import open_store
-from clew.store.search import BEHIND, EXAMINED, begin_anew, condemn, index_slice
-from clew.store.sqlite.search import SqliteIndex
+from clew.store.search import MAX_EXAMINED, MAX_UNINDEXED, index_batch, mark_damaged, start_rebuild
+from clew.store.sqlite.search import SqliteSearchIndex
 from clew.store.transactions.deletion import mark_deleted
-from clew.store.upkeep import catch_up, erase
+from clew.store.upkeep import erase_conversation, update_index
 from tests.contract.search_log import Log
 
 if TYPE_CHECKING:
@@ -61,18 +61,20 @@ def indexed(request: pytest.FixtureRequest) -> bool:
 
 async def settle(store: Store, *, indexed: bool) -> None:
     if indexed:
-        await catch_up(store)
+        await update_index(store)
 
 
 async def count(store: Store) -> int:
     """How many rows the index has."""
 
     def job(t: Tx) -> int:
-        index, every = t.index, "\ue000\ue000"
-        if isinstance(index, SqliteIndex):  # this one cannot be walked through
-            row = t.one("SELECT count(*) FROM search_index WHERE search_index MATCH $1", every)
+        index, every = t.search_index, "\ue000\ue000"
+        if isinstance(index, SqliteSearchIndex):  # this one cannot be walked through
+            row = t.fetch_one(
+                "SELECT count(*) FROM search_index WHERE search_index MATCH $1", every
+            )
         else:
-            row = t.one("SELECT count(*) FROM search_index")
+            row = t.fetch_one("SELECT count(*) FROM search_index")
         return 0 if row is None else int(row[0])
 
     return await store.read(job)
@@ -118,7 +120,7 @@ async def test_operators_of_other_languages_are_only_words(store: Store, query: 
     text = 'unbalanced AND or NOT near ( * ^ : - + \' -- """ %_\\ NEAR("unbalanced")'
     await log.say(text, "something else")
     assert await log.find(query) == [1]
-    await catch_up(store)
+    await update_index(store)
     assert await log.find(query) == [1]
 
 
@@ -196,7 +198,7 @@ async def test_pages_are_newest_first_without_gap_or_repeat_while_more_is_said(
             await log.say(f"word {n}")
             said.append((log.id, n))
         if n == 15:
-            await catch_up(store)
+            await update_index(store)
     found: list[tuple[str, int]] = []
     cursor = None
     while len(found) < len(said):
@@ -204,7 +206,7 @@ async def test_pages_are_newest_first_without_gap_or_repeat_while_more_is_said(
         found += [(hit.conversation_id, hit.seq) for hit in page.items]
         cursor = page.next
         await one.say("word, said meanwhile")
-        await store.write(index_slice, limit=3)
+        await store.write(index_batch, limit=3)
     assert found == said[::-1]
     assert cursor is None
 
@@ -219,7 +221,7 @@ async def test_a_cursor_that_is_not_ours_is_refused(store: Store, cursor: str) -
 async def test_what_was_just_said_is_found_at_once(store: Store) -> None:
     log = await Log.open(store)
     await log.say("old word")
-    await catch_up(store)
+    await update_index(store)
     await log.say("new word")
     assert await log.find("word") == [2, 1]
 
@@ -227,7 +229,7 @@ async def test_what_was_just_said_is_found_at_once(store: Store) -> None:
 async def test_indexing_in_small_slices_misses_nothing(store: Store) -> None:
     log = await Log.open(store)
     await log.say(*(f"word w{n}" for n in range(20)), "x" * 150_000, "long " * 50_000, "word end")
-    while await store.write(index_slice, limit=3):
+    while await store.write(index_batch, limit=3):
         assert len(await log.find("word")) == 21
     assert await count(store) == 23
     assert await log.find("long word") == []
@@ -245,10 +247,10 @@ async def test_a_deleted_conversation_leaves_nothing_in_the_index(
     await gone.say("the newest word")
     await store.write(mark_deleted, gone.id)
     assert len(await kept.find("word")) == 1
-    await erase(store, gone.id)
+    await erase_conversation(store, gone.id)
     assert len(await kept.find("word")) == 1
     await kept.say("another word")
-    await catch_up(store)
+    await update_index(store)
     assert len(await kept.find("word")) == 2
     assert await count(store) == 2
 
@@ -256,8 +258,8 @@ async def test_a_deleted_conversation_leaves_nothing_in_the_index(
 async def test_a_rare_phrase_of_common_words_takes_more_pages_but_is_found(store: Store) -> None:
     log = await Log.open(store)
     await log.say("left right")
-    await log.say(*["right and left"] * (EXAMINED + 10))
-    await catch_up(store)
+    await log.say(*["right and left"] * (MAX_EXAMINED + 10))
+    await update_index(store)
     first = await log.page('"left right"')
     assert first.items == ()
     assert first.next is not None
@@ -267,36 +269,36 @@ async def test_a_rare_phrase_of_common_words_takes_more_pages_but_is_found(store
 async def test_far_behind_the_index_says_so_until_it_has_caught_up(store: Store) -> None:
     log = await Log.open(store)
     for _ in range(10):
-        await log.say(*["word"] * (BEHIND // 10))
+        await log.say(*["word"] * (MAX_UNINDEXED // 10))
     with pytest.raises(SearchNotReady, match="being built"):
         await log.page("word")
-    await store.write(index_slice)
+    await store.write(index_batch)
     assert len((await log.page("word")).items) == 20
 
 
 async def test_catching_up_stops_after_so_many_slices(store: Store) -> None:
     log = await Log.open(store)
     await log.say(*["word"] * 600)
-    await catch_up(store, slices=1)
+    await update_index(store, slices=1)
     assert await count(store) == 500
-    await catch_up(store, slices=5)
+    await update_index(store, slices=5)
     assert await count(store) == 600
 
 
 async def test_an_index_made_anew_has_everything_once(store: Store) -> None:
     log = await Log.open(store)
     await log.say(*["word"] * 10)
-    await catch_up(store)
+    await update_index(store)
     await log.say("word")
-    await store.write(condemn)
-    for job in (log.find("word"), store.write(index_slice)):
+    await store.write(mark_damaged)
+    for job in (log.find("word"), store.write(index_batch)):
         with pytest.raises(SearchNotReady, match="rebuilt"):
             await job
-    await store.write(begin_anew)
+    await store.write(start_rebuild)
     await log.say("word")
-    await store.write(index_slice, limit=4)
+    await store.write(index_batch, limit=4)
     assert await log.find("word") == [*range(12, 0, -1)]
-    await catch_up(store)
+    await update_index(store)
     assert await log.find("word") == [*range(12, 0, -1)]
     assert await count(store) == 12
 
@@ -308,7 +310,7 @@ async def test_a_change_of_script_is_a_border_of_words(
     log = await Log.open(store)
     await log.say("the new iPhone15手机 is here", "an iPod")
     if indexed:
-        await catch_up(store)
+        await update_index(store)
     assert await log.find(query) == [1]
 
 
@@ -316,16 +318,16 @@ async def test_an_index_that_an_older_version_made_is_made_anew(
     store_url: str, tmp_path: Path
 ) -> None:
     def forget(t: Tx) -> None:
-        t.run("DELETE FROM migration WHERE number = 4")
+        t.execute("DELETE FROM migration WHERE number = 4")
 
     async with await open_store(store_url, home=tmp_path) as store:
         log = await Log.open(store)
         await log.say("the new iPhone15手机 is here")
-        await catch_up(store)
+        await update_index(store)
         await store.write(forget)
     async with await open_store(store_url, home=tmp_path) as store:
         log.store = store
         with pytest.raises(SearchNotReady):
             await log.find("iPhone")
-        await catch_up(store)
+        await update_index(store)
         assert await log.find("iPhone") == [1]

@@ -52,19 +52,19 @@ def _outcome(desk: Desk, name: str) -> InboxOutcome | None:
     return desk.do(inbox.get_item, InboxId(name)).outcome
 
 
-def _begin(desk: Desk, turn: str = "trn_2") -> turns.Begun | None:
+def _begin(desk: Desk, turn: str = "trn_2") -> turns.StartedWork | None:
     return desk.do(
-        turns.begin, C1, owner=ME, turn=TurnId(turn), compose=acting.compose,
+        turns.begin_work, C1, owner=ME, turn=TurnId(turn), compose=acting.compose,
         session_ids=new_session_id,
     )  # fmt: skip
 
 
-def _finish(desk: Desk, begun: turns.Begun, *names: str) -> Turn:
+def _finish(desk: Desk, begun: turns.StartedWork, *names: str) -> Turn:
     assert begun.turn is not None
     drafts = [acting.draft(name) for name in names]
     session = desk.do(acting.head).id
     return desk.do(
-        turns.finish, begun.lease, session, begun.turn.id, TurnOutcome.ANSWERED, drafts=drafts
+        turns.finish_turn, begun.lease, session, begun.turn.id, TurnOutcome.ANSWERED, drafts=drafts
     )
 
 
@@ -74,7 +74,7 @@ def test_a_message_is_consumed_and_said_in_one_commit(desk: Desk) -> None:
     assert begun.turn is not None
     assert begun.turn.first_seq == 1
     assert _outcome(desk, "inb_1") is InboxOutcome.TURN
-    assert [m.message for m in desk.do(context.head_context, C1).messages] == ['"inb_1"']
+    assert [m.message for m in desk.do(context.read_head_context, C1).messages] == ['"inb_1"']
 
 
 def test_an_item_that_was_consumed_cannot_be_consumed_again(desk: Desk) -> None:
@@ -89,7 +89,7 @@ def test_an_item_that_was_consumed_cannot_be_consumed_again(desk: Desk) -> None:
 
 def _say_again(t: Tx, lease: acting.Lease, item: InboxItem) -> None:
     acting.append(t, lease, "ent_again")
-    turns.consume(t, item, InboxOutcome.STEERED, T1, step=1)
+    turns.consume_item(t, item, InboxOutcome.STEERED, T1, step=1)
 
 
 def test_a_burst_is_merged_into_one_turn(desk: Desk) -> None:
@@ -112,11 +112,11 @@ def test_what_was_stored_before_the_clock_went_back_is_due_at_once(desk: Desk) -
     )
     desk.do(deliveries.add_delivery, C1, new)
     desk.world.now -= 3 * 3600 * 1000
-    assert desk.do(work_of.due_work, me=ME) == {C1: 0}
+    assert desk.do(work_of.find_due_work, me=ME) == {C1: 0}
     assert _begin(desk) is not None
     desk.do(acting.accept, message("inb_2", DoubleText.COLLECT))
-    assert desk.do(work_of.due_in, C1, me=ME, duration=timedelta(seconds=15)) is not None
-    assert desk.do(deliveries.next_delivery, MAIN.key, owner=ME, claim="op_1") is not None
+    assert desk.do(work_of.get_due_delay, C1, me=ME, duration=timedelta(seconds=15)) is not None
+    assert desk.do(deliveries.claim_next_delivery, MAIN.key, owner=ME, claim="op_1") is not None
 
 
 def test_a_message_that_steers_joins_at_a_step(desk: Desk) -> None:
@@ -126,7 +126,7 @@ def test_a_message_that_steers_joins_at_a_step(desk: Desk) -> None:
     session = desk.do(acting.head).id
     for _ in range(2):  # the second time the answer had been lost
         steered = desk.do(
-            turns.steer, begun.lease, session, T1, step=1, after=1, compose=acting.compose
+            turns.steer_turn, begun.lease, session, T1, step=1, after=1, compose=acting.compose
         )
         assert [entry.id for entry in steered] == ["ent_inb_2"]
     item = desk.do(inbox.get_item, InboxId("inb_2"))
@@ -142,11 +142,16 @@ def test_a_turn_that_is_taken_back_cannot_be_answered(desk: Desk) -> None:
     assert begun.turn is not None
     session = desk.do(acting.head).id
     done = desk.do(
-        rewinds.roll_back, begun.lease, session, begun.turn, drafts=[], session_ids=new_session_id
+        rewinds.roll_back_turn,
+        begun.lease,
+        session,
+        begun.turn,
+        drafts=[],
+        session_ids=new_session_id,
     )
     assert done.outcome is TurnOutcome.CANCELLED
     assert _begin(desk) is not None
-    said = [m.message for m in desk.do(context.head_context, C1).messages]
+    said = [m.message for m in desk.do(context.read_head_context, C1).messages]
     assert said == ['"inb_2"']
 
 
@@ -155,7 +160,7 @@ def test_a_message_that_is_refused_is_not_said(desk: Desk) -> None:
     started(desk)
     refused = desk.do(acting.accept, message("inb_2", DoubleText.REJECT))
     assert refused.outcome is InboxOutcome.REJECTED
-    assert desk.do(inbox.line, C1) == []
+    assert desk.do(inbox.list_open_items, C1) == []
 
 
 @pytest.mark.parametrize(
@@ -181,7 +186,7 @@ def test_a_command_waits_for_the_turn_before_it(desk: Desk) -> None:
     after = _begin(desk)
     assert after is not None
     assert (after.turn, after.item) == (None, desk.do(inbox.get_item, command.id))
-    assert desk.do(inbox.executed, command.id, note="done")
+    assert desk.do(inbox.mark_executed, command.id, note="done")
     last = _begin(desk)
     assert last is not None
     assert last.turn is not None
@@ -192,35 +197,35 @@ def test_a_turn_that_waits_keeps_its_place_before_what_is_queued(desk: Desk) -> 
     _wait(desk)
     desk.do(acting.accept, message("inb_2"))
     assert _begin(desk) is None
-    assert desk.do(work_of.due_work, me=ME) == {}
-    assert desk.do(work_of.is_due, C1) is None
-    assert desk.do(leases.acquire, C1, owner=OTHER).lost_owner is None
+    assert desk.do(work_of.find_due_work, me=ME) == {}
+    assert desk.do(work_of.find_next_work, C1) is None
+    assert desk.do(leases.acquire_lease, C1, owner=OTHER).lost_owner is None
 
 
 def _wait(desk: Desk) -> None:
     lease = started(desk).lease
     desk.do(
-        approvals.ask, lease, CALL, approval=ApprovalId("apr_1"), tool="t", args="{}",
+        approvals.request_approval, lease, CALL, approval=ApprovalId("apr_1"), tool="t", args="{}",
         route=None, expires_in=timedelta(minutes=1),
     )  # fmt: skip
-    assert desk.do(turns.wait, lease, T1).state is TurnState.WAITING
+    assert desk.do(turns.suspend_turn, lease, T1).state is TurnState.WAITING
 
 
 def test_a_message_that_steers_ends_a_wait_whoever_looks_for_work(desk: Desk) -> None:
     _wait(desk)
     desk.do(acting.accept, message("inb_2", DoubleText.STEER))
-    assert desk.do(work_of.due_work, me=OTHER) == {C1: desk.world.now}
+    assert desk.do(work_of.find_due_work, me=OTHER) == {C1: desk.world.now}
     begun = _begin(desk)
     assert begun is not None
     assert begun.turn is not None
     assert (begun.turn.id, begun.turn.state) == (T1, TurnState.RUNNING)
-    assert desk.do(approvals.open_approvals, C1) == []
+    assert desk.do(approvals.list_open_approvals, C1) == []
 
 
 def test_a_stop_ends_a_wait(desk: Desk) -> None:
     _wait(desk)
     assert desk.do(stops.request_stop, T1, StopRequest.STOP)
-    assert C1 in desk.do(work_of.due_work, me=OTHER)
+    assert C1 in desk.do(work_of.find_due_work, me=OTHER)
     assert _begin(desk) is not None
 
 
@@ -230,9 +235,11 @@ def test_resumes_are_counted_where_an_owner_was_lost_and_nothing_was_said_since(
     begun = started(desk)
     for count in range(1, MAX_RESUMES + 1):
         desk.world.alive.clear()
-        due = desk.do(work_of.is_due, C1, me=OwnerId(f"own_{count}"))
+        due = desk.do(work_of.find_next_work, C1, me=OwnerId(f"own_{count}"))
         assert due is not None
-        assert due.begins is (StartMode.IN_ORDER if count < MAX_RESUMES - 1 else StartMode.ALONE)
+        assert due.start_mode is (
+            StartMode.IN_ORDER if count < MAX_RESUMES - 1 else StartMode.ALONE
+        )
         begun = desk.do(acting.begin, OwnerId(f"own_{count}"))
         assert begun.turn is not None
         assert begun.turn.resumes == count
@@ -243,7 +250,7 @@ def test_resumes_are_counted_where_an_owner_was_lost_and_nothing_was_said_since(
 
 
 def test_a_turn_that_was_drained_is_no_lost_one(desk: Desk) -> None:
-    desk.do(leases.release, started(desk).lease)
+    desk.do(leases.release_lease, started(desk).lease)
     begun = desk.do(acting.begin, OTHER)
     assert begun.turn is not None
     assert (begun.resumed, begun.turn.resumes) == (True, 0)
@@ -258,24 +265,24 @@ def test_a_message_in_a_closed_conversation_reopens_it_with_its_whole_context(
     _finish(desk, begun)
     desk.do(acting.accept, message("inb_2"))
     assert _begin(desk) is not None
-    said = [m.message for m in desk.do(context.head_context, C1).messages]
+    said = [m.message for m in desk.do(context.read_head_context, C1).messages]
     assert said == ['"inb_1"', '"ent_1"', '"inb_2"']
 
 
 def test_a_turn_that_is_done_stays_done(desk: Desk) -> None:
     begun = started(desk)
     done = _finish(desk, begun, "ent_1")
-    taken = desk.do(leases.acquire, C1, owner=ME).lease
+    taken = desk.do(leases.acquire_lease, C1, owner=ME).lease
     with pytest.raises(InvalidTransition):
-        desk.do(turns.wait, taken, T1)
+        desk.do(turns.suspend_turn, taken, T1)
     session = desk.do(acting.head).id
-    assert desk.do(turns.finish, taken, session, T1, TurnOutcome.FAILED, error="x") == done
+    assert desk.do(turns.finish_turn, taken, session, T1, TurnOutcome.FAILED, error="x") == done
 
 
 def test_a_name_longer_than_any_name_means_nothing(desk: Desk) -> None:
     """It is not taken for the conversation whose name it begins with."""
     name = "x" * 200
     desk.do(acting.accept, message("inb_1"), acting.local_route(name))
-    assert desk.do(conversations.resolve, name) == C1
+    assert desk.do(conversations.resolve_conversation, name) == C1
     with pytest.raises(conversations.NotFound):
-        desk.do(conversations.resolve, name + "y")
+        desk.do(conversations.resolve_conversation, name + "y")

@@ -26,32 +26,32 @@ MINUTES = 60 * 1000
 def deleted(desk: Desk, *, title: str | None = "Crete") -> None:
     """A conversation with a running turn, deleted a moment ago."""
     started(desk)
-    desk.do(conversations.rename, C1, title)
+    desk.do(conversations.rename_conversation, C1, title)
     assert desk.do(deletion.mark_deleted, C1, undo_for=GRACE)
 
 
 def test_a_deleted_conversation_comes_back_with_all_that_was_said(desk: Desk) -> None:
     started(desk)
-    desk.do(conversations.rename, C1, "Crete")
+    desk.do(conversations.rename_conversation, C1, "Crete")
     before = desk.do(conversations.get_conversation, C1)
-    log = desk.do(entries.entries_after, C1, after=0, limit=100)
+    log = desk.do(entries.read_entries_after, C1, after=0, limit=100)
     desk.do(deletion.mark_deleted, C1, undo_for=GRACE)
     with pytest.raises(NotFound):
         desk.do(conversations.get_conversation, C1)
-    (found,) = desk.do(undelete.deleted_conversations, viewer=LOCAL)
+    (found,) = desk.do(undelete.list_deleted_conversations, viewer=LOCAL)
     assert (found.id, found.title, found.entries) == (C1, "Crete", len(log))
-    after = desk.do(undelete.undelete, C1, viewer=LOCAL)
+    after = desk.do(undelete.undelete_conversation, C1, viewer=LOCAL)
     assert (after.title, after.head, after.last_seq) == (before.title, before.head, before.last_seq)
-    assert desk.do(entries.entries_after, C1, after=0, limit=100) == log
-    assert desk.do(conversations.resolve, MAIN.key) == C1
-    assert desk.do(undelete.deleted_conversations, viewer=LOCAL) == []
+    assert desk.do(entries.read_entries_after, C1, after=0, limit=100) == log
+    assert desk.do(conversations.resolve_conversation, MAIN.key) == C1
+    assert desk.do(undelete.list_deleted_conversations, viewer=LOCAL) == []
     assert desk.do(invariants.check) == []
 
 
 def test_who_wrote_before_the_deletion_cannot_write_after_it_was_undone(desk: Desk) -> None:
     begun = started(desk)
     desk.do(deletion.mark_deleted, C1, undo_for=GRACE)
-    desk.do(undelete.undelete, C1, viewer=LOCAL)
+    desk.do(undelete.undelete_conversation, C1, viewer=LOCAL)
     with pytest.raises(LeaseLost):
         desk.do(acting.append, begun.lease, "ent_late")
     desk.do(acting.accept, message("inb_2"))
@@ -66,22 +66,22 @@ def test_a_route_that_has_moved_on_and_a_title_that_was_taken_stay_where_they_ar
 ) -> None:
     deleted(desk)
     new = desk.do(acting.accept, message("inb_2"), new="cnv_2").conversation_id
-    desk.do(conversations.rename, new, "Crete")
-    assert desk.do(undelete.undelete, C1, viewer=LOCAL).title is None
-    assert desk.do(conversations.resolve, local_route("main").key) == new
+    desk.do(conversations.rename_conversation, new, "Crete")
+    assert desk.do(undelete.undelete_conversation, C1, viewer=LOCAL).title is None
+    assert desk.do(conversations.resolve_conversation, local_route("main").key) == new
     assert desk.do(invariants.check) == []
 
 
 def test_after_its_time_it_is_removed_and_does_not_come_back(desk: Desk) -> None:
     deleted(desk)
     desk.world.now += 10 * MINUTES - 1
-    assert desk.do(deletion.half_deleted) == []
-    assert not desk.do(undelete.end_grace, C1)
+    assert desk.do(deletion.list_pending_deletions) == []
+    assert not desk.do(undelete.end_grace_period, C1)
     desk.world.now += 1
-    assert desk.do(deletion.half_deleted) == [C1]
+    assert desk.do(deletion.list_pending_deletions) == [C1]
     with pytest.raises(NotFound):
-        desk.do(undelete.undelete, C1, viewer=LOCAL)
-    assert desk.do(undelete.end_grace, C1)
+        desk.do(undelete.undelete_conversation, C1, viewer=LOCAL)
+    assert desk.do(undelete.end_grace_period, C1)
     _remove_all(desk)
     assert desk.do(invariants.check) == []
 
@@ -94,10 +94,10 @@ def _remove_all(desk: Desk) -> None:
 def test_one_that_was_brought_back_meanwhile_is_not_removed(desk: Desk) -> None:
     deleted(desk)
     desk.world.now += 10 * MINUTES - 1
-    desk.do(undelete.undelete, C1, viewer=LOCAL)
+    desk.do(undelete.undelete_conversation, C1, viewer=LOCAL)
     desk.world.now += 1
-    assert not desk.do(undelete.end_grace, C1)
-    assert not desk.do(undelete.end_grace, C1, at_once=True)
+    assert not desk.do(undelete.end_grace_period, C1)
+    assert not desk.do(undelete.end_grace_period, C1, at_once=True)
     with pytest.raises(ConstraintViolated):
         _remove_all(desk)
     desk.do(deletion.mark_deleted, C1, undo_for=GRACE)
@@ -108,8 +108,8 @@ def test_one_that_was_brought_back_meanwhile_is_not_removed(desk: Desk) -> None:
 def test_only_who_may_see_it_can_bring_it_back(desk: Desk) -> None:
     deleted(desk)
     stranger = Scope("telegram:dm:7")
-    assert desk.do(undelete.deleted_conversations, viewer=stranger) == []
+    assert desk.do(undelete.list_deleted_conversations, viewer=stranger) == []
     with pytest.raises(NotFound):
-        desk.do(undelete.undelete, C1, viewer=stranger)
+        desk.do(undelete.undelete_conversation, C1, viewer=stranger)
     with pytest.raises(NotFound):
-        desk.do(undelete.undelete, ConversationId("cnv_never"), viewer=LOCAL)
+        desk.do(undelete.undelete_conversation, ConversationId("cnv_never"), viewer=LOCAL)

@@ -17,7 +17,7 @@ def say(text: object) -> None:
 async def own(url: str, owner: str) -> None:
     """Register, and live until killed or told to end."""
     async with await open_postgres(url) as store:
-        await store.register(owner)
+        await store.register_owner(owner)
         say("registered")
         await asyncio.to_thread(sys.stdin.readline)
 
@@ -25,7 +25,7 @@ async def own(url: str, owner: str) -> None:
 async def own_and_fork(url: str, owner: str) -> None:
     """Register, and leave a forked child behind that outlives us."""
     store = await open_postgres(url)
-    await store.register(owner)
+    await store.register_owner(owner)
     pid = os.fork()
     if pid == 0:
         time.sleep(600)  # noqa: ASYNC251 - a child without an event loop
@@ -37,7 +37,7 @@ async def own_and_fork(url: str, owner: str) -> None:
 async def wake(url: str, topic: str) -> None:
     """Commit once with a topic."""
     async with await open_postgres(url) as store:
-        await store.write(lambda t: t.wake(topic))
+        await store.write(lambda t: t.notify(topic))
 
 
 if __name__ == "__main__":

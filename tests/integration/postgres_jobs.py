@@ -14,50 +14,50 @@ if TYPE_CHECKING:
 
 
 def make_tables(t: Tx) -> None:
-    t.run("CREATE TABLE note (id TEXT PRIMARY KEY, n BIGINT NOT NULL DEFAULT 0)")
+    t.execute("CREATE TABLE note (id TEXT PRIMARY KEY, n BIGINT NOT NULL DEFAULT 0)")
 
 
 def add(t: Tx, name: str) -> int:
     """Insert once; how many notes there are."""
-    t.run("INSERT INTO note (id) VALUES ($1) ON CONFLICT DO NOTHING", name)
+    t.execute("INSERT INTO note (id) VALUES ($1) ON CONFLICT DO NOTHING", name)
     return count(t)
 
 
 def count(t: Tx) -> int:
-    row = t.one("SELECT count(*) FROM note")
+    row = t.fetch_one("SELECT count(*) FROM note")
     assert row is not None
     return row[0]
 
 
 def names(t: Tx) -> list[str]:
-    return [row[0] for row in t.all("SELECT id FROM note ORDER BY id")]
+    return [row[0] for row in t.fetch_all("SELECT id FROM note ORDER BY id")]
 
 
 def lock(t: Tx, name: str) -> None:
     """One statement."""
-    t.one("SELECT n FROM note WHERE id = $1 @LOCK", name)
+    t.fetch_one("SELECT n FROM note WHERE id = $1 @LOCK", name)
 
 
 def increase(t: Tx, name: str) -> None:
     """Read, then write: exact only if the row is locked in between."""
-    row = t.one("SELECT n FROM note WHERE id = $1 @LOCK", name)
+    row = t.fetch_one("SELECT n FROM note WHERE id = $1 @LOCK", name)
     assert row is not None
-    t.run("UPDATE note SET n = $2 WHERE id = $1", name, row[0] + 1)
+    t.execute("UPDATE note SET n = $2 WHERE id = $1", name, row[0] + 1)
 
 
 def value(t: Tx, name: str) -> int:
-    row = t.one("SELECT n FROM note WHERE id = $1", name)
+    row = t.fetch_one("SELECT n FROM note WHERE id = $1", name)
     assert row is not None
     return row[0]
 
 
 def break_connection(t: Tx) -> None:
     """Have the server end our own connection, as an administrator or a crash does."""
-    t.all("SELECT pg_terminate_backend(pg_backend_pid())")
+    t.fetch_all("SELECT pg_terminate_backend(pg_backend_pid())")
 
 
 def pid(t: Tx) -> int:
-    row = t.one("SELECT pg_backend_pid()")
+    row = t.fetch_one("SELECT pg_backend_pid()")
     assert row is not None
     return row[0]
 
@@ -65,7 +65,7 @@ def pid(t: Tx) -> int:
 def terminate(t: Tx, name: str) -> int:
     """End the connections whose last statement contains ``name``; how many are gone."""
     return len(
-        t.all(
+        t.fetch_all(
             """
             SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE $1
@@ -91,11 +91,11 @@ async def settle(changes: AsyncIterator[frozenset[str] | None], other: Store) ->
 
 def wake(t: Tx, *topics: str) -> None:
     for topic in topics:
-        t.wake(topic)
+        t.notify(topic)
 
 
 def connections(t: Tx) -> int:
     """How many connections this database has."""
-    row = t.one("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+    row = t.fetch_one("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
     assert row is not None
     return row[0]

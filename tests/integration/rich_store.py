@@ -154,8 +154,8 @@ def fill(t: Tx, *, entries: int = 20) -> None:
     acting.accept(t, acting.message("inb_1", event=("telegram", "bot", "1")))
     first = acting.begin(t)
     acting.append(t, first.lease, *(f"ent_{n}{ODD}" for n in range(entries)))
-    t.run("UPDATE turn SET steps = 1")
-    turns.finish(
+    t.execute("UPDATE turn SET steps = 1")
+    turns.finish_turn(
         t,
         first.lease,
         acting.head(t).id,
@@ -172,17 +172,17 @@ def fill(t: Tx, *, entries: int = 20) -> None:
     acting.accept(t, acting.message("inb_2"))
     second = acting.begin(t, turn="trn_2")
     acting.rotate(t, second.lease, acting.expected(t))
-    t.run(
+    t.execute(
         "INSERT INTO base_item SELECT id, 0, 1, 2, NULL, NULL FROM session WHERE ended_at IS NULL"
     )
-    t.run("INSERT INTO compaction (session_id, stalls) SELECT id, 1 FROM session")
+    t.execute("INSERT INTO compaction (session_id, stalls) SELECT id, 1 FROM session")
     for table, values in _REST:
         _insert(t, table, values)
 
 
 def _deliver(t: Tx) -> None:
     for name in DELIVERIES:
-        t.run(
+        t.execute(
             "UPDATE delivery SET state = $1, owner = $2 WHERE id = $3",
             name,
             "own_me" if name == "sending" else None,
@@ -200,4 +200,4 @@ def _deliver(t: Tx) -> None:
 
 def _insert(t: Tx, table: LiteralString, values: dict[LiteralString, Value]) -> None:
     places = cast("LiteralString", ", ".join(f"${n}" for n in range(1, len(values) + 1)))
-    t.run(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", *values.values())
+    t.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places})", *values.values())

@@ -29,7 +29,7 @@ async def open_in(folder: Path) -> SqliteStore:
 async def own(folder: Path, owner: str) -> None:
     """Register, and live until killed or told to end."""
     async with await open_in(folder) as store:
-        await store.register(owner)
+        await store.register_owner(owner)
         say("registered")
         await asyncio.to_thread(sys.stdin.readline)
 
@@ -37,7 +37,7 @@ async def own(folder: Path, owner: str) -> None:
 async def own_and_fork(folder: Path, owner: str) -> None:
     """Register, and leave a forked child behind that outlives us."""
     store = await open_in(folder)
-    await store.register(owner)
+    await store.register_owner(owner)
     pid = os.fork()
     if pid == 0:
         signal.pause()
@@ -63,7 +63,7 @@ async def open_and_close(folder: Path, times: str) -> None:
     for _ in range(int(times)):
         async with await open_in(folder) as store:
             await store.read(items)
-            await store.check()
+            await store.check_available()
     say("done")
 
 

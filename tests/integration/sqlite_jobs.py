@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 def make_log(t: Tx) -> None:
     """A log whose numbers are taken from a counter, as the entries of a conversation are."""
-    t.run(
+    t.execute(
         """
         CREATE TABLE counter (name TEXT PRIMARY KEY, last INTEGER NOT NULL);
         CREATE TABLE log (
@@ -38,27 +38,29 @@ def make_log(t: Tx) -> None:
 
 def append(t: Tx, item: str, *, name: str = "a", size: int = 10) -> int:
     """Add an item; its number."""
-    row = t.one("UPDATE counter SET last = last + 1 WHERE name = $1 RETURNING last", name)
+    row = t.fetch_one("UPDATE counter SET last = last + 1 WHERE name = $1 RETURNING last", name)
     assert row is not None
-    t.run(
+    t.execute(
         "INSERT INTO log (name, seq, item, body) VALUES ($1, $2, $3, $4)",
         name,
         row[0],
         item,
         b"x" * size,
     )
-    t.wake(name)
+    t.notify(name)
     return row[0]
 
 
 def items(t: Tx, name: str = "a") -> list[str]:
     """All items, in the order of their numbers."""
-    return [item for (item,) in t.all("SELECT item FROM log WHERE name = $1 ORDER BY seq", name)]
+    return [
+        item for (item,) in t.fetch_all("SELECT item FROM log WHERE name = $1 ORDER BY seq", name)
+    ]
 
 
 def numbers(t: Tx, name: str = "a") -> list[int]:
     """All numbers, in order."""
-    return [seq for (seq,) in t.all("SELECT seq FROM log WHERE name = $1 ORDER BY seq", name)]
+    return [seq for (seq,) in t.fetch_all("SELECT seq FROM log WHERE name = $1 ORDER BY seq", name)]
 
 
 def waiting(call: Callable[[Tx], object]) -> Job:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
-from clew.store.copying.copy import Source, compare
-from clew.store.opening import open_direct, open_store
+from clew.store.copying.copy import CopySource, compare_tables
+from clew.store.opening import open_store, open_sync_store
 from tests.integration import rich_store
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read(
     url: str, home: Path, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> T:
     """Read from a store that is there."""
-    with open_direct(url, home=home) as direct:
+    with open_sync_store(url, home=home) as direct:
         return direct.read(job, *args, **kwargs)
 
 
@@ -55,8 +55,8 @@ def differing(one: str, other: str, home: Path) -> list[str]:
     """The tables in which two stores are not the same."""
 
     def compared(t: Tx) -> list[str]:
-        source = Source(t=t, dialect=ours.dialect, name=ours.name)
-        return compare(source, theirs, tell=silent)
+        source = CopySource(t=t, dialect=ours.dialect, name=ours.name)
+        return compare_tables(source, theirs, tell=silent)
 
-    with open_direct(one, home=home) as ours, open_direct(other, home=home) as theirs:
+    with open_sync_store(one, home=home) as ours, open_sync_store(other, home=home) as theirs:
         return ours.read(compared)

@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.unequal("the way to their stores ends with the tests"),
 ]
 
-HASTY = Limits(patience=0.2, doubt=0.2, check=0.5)
+HASTY = Limits(retry_timeout=0.2, uncertain_retry_timeout=0.2, check_timeout=0.5)
 
 
 @asynccontextmanager
@@ -103,7 +103,7 @@ async def test_what_a_model_said_while_the_database_was_away_is_stored_when_it_i
         proxy.go_away()
         await asyncio.to_thread(provider.settled)
         # Longer than a job is tried by the store itself.
-        await asyncio.sleep(2 * HASTY.patience)
+        await asyncio.sleep(2 * HASTY.retry_timeout)
         proxy.come_back()
         answer = await asking
         assert answer.status_code == 200, answer.text

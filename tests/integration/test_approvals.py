@@ -65,7 +65,7 @@ async def test_what_needs_no_approval_runs_at_once_and_all_results_are_one_reque
 
 
 def _holders(t: Tx) -> list[object]:
-    return [row[0] for row in t.all("SELECT owner FROM lease")]
+    return [row[0] for row in t.fetch_all("SELECT owner FROM lease")]
 
 
 async def test_the_arguments_that_were_shown_are_those_that_run(
@@ -111,8 +111,10 @@ async def test_a_question_outlives_a_restart_and_so_does_its_answer(
     async with await open_store(store_url, home=tmp_path) as store:
         # Nobody is there to see it.
         state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
-        assert await store.read(approvals.open_approvals, accepted.conversation_id) == [question]
-        await store.write(approvals.answer, question.id, state, answered_by="me")
+        assert await store.read(approvals.list_open_approvals, accepted.conversation_id) == [
+            question
+        ]
+        await store.write(approvals.answer_approval, question.id, state, answered_by="me")
     async with open_world(store_url, tmp_path) as world:
         await world.end(accepted)
         assert sum(world.tools.ran.values()) == int(yes)

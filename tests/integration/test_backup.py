@@ -13,11 +13,11 @@ import pytest
 
 from clew.errors import StoreDamaged, StoreError, StoreFull, StoreInUse, UsageError
 from clew.store.backup import files
-from clew.store.backup.taking import Taken, take
-from clew.store.copying.tables import counts, tables
-from clew.store.sqlite.direct import open_kept
-from clew.store.sqlite.driver import rows_of
-from clew.store.sqlite.exclusive import told
+from clew.store.backup.taking import BackupInfo, create_backup
+from clew.store.copying.tables import count_table_rows, list_tables
+from clew.store.sqlite.direct import open_read_only
+from clew.store.sqlite.driver import fetch_rows
+from clew.store.sqlite.exclusive import translate_os_errors
 from tests.contract import acting
 from tests.integration import stores
 
@@ -37,8 +37,8 @@ def file(tmp_path: Path) -> Path:
     return folder / "clew.backup"
 
 
-def taken(home: Path, file: Path, url: str = SQLITE, keep: int = 2) -> Taken:
-    return take(url, home=home, file=file, keep=keep, tell=stores.silent)
+def taken(home: Path, file: Path, url: str = SQLITE, keep: int = 2) -> BackupInfo:
+    return create_backup(url, home=home, file=file, keep=keep, tell=stores.silent)
 
 
 def names(file: Path) -> list[str]:
@@ -51,12 +51,12 @@ def test_a_backup_has_every_row_of_every_table_and_is_for_its_owner_alone(
     stores.fill(store_url, tmp_path)
     found = taken(tmp_path, file, store_url)
     dialect = "sqlite" if store_url.startswith("sqlite") else "postgres"
-    assert found.counts == stores.read(store_url, tmp_path, counts, dialect)
+    assert found.counts == stores.read(store_url, tmp_path, count_table_rows, dialect)
     assert all(found.counts.values()), "a table of the store has no row to be copied"
     assert stores.differing(store_url, f"sqlite:///{file}", tmp_path) == []
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert names(file) == ["clew.backup"]
-    assert files.stamp_of(file) == int(found.taken_at.timestamp())
+    assert files.read_stamp(file) == int(found.taken_at.timestamp())
 
 
 def test_what_the_oldest_backup_has_is_not_written_again(tmp_path: Path, file: Path) -> None:
@@ -70,8 +70,8 @@ def test_what_the_oldest_backup_has_is_not_written_again(tmp_path: Path, file: P
     assert written[0] == written[1] > 80, "each of two files has to be written once"
     assert written[2] < 20
     assert stores.differing(SQLITE, f"sqlite:///{file}", tmp_path) == []
-    with open_kept(files.older(file, 1)) as before:
-        assert before.read(counts, "sqlite")["inbox"] == 2
+    with open_read_only(files.older_path(file, 1)) as before:
+        assert before.read(count_table_rows, "sqlite")["inbox"] == 2
     assert names(file) == ["clew.backup", "clew.backup.1"]
 
 
@@ -84,8 +84,8 @@ def test_as_many_backups_are_kept_as_was_asked_for(tmp_path: Path, file: Path) -
     assert [path.name for path in found.older] == ["clew.backup.1", "clew.backup.2"]
     sizes = list[int]()
     for path in (file, *found.older):
-        with open_kept(path) as kept:
-            sizes.append(kept.read(counts, "sqlite")["inbox"])
+        with open_read_only(path) as kept:
+            sizes.append(kept.read(count_table_rows, "sqlite")["inbox"])
     assert sizes == [5, 4, 3]
     assert taken(tmp_path, file, keep=1).older == []
     assert names(file) == ["clew.backup"]
@@ -94,7 +94,7 @@ def test_as_many_backups_are_kept_as_was_asked_for(tmp_path: Path, file: Path) -
 def garble_a_page(home: Path) -> None:
     connection = apsw.Connection(str(home / "clew.db"))
     sql = "SELECT max(rootpage) FROM sqlite_schema WHERE tbl_name = 'usage'"
-    ((page,),) = rows_of(connection, sql)
+    ((page,),) = fetch_rows(connection, sql)
     connection.close()
     with (home / "clew.db").open("r+b") as store:
         store.seek((int(page) - 1) * 4096)
@@ -103,16 +103,18 @@ def garble_a_page(home: Path) -> None:
 
 def change_what_was_said(home: Path) -> None:
     def job(t: Tx) -> None:
-        t.run("DROP TRIGGER entry_never_changes")
-        t.run("UPDATE entry SET text = 'I never said that' WHERE n = (SELECT max(n) FROM entry)")
+        t.execute("DROP TRIGGER entry_never_changes")
+        t.execute(
+            "UPDATE entry SET text = 'I never said that' WHERE n = (SELECT max(n) FROM entry)"
+        )
 
     stores.write(SQLITE, home, job)
 
 
 def lose_what_was_said(home: Path) -> None:
     def job(t: Tx) -> None:
-        t.run("DROP TRIGGER entry_stays")
-        t.run("DELETE FROM entry WHERE n = (SELECT max(n) FROM entry)")
+        t.execute("DROP TRIGGER entry_stays")
+        t.execute("DELETE FROM entry WHERE n = (SELECT max(n) FROM entry)")
 
     stores.write(SQLITE, home, job)
 
@@ -148,8 +150,10 @@ def test_a_damaged_store_on_postgresql_does_not_replace_a_good_backup(
     good = file.read_bytes()
 
     def change(t: Tx) -> None:
-        t.run("ALTER TABLE entry DISABLE TRIGGER entry_kept")
-        t.run("UPDATE entry SET text = 'I never said that' WHERE n = (SELECT max(n) FROM entry)")
+        t.execute("ALTER TABLE entry DISABLE TRIGGER entry_kept")
+        t.execute(
+            "UPDATE entry SET text = 'I never said that' WHERE n = (SELECT max(n) FROM entry)"
+        )
 
     stores.write(postgres_url, tmp_path, change)
     with pytest.raises(StoreDamaged, match="is not what was said"):
@@ -162,7 +166,7 @@ def test_what_can_be_repaired_is_told_and_is_no_reason_against_a_backup(
     tmp_path: Path, file: Path
 ) -> None:
     stores.fill(SQLITE, tmp_path)
-    stores.write(SQLITE, tmp_path, lambda t: t.run("DELETE FROM attachment"))
+    stores.write(SQLITE, tmp_path, lambda t: t.execute("DELETE FROM attachment"))
     (told_of,) = taken(tmp_path, file).repairable
     assert "nothing refers to attachment" in told_of
 
@@ -171,7 +175,7 @@ def test_a_damaged_search_index_is_no_reason_against_a_backup(tmp_path: Path, fi
     stores.fill(SQLITE, tmp_path)
 
     def damage(t: Tx) -> None:
-        t.run("UPDATE search_index_data SET block = x'00' WHERE id = 10")
+        t.execute("UPDATE search_index_data SET block = x'00' WHERE id = 10")
 
     stores.write(SQLITE, tmp_path, damage)
     assert taken(tmp_path, file).counts["entry"] == 22
@@ -190,7 +194,7 @@ def test_ctrl_c_leaves_no_partial_file_and_the_backup_as_it_was(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        take(store_url, home=tmp_path, file=file, tell=pressed)
+        create_backup(store_url, home=tmp_path, file=file, tell=pressed)
     assert file.read_bytes() == good
     assert names(file) == ["clew.backup"]
 
@@ -201,13 +205,13 @@ def test_what_a_killed_backup_left_is_no_backup_and_is_used_by_the_next(
     stores.fill(SQLITE, tmp_path)
     taken(tmp_path, file)
     taken(tmp_path, file)
-    partial = files.partial(file)
+    partial = files.partial_path(file)
     # Killed after half of its pages: the backup before last is under way to become the next.
-    files.older(file, 1).rename(partial)
+    files.older_path(file, 1).rename(partial)
     with partial.open("r+b") as left:
         left.write(b"Clew: unfinished")
         left.truncate(150_000)
-    assert files.stamp_of(partial) is None
+    assert files.read_stamp(partial) is None
     found = taken(tmp_path, file)
     assert found.pages is not None
     assert found.pages.written < found.pages.count, "what was there was not used"
@@ -217,7 +221,7 @@ def test_what_a_killed_backup_left_is_no_backup_and_is_used_by_the_next(
 
 def test_two_backups_to_one_file_do_not_disturb_each_other(tmp_path: Path, file: Path) -> None:
     stores.fill(SQLITE, tmp_path)
-    with files.begun(file, keep=2), pytest.raises(StoreInUse, match="wait"):
+    with files.open_partial(file, keep=2), pytest.raises(StoreInUse, match="wait"):
         taken(tmp_path, file)
     taken(tmp_path, file)
 
@@ -276,7 +280,7 @@ def test_a_full_disk_is_told_and_costs_no_backup(
 def test_a_place_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path) -> None:
     with (
         pytest.raises(StoreError, match=r"Permission denied.*change its owner or mode"),
-        told(tmp_path),
+        translate_os_errors(tmp_path),
     ):
         raise PermissionError(13, "Permission denied", str(tmp_path))
 
@@ -284,7 +288,7 @@ def test_a_place_that_may_not_be_written_is_told_with_what_to_do(tmp_path: Path)
 def test_both_databases_have_the_same_tables(tmp_path: Path, postgres_url: str) -> None:
     for url in (SQLITE, postgres_url):
         stores.write(url, tmp_path, acting.accept, acting.message("inb_1"))
-    ours = stores.read(SQLITE, tmp_path, tables, "sqlite")
-    assert ours == stores.read(postgres_url, tmp_path, tables, "postgres")
+    ours = stores.read(SQLITE, tmp_path, list_tables, "sqlite")
+    assert ours == stores.read(postgres_url, tmp_path, list_tables, "postgres")
     assert {"conversation", "entry", "blob"} < {table.name for table in ours}
     assert all(table.key for table in ours)

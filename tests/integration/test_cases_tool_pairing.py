@@ -66,11 +66,11 @@ HISTORIES: dict[str, tuple[list[ModelMessage], list[str]]] = {
 
 
 def _write(t: Tx, conversation: ConversationId, said: list[ModelMessage]) -> None:
-    lease = leases.acquire(t, conversation, owner=EARLIER).lease
+    lease = leases.acquire_lease(t, conversation, owner=EARLIER).lease
     head = sessions.get_head(t, conversation)
     drafts = [messages.to_draft(EntryId(f"ent_{head.id}_{n}"), one) for n, one in enumerate(said)]
-    entries.append(t, lease, head.id, drafts)
-    leases.release(t, lease)
+    entries.append_entries(t, lease, head.id, drafts)
+    leases.release_lease(t, lease)
 
 
 def _complaints(request: Request) -> list[str]:

@@ -64,25 +64,25 @@ class RecordedTx:
 
     @property
     def search_index(self) -> SearchIndex:
-        return self._real.index
+        return self._real.search_index
 
     def execute(self, sql: LiteralString, *args: Value) -> int:
         self._note(sql, args)
-        return self._real.run(sql, *args)
+        return self._real.execute(sql, *args)
 
     def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
         self._note(sql, args)
-        return self._real.one(sql, *args)
+        return self._real.fetch_one(sql, *args)
 
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
         self._note(sql, args)
-        return self._real.all(sql, *args)
+        return self._real.fetch_all(sql, *args)
 
     def is_alive(self, owner: str) -> bool:
-        return self._real.alive(owner)
+        return self._real.is_alive(owner)
 
     def notify(self, topic: str) -> None:
-        self._real.wake(topic)
+        self._real.notify(topic)
 
 
 class Recording(PointedStore):
@@ -173,7 +173,7 @@ def _owners(t: Tx) -> dict[str, str]:
     """The conversation that each id belongs to."""
     found: dict[str, str] = {}
     for table in ("turn", "inbox", "entry", "session", "delivery"):
-        for row in t.all(_IDS[table]):
+        for row in t.fetch_all(_IDS[table]):
             found[row[0]] = row[1]
     return found | {conversation: conversation for conversation in list(found.values())}
 

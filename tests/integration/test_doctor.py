@@ -78,7 +78,7 @@ def made(home: Path) -> Path:
 
 def said(t: Tx, conversation: str) -> None:
     """An input that a turn of ``own_me`` consumes."""
-    inbox.accept(
+    inbox.accept_input(
         t,
         message(f"inb_{conversation}"),
         target=local_route(conversation.replace("_", "-")),
@@ -259,9 +259,9 @@ async def test_what_a_dead_process_holds_is_told(store: Store) -> None:
 
 
 async def test_a_process_of_another_version_is_told(store: Store) -> None:
-    await store.register("own_1")
+    await store.register_owner("own_1")
     await store.write(
-        owners.enrol, OwnerId("own_1"), host="here", pid=7, role="serve", version="0.0.1"
+        owners.register_owner, OwnerId("own_1"), host="here", pid=7, role="serve", version="0.0.1"
     )
     found = await _processes(store)
     assert found[0].level is Level.WARN
@@ -309,7 +309,7 @@ async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> 
 
 
 def _break(t: Tx) -> None:
-    t.run("UPDATE search_state SET is_broken = 1")
+    t.execute("UPDATE search_state SET is_broken = 1")
 
 
 def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from clew.core.inbox import AcceptResult
 
-BEGUN = f"{job_name(turns.begin)} before"
+BEGUN = f"{job_name(turns.begin_work)} before"
 
 
 class Watched:

@@ -266,7 +266,7 @@ async def test_a_turn_that_is_not_over_is_stopped_where_it_was_taken_in(both: Bo
 
 
 def _only_turn(t: Tx, conversation: str) -> object:
-    return t.one("SELECT state, outcome FROM turn WHERE conversation_id = $1", conversation)
+    return t.fetch_one("SELECT state, outcome FROM turn WHERE conversation_id = $1", conversation)
 
 
 async def test_one_that_others_write_to_is_left_for_later(both: Both) -> None:
@@ -274,12 +274,12 @@ async def test_one_that_others_write_to_is_left_for_later(both: Both) -> None:
     await both.carry()
     await both.say("b:")
     store = both.here.store.inner
-    lease = (await store.write(leases.acquire, name, owner=both.here.engine.owner)).lease
+    lease = (await store.write(leases.acquire_lease, name, owner=both.here.engine.owner)).lease
     taken = await both.carry()
     assert (taken.result, taken.entries) == (Result.FAILED, 0)
     assert taken.note is not None
     assert "import again later" in taken.note
-    await store.write(leases.release, lease)
+    await store.write(leases.release_lease, lease)
     assert (await both.carry()).result is Result.GROWN
 
 
@@ -343,7 +343,7 @@ async def test_s4_7_the_end_of_a_session_that_was_told_elsewhere_is_not_told_aga
     assert end.pop("expiry_finalized") is True
     end |= record
     await taken_in(both.here.store.inner, b"".join(sealed(said)))
-    marked = await both.here.store.inner.read(marks.told, marks.ALL, end["id"])
+    marked = await both.here.store.inner.read(marks.list_notified_plugins, marks.ALL, end["id"])
     assert (marked == {marks.ALL}) is told
 
 
@@ -396,5 +396,5 @@ async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and
 
 
 def _length(t: Tx, name: str) -> int:
-    row = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", name)
+    row = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", name)
     return 0 if row is None else row[0]

@@ -45,10 +45,10 @@ async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Serve
 
 def limit(t: Tx, spare: int | None = None) -> None:
     """Leave only so many pages to grow by; without a number, as many as one likes."""
-    row = t.one("PRAGMA page_count")
+    row = t.fetch_one("PRAGMA page_count")
     assert row is not None
     most = 2**31 if spare is None else row[0] + spare
-    t.all(cast("LiteralString", f"PRAGMA max_page_count = {most}"))
+    t.fetch_all(cast("LiteralString", f"PRAGMA max_page_count = {most}"))
 
 
 async def test_a_message_for_which_there_is_no_room_is_refused_with_507_and_the_rest_goes_on(

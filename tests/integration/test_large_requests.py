@@ -15,7 +15,7 @@ from clew.agent.files import has_picture, line_of
 from clew.agent.files import without_pictures as named
 from clew.core.chat import InlineFile
 from clew.core.route import local_route
-from clew.store.transactions.files import Fetched
+from clew.store.transactions.files import FetchedFile
 from clew.testing import Call, Calls, Fail, Reply, Text
 from tests.failing.desk import FORMATS, open_desk
 
@@ -44,7 +44,7 @@ async def shown(desk: Desk, talk: str, text: str, *, size: int = SIZE) -> Told:
     """Send a message with a picture, and wait for its end."""
     number = len(desk.ids) + sum(len(provider.requests) for provider in desk.providers)
     content = PNG + number.to_bytes(4) + bytes(size)
-    file = Fetched(
+    file = FetchedFile(
         id=f"att_{number:026}", name=f"river{number}.png", media_type="image/png", content=content
     )
     before = [len(provider.requests) for provider in desk.providers]

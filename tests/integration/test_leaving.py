@@ -57,8 +57,8 @@ def _lineage(home: Path) -> list[tuple[str, str, str | None]]:
 
     async def read() -> list[tuple[str, str, str | None]]:
         async with await open_store("sqlite:///clew.db", home=home) as store:
-            found = await store.read(conversations.resolve, "talk")
-            lineage = await store.read(sessions.lineage, found)
+            found = await store.read(conversations.resolve_conversation, "talk")
+            lineage = await store.read(sessions.list_sessions, found)
             return [(one.id, one.opened_by, one.end_reason) for one in lineage]
 
     return asyncio.run(read())

@@ -158,8 +158,8 @@ async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world
 
 
 def _items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
-    found = t.all(f"{rows.INBOX} WHERE conversation_id = $1 ORDER BY n", conversation)
-    return [rows.inbox_item(row) for row in found]
+    found = t.fetch_all(f"{rows.INBOX} WHERE conversation_id = $1 ORDER BY n", conversation)
+    return [rows.to_inbox_item(row) for row in found]
 
 
 async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: World) -> None:
@@ -191,7 +191,7 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
     kept: list[int | None] = []
     for to in (*range(len(log)), len(log) - 2):
         await world.end(await world.engine.rewind(conversation, to=to))
-        found = await world.store.inner.read(context.head_context, conversation)
+        found = await world.store.inner.read(context.read_head_context, conversation)
         boundary = max(
             seq for seq in range(to + 1) if not strict.complaints(strict.log_bits(log[:seq]))
         )
@@ -199,7 +199,7 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
         assert kept == list(range(1, boundary + 1))
     # Where the last rewind stands: what it took out does not come back.
     await world.end(await world.engine.rewind(conversation, to=len(log)))
-    found = await world.store.inner.read(context.head_context, conversation)
+    found = await world.store.inner.read(context.read_head_context, conversation)
     assert [message.seq for message in found.messages] == kept
     assert len(await world.log(conversation)) == len(log)
     with pytest.raises(UsageError, match=f"there is no entry {len(log) + 1}"):

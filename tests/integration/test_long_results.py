@@ -180,7 +180,7 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
         export = b"".join([line async for line in exports.lines(await exports.chosen([source]))])
         await desk.engine.delete(source, at_once=True)
         await desk.until(lambda: desk.store.read(_count, source))
-        assert await desk.store.read(files.result_of, copy, call_id) == TEXT.encode()
+        assert await desk.store.read(files.find_tool_result, copy, call_id) == TEXT.encode()
         assert (await _examined(desk, tmp_path)).findings == ()
     found = verified(export)
     assert found.findings == []
@@ -189,13 +189,13 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
         async with Imports(store, IdGenerator(lambda: 1), version="0").opened() as imports:
             for outline in found.conversations:
                 await imports.take(io.BytesIO(export), outline)
-        assert await store.read(files.result_of, source, call_id) == TEXT.encode()
+        assert await store.read(files.find_tool_result, source, call_id) == TEXT.encode()
         assert await store.read(invariants.check) == []
 
 
 def _count(t: Tx, conversation: str) -> bool:
     """Whether nothing of a conversation is left among the attachments."""
-    left = t.one("SELECT count(*) FROM attachment WHERE conversation_id = $1", conversation)
+    left = t.fetch_one("SELECT count(*) FROM attachment WHERE conversation_id = $1", conversation)
     return left is not None and left[0] == 0
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.postgres
 
 #: So patient that what is heard was said.
-QUIET = Limits(poll=600)
+QUIET = Limits(poll_interval=600)
 
 
 @pytest.fixture
@@ -43,13 +43,13 @@ async def settled(
     store: PostgresStore, other: PostgresStore
 ) -> AsyncIterator[frozenset[str] | None]:
     """A listener that has heard what comes at its start, and whose connection listens."""
-    changes = store.changes()
+    changes = store.watch_changes()
     await jobs.settle(changes, other)
     return changes
 
 
 async def test_anything_may_have_changed_comes_first(store: PostgresStore) -> None:
-    assert await anext(store.changes()) is None
+    assert await anext(store.watch_changes()) is None
 
 
 async def test_topics_come_from_here_and_from_others_once_each(
@@ -84,7 +84,7 @@ async def test_each_listener_hears_for_itself(store: PostgresStore, other: Postg
 
 async def test_a_job_that_failed_wakes_nobody(store: PostgresStore, other: PostgresStore) -> None:
     def job(t: Tx) -> None:
-        t.wake("failed")
+        t.notify("failed")
         raise LookupError
 
     changes = await settled(store, other)
@@ -101,7 +101,7 @@ async def test_a_job_that_ran_twice_wakes_only_for_the_run_that_counts(
 
     def job(t: Tx) -> None:
         runs.append(None)
-        t.wake(f"run {len(runs)}")
+        t.notify(f"run {len(runs)}")
         if len(runs) == 1:
             jobs.break_connection(t)
 
@@ -127,8 +127,8 @@ async def test_a_long_topic_that_fits_arrives(store: PostgresStore, other: Postg
 
 
 async def test_a_quiet_listener_is_told_to_look_for_itself(postgres_url: str) -> None:
-    async with await open_postgres(postgres_url, limits=Limits(poll=0.01)) as store:
-        changes = store.changes()
+    async with await open_postgres(postgres_url, limits=Limits(poll_interval=0.01)) as store:
+        changes = store.watch_changes()
         assert [await anext(changes) for _ in range(5)] == [None] * 5
 
 
@@ -183,14 +183,14 @@ async def test_listeners_end_when_the_store_closes(
     await store.aclose()
     assert await step == "end"
     assert await anext(changes, "end") == "end"
-    assert await anext(store.changes(), "end") == "end"
+    assert await anext(store.watch_changes(), "end") == "end"
 
 
 async def test_a_listener_that_nobody_holds_is_forgotten(
     store: PostgresStore, other: PostgresStore
 ) -> None:
     kept = await settled(store, other)
-    dropped = [weakref.ref(store.changes()) for _ in range(10)]
+    dropped = [weakref.ref(store.watch_changes()) for _ in range(10)]
     gc.collect()
     assert [listener() for listener in dropped] == [None] * 10
     await store.write(jobs.wake, "a")

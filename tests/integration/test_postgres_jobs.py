@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.postgres
 
-BRIEF = Limits(patience=0.3, queue=0.3, conflicts=3)
+BRIEF = Limits(retry_timeout=0.3, queue_timeout=0.3, max_conflicts=3)
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ async def cut(
 
 def fail_with(t: Tx, state: str) -> None:
     """Have the server report an error."""
-    t.run("SELECT set_config('clew.state', $1, true)", state)
-    t.run(
+    t.execute("SELECT set_config('clew.state', $1, true)", state)
+    t.execute(
         """
         DO $$ BEGIN
             RAISE EXCEPTION 'made up' USING ERRCODE = current_setting('clew.state');
@@ -81,23 +81,25 @@ async def test_a_job_that_does_nothing_and_one_that_only_wakes_succeed(
     store: PostgresStore,
 ) -> None:
     assert await store.write(lambda t: 1) == 1
-    await store.write(lambda t: t.wake("x"))
+    await store.write(lambda t: t.notify("x"))
     assert await store.read(lambda t: 2) == 2
 
 
 async def test_a_script_of_several_statements_is_one_transaction(store: PostgresStore) -> None:
     def job(t: Tx) -> None:
-        t.run("CREATE TABLE a (id @ID, b @BYTES); CREATE TABLE b (id @ID); SELECT 1/0")
+        t.execute("CREATE TABLE a (id @ID, b @BYTES); CREATE TABLE b (id @ID); SELECT 1/0")
 
     with pytest.raises(StoreError, match="division by zero"):
         await store.write(job)
-    assert await store.read(lambda t: t.all("SELECT FROM pg_tables WHERE tablename = 'b'")) == []
+    assert (
+        await store.read(lambda t: t.fetch_all("SELECT FROM pg_tables WHERE tablename = 'b'")) == []
+    )
 
 
 async def test_a_violated_constraint_arrives_with_its_name(store: PostgresStore) -> None:
     def job(t: Tx) -> None:
         for _ in range(2):
-            t.run("INSERT INTO note (id) VALUES ('a')")
+            t.execute("INSERT INTO note (id) VALUES ('a')")
 
     with pytest.raises(ConstraintViolated) as caught:
         await store.write(job)
@@ -108,12 +110,12 @@ async def test_a_constraint_that_is_checked_at_the_commit_arrives_too(
     store: PostgresStore,
 ) -> None:
     await store.write(
-        lambda t: t.run(
+        lambda t: t.execute(
             "CREATE TABLE child (id TEXT REFERENCES note DEFERRABLE INITIALLY DEFERRED)"
         )
     )
     with pytest.raises(ConstraintViolated) as caught:
-        await store.write(lambda t: t.run("INSERT INTO child VALUES ('nobody')"))
+        await store.write(lambda t: t.execute("INSERT INTO child VALUES ('nobody')"))
     assert caught.value.constraint == "child_id_fkey"
 
 
@@ -124,7 +126,7 @@ async def test_a_job_may_turn_a_violated_constraint_into_an_error_of_its_own(
 
     def job(t: Tx) -> None:
         try:
-            t.run("INSERT INTO note (id) VALUES ('a')")
+            t.execute("INSERT INTO note (id) VALUES ('a')")
         except ConstraintViolated as error:
             raise TitleTaken("a") from error
 
@@ -139,7 +141,7 @@ async def test_a_job_that_swallows_an_error_stores_nothing_and_raises_it(
         jobs.add(t, "a")
         for _ in range(2):
             with pytest.raises(StoreError, match="division by zero"):
-                t.run("SELECT 1/0")
+                t.execute("SELECT 1/0")
         return "done"
 
     with pytest.raises(StoreError, match="division by zero"):
@@ -189,7 +191,7 @@ async def test_two_jobs_that_lock_each_other_out_both_succeed(store: PostgresSto
     met: set[str] = set()
 
     def job(t: Tx, first: str, second: str) -> None:
-        t.run("SET LOCAL deadlock_timeout = '20ms'")
+        t.execute("SET LOCAL deadlock_timeout = '20ms'")
         jobs.increase(t, first)
         if first not in met:
             met.add(first)
@@ -237,7 +239,7 @@ async def test_a_job_that_breaks_every_connection_is_given_up(store: PostgresSto
 
     with pytest.raises(StoreUnavailable, match="nothing was stored"):
         await store.write(job)
-    assert len(runs) == 1 + Limits().losses
+    assert len(runs) == 1 + Limits().max_losses
     assert await store.write(jobs.add, "a") == 1
 
 
@@ -256,7 +258,7 @@ async def test_a_connection_lost_in_commit_doubles_and_loses_nothing(
 ) -> None:
     def job(t: Tx, name: str) -> int:
         if wakes:
-            t.wake(name)
+            t.notify(name)
         return jobs.add(t, name)
 
     async with cut(postgres_url) as (store, proxy):
@@ -274,11 +276,11 @@ async def test_a_note_that_a_lost_commit_stored_is_no_violated_constraint(
     looks: list[bool] = []
 
     def job(t: Tx) -> str:
-        found = t.one("SELECT id FROM note WHERE id = 'a'") is not None
+        found = t.fetch_one("SELECT id FROM note WHERE id = 'a'") is not None
         looks.append(found)
         # The second run looked before the first one's commit could be seen.
         if len(looks) < 3:
-            t.run("INSERT INTO note (id) VALUES ('a')")
+            t.execute("INSERT INTO note (id) VALUES ('a')")
         return "stored"
 
     async with cut(postgres_url) as (store, proxy):
@@ -290,7 +292,7 @@ async def test_a_note_that_a_lost_commit_stored_is_no_violated_constraint(
 
 async def test_an_unknown_outcome_says_that_it_may_have_been_stored(postgres_url: str) -> None:
     async with cut(postgres_url, BRIEF) as (store, proxy):
-        changes = store.changes()
+        changes = store.watch_changes()
         proxy.plan = ["swallow"] * 50
         with pytest.raises(StoreUnavailable, match="may have been stored"):
             await store.write(jobs.add, "a")
@@ -338,7 +340,7 @@ async def test_a_read_that_writes_fails(store: PostgresStore) -> None:
 
 
 async def test_waiting_for_a_connection_has_a_bound(postgres_url: str) -> None:
-    limits = Limits(writers=1, queue=0.1)
+    limits = Limits(writers=1, queue_timeout=0.1)
     done = threading.Event()
     async with await open_postgres(postgres_url, limits=limits) as store:
         holding = asyncio.create_task(store.write(lambda t: done.wait(20)))
@@ -369,9 +371,9 @@ async def test_a_cancelled_caller_leaves_its_job_running_to_its_end(store: Postg
 
 async def test_the_time_is_the_servers_and_stands_still_within_a_job(store: PostgresStore) -> None:
     def job(t: Tx) -> list[int]:
-        row = t.one("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
+        row = t.fetch_one("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)")
         assert row is not None
-        t.run("SELECT pg_sleep(0.01)")
+        t.execute("SELECT pg_sleep(0.01)")
         return [t.now, row[0], t.now]
 
     for run in (store.write, store.read):
@@ -389,7 +391,7 @@ async def test_a_clock_that_was_handed_in_replaces_the_servers(postgres_url: str
             return 0.0
 
     async with await open_postgres(postgres_url, clock=Clock()) as store:
-        assert await store.write(lambda t: (t.all("SELECT 1"), t.now)[1]) == to_millis(
+        assert await store.write(lambda t: (t.fetch_all("SELECT 1"), t.now)[1]) == to_millis(
             Clock().now()
         )
 
@@ -403,17 +405,19 @@ async def test_a_text_that_cannot_be_stored_says_so(store: PostgresStore, text: 
 
 async def test_values_come_back_as_they_went_in(store: PostgresStore) -> None:
     def job(t: Tx) -> tuple[object, ...] | None:
-        t.run("CREATE TABLE v (t TEXT, i BIGINT, r DOUBLE PRECISION, b @BYTES, n TEXT)")
-        t.run("INSERT INTO v VALUES ($1, $2, $3, $4, $5)", "Ω'\\", 2**63 - 1, 0.1, b"\0\xff", None)
-        return t.one("SELECT * FROM v")
+        t.execute("CREATE TABLE v (t TEXT, i BIGINT, r DOUBLE PRECISION, b @BYTES, n TEXT)")
+        t.execute(
+            "INSERT INTO v VALUES ($1, $2, $3, $4, $5)", "Ω'\\", 2**63 - 1, 0.1, b"\0\xff", None
+        )
+        return t.fetch_one("SELECT * FROM v")
 
     assert await store.write(job) == ("Ω'\\", 2**63 - 1, 0.1, b"\0\xff", None)
 
 
 async def test_sums_are_integers_and_truth_is_a_number(store: PostgresStore) -> None:
     def job(t: Tx) -> tuple[object, ...] | None:
-        t.run("INSERT INTO note (id, n) VALUES ('a', $1), ('b', $2)", True, -3)
-        return t.one("SELECT sum(n), avg(n) FROM note")
+        t.execute("INSERT INTO note (id, n) VALUES ('a', $1), ('b', $2)", True, -3)
+        return t.fetch_one("SELECT sum(n), avg(n) FROM note")
 
     row = await store.write(job)
     assert row == (-2, -1)
@@ -422,7 +426,9 @@ async def test_sums_are_integers_and_truth_is_a_number(store: PostgresStore) -> 
 
 
 async def test_macros_are_left_alone_in_quotes_and_comments(store: PostgresStore) -> None:
-    row = await store.read(lambda t: t.one("SELECT '@LOCK; @X', 1 AS \"@ID\" /* @SKIP */ -- @NO"))
+    row = await store.read(
+        lambda t: t.fetch_one("SELECT '@LOCK; @X', 1 AS \"@ID\" /* @SKIP */ -- @NO")
+    )
     assert row == ("@LOCK; @X", 1)
 
 
@@ -431,7 +437,7 @@ async def test_a_job_can_neither_end_its_transaction_nor_invent_macros(
     store: PostgresStore, sql: str
 ) -> None:
     def job(t: Tx) -> None:
-        t.run(sql)  # pyright: ignore[reportArgumentType]
+        t.execute(sql)  # pyright: ignore[reportArgumentType]
 
     with pytest.raises(ValueError, match=r"macro|control"):
         await store.write(job)
@@ -441,12 +447,12 @@ async def test_a_table_changed_by_another_process_does_not_break_prepared_statem
     store: PostgresStore, postgres_url: str
 ) -> None:
     def job(t: Tx) -> list[tuple[object, ...]]:
-        return t.all("SELECT * FROM note")
+        return t.fetch_all("SELECT * FROM note")
 
     for _ in range(3):
         await store.read(job)
     async with await open_postgres(postgres_url) as other:
-        await other.write(lambda t: t.run("ALTER TABLE note ADD COLUMN more TEXT"))
+        await other.write(lambda t: t.execute("ALTER TABLE note ADD COLUMN more TEXT"))
         await other.write(jobs.add, "a")
     assert await store.read(job) == [("a", 0, None)]
 
@@ -455,12 +461,12 @@ async def test_a_statement_that_failed_when_it_was_prepared_works_later(
     store: PostgresStore,
 ) -> None:
     def job(t: Tx) -> int:
-        return t.run("SELECT * FROM later WHERE id = $1", "a")
+        return t.execute("SELECT * FROM later WHERE id = $1", "a")
 
     for _ in range(3):
         with pytest.raises(StoreError, match="does not exist"):
             await store.write(job)
-    await store.write(lambda t: t.run("CREATE TABLE later (id TEXT)"))
+    await store.write(lambda t: t.execute("CREATE TABLE later (id TEXT)"))
     for _ in range(3):
         assert await store.write(job) == 0
 
@@ -481,8 +487,8 @@ async def test_closing_lets_accepted_jobs_end_and_leaves_nothing_behind(
     async with await open_postgres(postgres_url) as other:
         store = await open_postgres(postgres_url, limits=Limits(writers=2))
         await store.write(jobs.make_tables)
-        await store.register("me")
-        await anext(store.changes())
+        await store.register_owner("me")
+        await anext(store.watch_changes())
         writing = [asyncio.create_task(store.write(jobs.add, str(n))) for n in range(20)]
         await asyncio.sleep(0)
         await asyncio.gather(store.aclose(), store.aclose())
@@ -506,7 +512,7 @@ async def test_a_cancelled_close_closes_all_the_same(postgres_url: str) -> None:
 
 
 async def test_idle_workers_end_and_others_take_their_place(postgres_url: str) -> None:
-    async with await open_postgres(postgres_url, limits=Limits(idle=0.01)) as store:
+    async with await open_postgres(postgres_url, limits=Limits(idle_timeout=0.01)) as store:
         await store.write(jobs.make_tables)
         for n in range(30):
             assert await store.write(jobs.add, str(n)) == n + 1
@@ -526,7 +532,7 @@ async def test_a_paused_process_does_not_hold_its_locks_for_long(postgres_url: s
             jobs.count(t)
 
     async with (
-        await open_postgres(postgres_url, limits=Limits(pause=0.1)) as paused,
+        await open_postgres(postgres_url, limits=Limits(idle_transaction_timeout=0.1)) as paused,
         await open_postgres(postgres_url) as other,
     ):
         await paused.write(jobs.make_tables)
@@ -551,8 +557,8 @@ async def test_what_a_process_behind_a_slow_link_has_locked_is_soon_free(postgre
 
     async with (
         listening(BlackHole(postgres_url).handle, postgres_url) as far,
-        await open_postgres(far, limits=Limits(pause=0.1)) as paused,
-        await open_postgres(postgres_url, limits=Limits(conflicts=0)) as other,
+        await open_postgres(far, limits=Limits(idle_transaction_timeout=0.1)) as paused,
+        await open_postgres(postgres_url, limits=Limits(max_conflicts=0)) as other,
     ):
         await paused.write(jobs.make_tables)
         await paused.write(jobs.add, "a")

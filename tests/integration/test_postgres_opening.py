@@ -15,8 +15,8 @@ import pytest
 
 from clew.errors import StoreError, StoreUnavailable, StoreUnusable
 from clew.store.postgres import Limits, open_postgres
-from clew.store.postgres.address import Address
-from clew.store.postgres.opening import inspect
+from clew.store.postgres.address import Dsn
+from clew.store.postgres.opening import inspect_server
 from tests import postgres
 from tests.integration.postgres_proxy import Pooler, listening
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.postgres
 
-BRIEF = Limits(patience=0.1)
+BRIEF = Limits(retry_timeout=0.1)
 
 
 async def failure(url: str) -> StoreError:
@@ -87,7 +87,7 @@ async def test_what_will_never_open_says_what_to_do(
 
 async def test_a_password_that_is_right_opens(locked: str) -> None:
     async with await open_postgres(f"postgresql://locked:open@{locked}/postgres") as store:
-        await store.check()
+        await store.check_available()
 
 
 async def test_a_port_where_nobody_listens_is_unavailable_for_now() -> None:
@@ -118,7 +118,7 @@ async def test_a_pooler_that_shares_backends_between_clients_is_refused(postgres
 def test_an_old_server_is_refused() -> None:
     old = SimpleNamespace(info=SimpleNamespace(server_version=120022))
     with pytest.raises(StoreUnusable, match="version 12; Clew needs 13"):
-        inspect(cast("Any", old), Address("postgresql://host/db"))
+        inspect_server(cast("Any", old), Dsn("postgresql://host/db"))
 
 
 def test_a_missing_driver_names_the_extra() -> None:
@@ -129,4 +129,4 @@ def test_a_missing_driver_names_the_extra() -> None:
 
 
 def test_an_address_shows_neither_user_nor_password() -> None:
-    assert repr(Address("postgresql://me:sekret@host:1/db")) == "<Address host:1/db>"
+    assert repr(Dsn("postgresql://me:sekret@host:1/db")) == "<Address host:1/db>"

@@ -14,7 +14,7 @@ import pytest
 
 from clew.errors import StoreUnavailable
 from clew.store.postgres import Limits, open_postgres
-from clew.store.postgres.tx import lock_key
+from clew.store.postgres.tx import advisory_lock_key
 from tests import postgres
 from tests.integration import postgres_jobs as jobs
 from tests.integration.postgres_proxy import BlackHole, listening
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.postgres
 
-BRIEF = Limits(patience=0.3)
-PATIENT = Limits(patience=30, losses=100)
+BRIEF = Limits(retry_timeout=0.3)
+PATIENT = Limits(retry_timeout=30, max_losses=100)
 
 
 class Server:
@@ -80,9 +80,9 @@ def make_ledger(t: Tx) -> None:
 
 def post(t: Tx, name: str) -> None:
     """Store a note and count it, once; repeating it does nothing."""
-    if t.run("INSERT INTO note (id) VALUES ($1) ON CONFLICT DO NOTHING", name):
+    if t.execute("INSERT INTO note (id) VALUES ($1) ON CONFLICT DO NOTHING", name):
         jobs.increase(t, "total")
-        t.wake(name)
+        t.notify(name)
 
 
 async def test_a_crash_of_the_server_under_load_loses_and_doubles_nothing(
@@ -118,20 +118,20 @@ async def test_while_the_server_is_down_jobs_are_refused_and_then_go_on(
 ) -> None:
     async with await open_postgres(url, limits=BRIEF) as store:
         await store.write(jobs.make_tables)
-        await store.register("me")
-        changes = store.changes()
+        await store.register_owner("me")
+        changes = store.watch_changes()
         await server.stop("fast")
         refused = await asyncio.gather(
             *(store.write(jobs.add, f"lost {n}") for n in range(50)),
             *(store.read(jobs.count) for _ in range(50)),
-            store.check(),
+            store.check_available(),
             return_exceptions=True,
         )
         assert {type(error) for error in refused} == {StoreUnavailable}
         await server.start()
         assert await store.write(jobs.add, "a") == 1
-        await store.check()
-        await jobs.until(store, lambda t: t.alive("me"))
+        await store.check_available()
+        await jobs.until(store, lambda t: t.is_alive("me"))
         async with await open_postgres(url) as other:
             await jobs.settle(changes, other)
 
@@ -161,7 +161,11 @@ async def test_a_stand_by_takes_no_writes_until_it_is_promoted(server: Server, u
         await store.write(jobs.make_tables)
         async with server.stand_by():
             assert await store.read(jobs.count) == 0
-            tries = (store.write(jobs.add, "a"), store.check(), open_postgres(url, limits=BRIEF))
+            tries = (
+                store.write(jobs.add, "a"),
+                store.check_available(),
+                open_postgres(url, limits=BRIEF),
+            )
             refused = await asyncio.gather(*tries, return_exceptions=True)
         assert [type(error) for error in refused] == [StoreUnavailable] * 3
         assert all("recovery" in str(error) for error in refused)
@@ -174,7 +178,7 @@ async def test_too_many_connections_are_waited_for_within_bounds(server: Server,
         admin.execute("GRANT ALL ON SCHEMA public TO few")
     few = url.replace("postgres@", "few@")
     try:
-        async with await open_postgres(few, limits=Limits(patience=0.3, writers=1)) as store:
+        async with await open_postgres(few, limits=Limits(retry_timeout=0.3, writers=1)) as store:
             await store.write(jobs.make_tables)
             with pytest.raises(StoreUnavailable, match="too many connections"):
                 await store.read(jobs.count)
@@ -186,7 +190,7 @@ async def test_too_many_connections_are_waited_for_within_bounds(server: Server,
         async with await open_postgres(few) as store:
             assert await store.write(jobs.add, "b") == 32
             # Nothing but the right to connect and to write is needed for that.
-            await store.check()
+            await store.check_available()
     finally:
         with psycopg.connect(url, autocommit=True) as admin:
             admin.execute("DROP OWNED BY few CASCADE")
@@ -194,17 +198,17 @@ async def test_too_many_connections_are_waited_for_within_bounds(server: Server,
 
 
 def sleep(t: Tx, seconds: float) -> str:
-    t.one("SELECT pg_sleep($1)", seconds)
+    t.fetch_one("SELECT pg_sleep($1)", seconds)
     return "slept"
 
 
 def alive(t: Tx, owner: str) -> bool:
-    return t.alive(owner)
+    return t.is_alive(owner)
 
 
 async def test_a_server_that_fell_silent_is_not_waited_for_for_ever(url: str) -> None:
     hole = BlackHole(url)
-    limits = Limits(patience=0.3, silence=0.1)
+    limits = Limits(retry_timeout=0.3, stall_check_interval=0.1)
     async with listening(hole.handle, url) as through:
         # The least that can be asked for.
         hasty = f"{through}?connect_timeout=2"
@@ -218,7 +222,9 @@ async def test_a_server_that_fell_silent_is_not_waited_for_for_ever(url: str) ->
 
 
 async def test_a_job_that_is_only_slow_is_let_alone(url: str) -> None:
-    async with await open_postgres(url, limits=Limits(silence=0.05, losses=0)) as store:
+    async with await open_postgres(
+        url, limits=Limits(stall_check_interval=0.05, max_losses=0)
+    ) as store:
         assert await store.write(sleep, 0.5) == "slept"
 
 
@@ -233,7 +239,7 @@ async def test_a_statement_that_the_server_ends_is_tried_within_bounds_and_leave
         jobs.add(t, "a")
         sleep(t, 5)
 
-    async with await open_postgres(url, limits=Limits(queue=0.2)) as store:
+    async with await open_postgres(url, limits=Limits(queue_timeout=0.2)) as store:
         await store.write(jobs.make_tables)
         with pytest.raises(StoreUnavailable, match="nothing was stored") as raised:
             await store.write(slow)
@@ -244,17 +250,17 @@ async def test_a_statement_that_the_server_ends_is_tried_within_bounds_and_leave
 async def test_who_lost_its_proof_of_life_with_the_server_is_not_taken_for_dead(
     server: Server, url: str
 ) -> None:
-    patient = Limits(patience=30, losses=100, regain=1.0)
+    patient = Limits(retry_timeout=30, max_losses=100, liveness_grace=1.0)
     async with await open_postgres(url, limits=patient) as store:
         async with await open_postgres(url, limits=patient) as other:
-            await store.register("me")
-            await other.register("other")
+            await store.register_owner("me")
+            await other.register_owner("other")
             await server.stop()
             await server.start()
             # At once, before the other one is back.
             assert await store.read(alive, "other")
             await jobs.until(store, lambda t: alive_in_truth(t, "other"))
-        await jobs.until(store, lambda t: not t.alive("other"))
+        await jobs.until(store, lambda t: not t.is_alive("other"))
 
 
 WAITING = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
@@ -308,6 +314,6 @@ def synchronous(admin: psycopg.Connection, standby: str) -> Generator[None]:
 
 def alive_in_truth(t: Tx, owner: str) -> bool:
     """Whether its lock is held, whatever is in doubt."""
-    high, low = divmod(lock_key(owner), 1 << 32)
+    high, low = divmod(advisory_lock_key(owner), 1 << 32)
     held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = $1 AND objid = $2"
-    return t.one(held, high, low) is not None
+    return t.fetch_one(held, high, low) is not None

@@ -56,11 +56,11 @@ def child(*args: str) -> Generator[tuple[subprocess.Popen[str], str]]:
 
 
 def alive(t: Tx, owner: str) -> bool:
-    return t.alive(owner)
+    return t.is_alive(owner)
 
 
 def dead(t: Tx, owner: str) -> bool:
-    return not t.alive(owner)
+    return not t.is_alive(owner)
 
 
 async def test_an_owner_lives_from_its_registration_until_its_store_closes(
@@ -68,9 +68,9 @@ async def test_an_owner_lives_from_its_registration_until_its_store_closes(
 ) -> None:
     async with await open_postgres(postgres_url) as other:
         assert not await store.read(alive, "a")
-        await other.register("a")
-        await other.register("b")
-        await other.register("a")
+        await other.register_owner("a")
+        await other.register_owner("b")
+        await other.register_owner("a")
         assert await store.read(alive, "a")
         assert await store.write(alive, "b")
         assert not await store.read(alive, "c")
@@ -108,8 +108,8 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
 
 async def test_a_lost_lock_is_taken_again(store: PostgresStore, postgres_url: str) -> None:
     async with await open_postgres(postgres_url) as other:
-        await other.register("a")
-        await other.register("b")
+        await other.register_owner("a")
+        await other.register_owner("b")
         for _ in range(3):
             await jobs.until(store, lambda t: jobs.terminate(t, "pg_try_advisory_lock") == 1)
             await jobs.until(store, lambda t: alive(t, "a") and alive(t, "b"))
@@ -121,30 +121,30 @@ async def test_whoever_asks_again_is_told_once_a_lost_lock_is_back(
     proxy = CuttingProxy(postgres_url)
     async with (
         listening(proxy.handle, postgres_url) as way,
-        await open_postgres(way, limits=Limits(patience=0.3)) as other,
+        await open_postgres(way, limits=Limits(retry_timeout=0.3)) as other,
     ):
-        await other.register("a")
+        await other.register_owner("a")
         proxy.go_away()
         await jobs.until(store, lambda t: dead(t, "a"))
-        await wait_until(lambda: not other._presence._line.up, "the connection is down")
+        await wait_until(lambda: not other._liveness._connection.is_up, "the connection is down")
         with pytest.raises(StoreUnavailable, match="does not answer"):
-            await other.register("a")
+            await other.register_owner("a")
         proxy.come_back()
         while True:
             with suppress(StoreUnavailable):
-                await other.register("a")
+                await other.register_owner("a")
                 break
         assert await store.read(alive, "a")
 
 
 async def test_an_owner_cannot_be_registered_twice(store: PostgresStore, postgres_url: str) -> None:
-    async with await open_postgres(postgres_url, limits=Limits(patience=0.3)) as other:
-        await store.register("a")
+    async with await open_postgres(postgres_url, limits=Limits(retry_timeout=0.3)) as other:
+        await store.register_owner("a")
         with pytest.raises(StoreUnavailable, match="another process"):
-            await other.register("a")
-        await other.register("b")
+            await other.register_owner("a")
+        await other.register_owner("b")
         await store.aclose()
-        await other.register("a")
+        await other.register_owner("a")
         assert await other.read(alive, "a")
 
 
@@ -152,12 +152,12 @@ async def test_an_owner_of_another_database_is_not_ours(
     store: PostgresStore, postgres_server: str
 ) -> None:
     async with await open_postgres(f"{postgres_server}/postgres") as elsewhere:
-        await elsewhere.register("a")
+        await elsewhere.register_owner("a")
         assert not await store.read(alive, "a")
 
 
 async def test_many_owners_are_told_apart_by_the_whole_lock(store: PostgresStore) -> None:
     for n in range(0, 40, 2):
-        await store.register(str(n))
-    found = await store.read(lambda t: [n for n in range(40) if t.alive(str(n))])
+        await store.register_owner(str(n))
+    found = await store.read(lambda t: [n for n in range(40) if t.is_alive(str(n))])
     assert found == list(range(0, 40, 2))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 def _prepare(t: Tx) -> None:
-    t.run("CREATE TABLE thing (n INTEGER)")
-    t.run("INSERT INTO thing (n) VALUES (1)")
+    t.execute("CREATE TABLE thing (n INTEGER)")
+    t.execute("INSERT INTO thing (n) VALUES (1)")
 
 
 async def test_who_waited_for_a_lock_tells_a_later_time_than_who_held_it(
@@ -23,18 +23,18 @@ async def test_who_waited_for_a_lock_tells_a_later_time_than_who_held_it(
     locked, waiting = threading.Event(), threading.Event()
 
     def hold(t: Tx) -> int:
-        t.one("SELECT n FROM thing @LOCK")
+        t.fetch_one("SELECT n FROM thing @LOCK")
         locked.set()
         waiting.wait(5)
         threading.Event().wait(0.05)
         # The database's own clock, at the very end.
-        row = t.one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
+        row = t.fetch_one("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint")
         assert row is not None
         return row[0]
 
     def wait(t: Tx) -> int:
         waiting.set()
-        t.one("SELECT n FROM thing @LOCK")
+        t.fetch_one("SELECT n FROM thing @LOCK")
         return t.now
 
     async with await open_postgres(postgres_url) as store:

@@ -113,7 +113,7 @@ async def test_a_beginning_that_no_answer_follows_says_so(
         platform.say("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
     async with await open_store(store_url, home=tmp_path) as store:
-        (turn,) = await store.read(stops.unfinished_turns)
+        (turn,) = await store.read(stops.list_unfinished_turns)
         assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         await passes(timer, 0.5, until_=lambda: not desk.texts()[0].endswith("…"))

@@ -9,7 +9,7 @@ import pytest
 
 from clew.cli.entry import run
 from clew.errors import NotFound
-from clew.store.transactions.usage import usage_of
+from clew.store.transactions.usage import sum_usage
 from clew.testing import Call, Calls, Fail, FakeProvider, Text, sequence
 from tests.failing.desk import FORMATS, PREFIX, always, open_desk
 from tests.line.world import open_world
@@ -125,7 +125,7 @@ async def test_a_turn_is_found_by_its_number_on_both_databases(
         for one in said:
             await world.end(one)
         conversation, ran = said[0].conversation_id, world.tools.ran.total()
-        used = await world.store.inner.read(usage_of, conversation)
+        used = await world.store.inner.read(sum_usage, conversation)
         sent = await world.engine.replays.find(conversation, "1", 1)
         assert sent.entry.seq == 2
         assert (await world.engine.replays.find(conversation, "2", 1)).entry.seq == 6
@@ -133,7 +133,7 @@ async def test_a_turn_is_found_by_its_number_on_both_databases(
         assert again.now == again.stored == 'look({"what":"a00"})'
         assert world.tools.ran.total() == ran
         assert len(await world.log(conversation)) == 6
-        more = await world.store.inner.read(usage_of, conversation)
+        more = await world.store.inner.read(sum_usage, conversation)
         assert more.output_tokens > used.output_tokens, "it is counted"
         for name in ("3", "0", "trn_none"):
             with pytest.raises(NotFound):

@@ -19,12 +19,12 @@ from clew.core.ids import DeliveryId, OwnerId
 from clew.errors import StoreDamaged, StoreInUse, StoreUnusable, UsageError
 from clew.store import migrate
 from clew.store.backup import files
-from clew.store.backup.restoring import Restored, restore
-from clew.store.backup.taking import take
-from clew.store.copying.moving import move
-from clew.store.copying.tables import counts
+from clew.store.backup.restoring import RestoreResult, restore_backup
+from clew.store.backup.taking import create_backup
+from clew.store.copying.moving import migrate_store
+from clew.store.copying.tables import count_table_rows
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions import deliveries, owners, work
 from tests.acceptance.program import until
 from tests.contract import acting, invariants
@@ -44,7 +44,7 @@ OTHER = "sqlite:///other.db"
 def backup(tmp_path: Path) -> Path:
     """A backup of a store with something in every table, at ``OTHER``."""
     stores.fill(OTHER, tmp_path)
-    return take(OTHER, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+    return create_backup(OTHER, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -58,8 +58,8 @@ def target(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
-def restored(url: str, home: Path, file: Path, *, replace: bool = False) -> Restored:
-    return restore(url, home=home, file=file, replace=replace, tell=stores.silent)
+def restored(url: str, home: Path, file: Path, *, replace: bool = False) -> RestoreResult:
+    return restore_backup(url, home=home, file=file, replace=replace, tell=stores.silent)
 
 
 def dialect(url: str) -> migrate.Dialect:
@@ -70,15 +70,21 @@ def test_a_backup_of_either_database_can_be_restored_into_either(
     store_url: str, target: str, tmp_path: Path
 ) -> None:
     stores.fill(store_url, tmp_path)
-    file = take(store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+    file = create_backup(
+        store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent
+    ).file
     url = target if dialect(store_url) != "sqlite" or target != SQLITE else OTHER
     found = restored(url, tmp_path, file)
     assert stores.differing(store_url, url, tmp_path) == stores.FORGOTTEN
     assert stores.read(url, tmp_path, invariants.check) == []
-    assert (found.aside, found.begun.running, found.begun.unknown) == (None, 1, 2)
+    assert (found.previous_store, found.unfinished_work.running, found.unfinished_work.unknown) == (
+        None,
+        1,
+        2,
+    )
     # A number is never given twice, also where the last rows are gone.
     assert stores.write(url, tmp_path, acting.accept, acting.message("inb_3")) is not None
-    last = stores.read(url, tmp_path, lambda t: t.all("SELECT n FROM inbox ORDER BY n"))
+    last = stores.read(url, tmp_path, lambda t: t.fetch_all("SELECT n FROM inbox ORDER BY n"))
     assert [row[0] for row in last] == [1, 2, 3]
 
 
@@ -88,12 +94,12 @@ def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
     restored(target, tmp_path, backup)
 
     def look(t: Tx) -> None:
-        assert t.all("SELECT owner, expires_at FROM lease") == [(None, None)]
+        assert t.fetch_all("SELECT owner, expires_at FROM lease") == [(None, None)]
         for table in ("owner", "client", "lock"):
-            assert t.one(f"SELECT 1 FROM {table}") is None
-        assert work.due_work(t, me=OwnerId("own_next")) == {"cnv_1": 0}
-        states = dict(t.all("SELECT id, state FROM delivery"))  # pyright: ignore[reportArgumentType]
-        parts = dict(t.all("SELECT delivery_id, state FROM delivery_chunk"))  # pyright: ignore[reportArgumentType]
+            assert t.fetch_one(f"SELECT 1 FROM {table}") is None
+        assert work.find_due_work(t, me=OwnerId("own_next")) == {"cnv_1": 0}
+        states = dict(t.fetch_all("SELECT id, state FROM delivery"))  # pyright: ignore[reportArgumentType]
+        parts = dict(t.fetch_all("SELECT delivery_id, state FROM delivery_chunk"))  # pyright: ignore[reportArgumentType]
         assert states == parts
         assert {name.removeprefix("dlv_"): state for name, state in states.items()} == {
             "delivered": "delivered",
@@ -113,20 +119,20 @@ def test_the_processes_of_then_are_forgotten_and_their_turns_go_on(
 def test_a_message_that_had_no_parts_yet_may_have_arrived_as_well(
     target: str, backup: Path, tmp_path: Path
 ) -> None:
-    stores.write(OTHER, tmp_path, lambda t: t.run("DELETE FROM delivery_chunk"))
-    take(OTHER, home=tmp_path, file=backup, tell=stores.silent)
+    stores.write(OTHER, tmp_path, lambda t: t.execute("DELETE FROM delivery_chunk"))
+    create_backup(OTHER, home=tmp_path, file=backup, tell=stores.silent)
     restored(target, tmp_path, backup)
     for name in ("pending", "sending"):
         parts = stores.write(
-            target, tmp_path, deliveries.set_chunks, DeliveryId(f"dlv_{name}"), ["one", "two"]
+            target, tmp_path, deliveries.store_chunks, DeliveryId(f"dlv_{name}"), ["one", "two"]
         )
         assert [part.state for part in parts] == [DeliveryState.UNKNOWN] * 2
 
 
 def test_the_owner_of_then_cannot_write_any_more(target: str, backup: Path, tmp_path: Path) -> None:
-    then = stores.read(OTHER, tmp_path, lambda t: t.all("SELECT fence FROM lease"))
+    then = stores.read(OTHER, tmp_path, lambda t: t.fetch_all("SELECT fence FROM lease"))
     restored(target, tmp_path, backup)
-    now = stores.read(target, tmp_path, lambda t: t.all("SELECT fence FROM lease"))
+    now = stores.read(target, tmp_path, lambda t: t.fetch_all("SELECT fence FROM lease"))
     assert now > then
 
 
@@ -137,24 +143,24 @@ def test_a_store_that_is_not_empty_is_replaced_only_on_demand_and_kept(
     with pytest.raises(UsageError, match="--replace"):
         restored(target, tmp_path, backup)
     inputs = "SELECT id FROM inbox ORDER BY n"
-    assert stores.read(target, tmp_path, lambda t: t.all(inputs)) == [("inb_mine",)]
+    assert stores.read(target, tmp_path, lambda t: t.fetch_all(inputs)) == [("inb_mine",)]
     found = restored(target, tmp_path, backup, replace=True)
-    assert stores.read(target, tmp_path, lambda t: t.all(inputs)) == [("inb_1",), ("inb_2",)]
-    assert found.aside is not None
+    assert stores.read(target, tmp_path, lambda t: t.fetch_all(inputs)) == [("inb_1",), ("inb_2",)]
+    assert found.previous_store is not None
     if target == SQLITE:
-        assert stores.read(f"sqlite:///{found.aside}", tmp_path, lambda t: t.all(inputs)) == [
-            ("inb_mine",)
-        ]
+        assert stores.read(
+            f"sqlite:///{found.previous_store}", tmp_path, lambda t: t.fetch_all(inputs)
+        ) == [("inb_mine",)]
     else:
-        schema = found.aside.rpartition(" ")[2]
+        schema = found.previous_store.rpartition(" ")[2]
         kept = stores.read(target, tmp_path, _in_schema(schema))
         assert kept == [("inb_mine",)]
-    assert restored(target, tmp_path, backup, replace=True).aside != found.aside
+    assert restored(target, tmp_path, backup, replace=True).previous_store != found.previous_store
 
 
 def _in_schema(schema: str) -> Callable[[Tx], object]:
     def look(t: Tx) -> object:
-        return t.all(f"SELECT id FROM {schema}.inbox ORDER BY n")  # pyright: ignore[reportArgumentType]
+        return t.fetch_all(f"SELECT id FROM {schema}.inbox ORDER BY n")  # pyright: ignore[reportArgumentType]
 
     return look
 
@@ -162,8 +168,8 @@ def _in_schema(schema: str) -> Callable[[Tx], object]:
 def test_a_store_in_which_nobody_said_anything_is_replaced_without_a_word(
     target: str, backup: Path, tmp_path: Path
 ) -> None:
-    stores.write(target, tmp_path, owners.sign_off, OwnerId("own_nobody"))
-    assert restored(target, tmp_path, backup).aside is None
+    stores.write(target, tmp_path, owners.mark_owner_ended, OwnerId("own_nobody"))
+    assert restored(target, tmp_path, backup).previous_store is None
     assert not [path.name for path in tmp_path.iterdir() if ".before-" in path.name]
     assert stores.differing(OTHER, target, tmp_path) == stores.FORGOTTEN
 
@@ -174,12 +180,14 @@ def test_nothing_is_restored_under_a_running_owner(
     async def run() -> None:
         async with await open_store(target, home=tmp_path) as store:
             me = OwnerId("own_running")
-            await store.register(me)
-            await store.write(owners.enrol, me, host="h", pid=77, role="serve", version="0")
+            await store.register_owner(me)
+            await store.write(
+                owners.register_owner, me, host="h", pid=77, role="serve", version="0"
+            )
             for replace in (False, True):
                 with pytest.raises(StoreInUse, match="serve, pid 77 on h"):
                     await asyncio.to_thread(restored, target, tmp_path, backup, replace=replace)
-            assert await store.read(counts, "sqlite" if target == SQLITE else "postgres")
+            assert await store.read(count_table_rows, "sqlite" if target == SQLITE else "postgres")
 
     asyncio.run(run())
     restored(target, tmp_path, backup)
@@ -207,7 +215,7 @@ def test_nothing_is_restored_while_somebody_has_the_file_open(backup: Path, tmp_
             await store.write(acting.accept, acting.message("inb_mine"))
 
     asyncio.run(run())
-    assert stores.read(SQLITE, tmp_path, counts, "sqlite")["inbox"] == 1
+    assert stores.read(SQLITE, tmp_path, count_table_rows, "sqlite")["inbox"] == 1
 
 
 @pytest.mark.parametrize("place", [100, 5000, 150_000, -3000])
@@ -220,7 +228,7 @@ def test_a_damaged_backup_is_refused_before_anything_is_touched(
         file.write(os.urandom(2000))
     with pytest.raises((StoreDamaged, StoreUnusable), match="nothing was changed"):
         restored(SQLITE, tmp_path, backup, replace=True)
-    assert stores.read(SQLITE, tmp_path, counts, "sqlite")["inbox"] == 1
+    assert stores.read(SQLITE, tmp_path, count_table_rows, "sqlite")["inbox"] == 1
 
 
 def test_one_flipped_bit_is_found_wherever_it_is(backup: Path, tmp_path: Path) -> None:
@@ -235,7 +243,7 @@ def test_one_flipped_bit_is_found_wherever_it_is(backup: Path, tmp_path: Path) -
 
 def _run(path: Path, sql: str) -> None:
     connection = apsw.Connection(str(path))
-    rows_of(connection, sql)
+    fetch_rows(connection, sql)
     connection.close()
 
 
@@ -258,7 +266,7 @@ def test_what_is_no_backup_is_told_apart(backup: Path, tmp_path: Path) -> None:
     ]:
         with pytest.raises(error, match=reason):
             restored(SQLITE, tmp_path, tmp_path / name, replace=True)
-    backup.rename(files.older(backup, 1))
+    backup.rename(files.older_path(backup, 1))
     with pytest.raises(UsageError, match=r"backup\.1 is an older backup"):
         restored(SQLITE, tmp_path, backup, replace=True)
 
@@ -272,7 +280,7 @@ def test_a_store_that_was_copied_by_hand_can_be_restored(tmp_path: Path) -> None
 
 def newer_clew(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this is a Clew that has one migration more."""
-    known = migrate.migrations
+    known = migrate.load_migrations
 
     def migrations(dialect: migrate.Dialect) -> list[migrate.Migration]:
         sql = "CREATE TABLE invention (id TEXT PRIMARY KEY); INSERT INTO invention VALUES ('wheel')"
@@ -286,9 +294,9 @@ def test_a_backup_of_an_older_clew_is_brought_up_to_date(
 ) -> None:
     newer_clew(monkeypatch)
     restored(target, tmp_path, backup)
-    found = stores.read(target, tmp_path, lambda t: t.all("SELECT id FROM invention"))
+    found = stores.read(target, tmp_path, lambda t: t.fetch_all("SELECT id FROM invention"))
     assert found == [("wheel",)]
-    assert stores.read(target, tmp_path, counts, dialect(target))["entry"] == 22
+    assert stores.read(target, tmp_path, count_table_rows, dialect(target))["entry"] == 22
 
 
 def test_the_store_of_an_older_clew_is_backed_up_as_it_is(
@@ -296,11 +304,13 @@ def test_the_store_of_an_older_clew_is_backed_up_as_it_is(
 ) -> None:
     stores.fill(store_url, tmp_path)
     newer_clew(monkeypatch)
-    file = take(store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent).file
+    file = create_backup(
+        store_url, home=tmp_path, file=tmp_path / "backup", tell=stores.silent
+    ).file
     url = f"sqlite:///{file}"
-    assert stores.read(url, tmp_path, migrate.missing, "sqlite") == ["later"]
+    assert stores.read(url, tmp_path, migrate.find_pending_migrations, "sqlite") == ["later"]
     with pytest.raises(StoreUnusable, match="lacks later"):
-        move(store_url, "sqlite:///moved.db", home=tmp_path, tell=stores.silent)
+        migrate_store(store_url, "sqlite:///moved.db", home=tmp_path, tell=stores.silent)
 
 
 @pytest.mark.parametrize("damage", ["header", "pages"])
@@ -316,7 +326,7 @@ def test_a_backup_takes_the_place_of_a_store_that_is_beyond_use(
     with pytest.raises(UsageError, match="--replace"):
         restored(SQLITE, tmp_path, backup)
     found = restored(SQLITE, tmp_path, backup, replace=True)
-    assert found.aside is not None
+    assert found.previous_store is not None
     assert stores.differing(OTHER, SQLITE, tmp_path) == stores.FORGOTTEN
 
 
@@ -342,7 +352,7 @@ def test_a_restored_store_is_for_its_owner_alone_and_has_nothing_beside_it(
     restored(SQLITE, tmp_path, backup)
     assert stat.S_IMODE((tmp_path / "clew.db").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.glob("clew.db*")] == ["clew.db"]
-    assert files.stamp_of(tmp_path / "clew.db") == files.STORE
+    assert files.read_stamp(tmp_path / "clew.db") == files.STORE
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="looks at open files, as Linux can")
@@ -354,11 +364,11 @@ def test_who_opens_a_store_while_it_is_replaced_gets_the_new_one(
 
     async def open_and_read() -> object:
         async with await open_store(SQLITE, home=tmp_path) as opened:
-            return await opened.read(lambda t: t.all("SELECT id FROM inbox ORDER BY n"))
+            return await opened.read(lambda t: t.fetch_all("SELECT id FROM inbox ORDER BY n"))
 
     restoring = apsw.Connection(str(store))
     for sql in ("PRAGMA journal_mode = DELETE", "BEGIN EXCLUSIVE"):
-        rows_of(restoring, sql)
+        fetch_rows(restoring, sql)
     with ThreadPoolExecutor(1) as thread:
         opened = thread.submit(lambda: asyncio.run(open_and_read()))
         until(lambda: _open_files().count(str(store)) > 1)
@@ -394,7 +404,7 @@ def test_a_restore_that_is_stopped_leaves_the_store_as_it_is(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        restore(target, home=tmp_path, file=backup, replace=True, tell=pressed)
-    mine = stores.read(target, tmp_path, lambda t: t.all("SELECT id FROM inbox"))
+        restore_backup(target, home=tmp_path, file=backup, replace=True, tell=pressed)
+    mine = stores.read(target, tmp_path, lambda t: t.fetch_all("SELECT id FROM inbox"))
     assert mine == [("inb_mine",)]
-    assert restored(target, tmp_path, backup, replace=True).begun.running == 1
+    assert restored(target, tmp_path, backup, replace=True).unfinished_work.running == 1

@@ -85,7 +85,7 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
                 await until(lambda: asyncio.sleep(0, len(got) == 2))
             async with make_engine(store, tmp_path, provider):
                 await until(lambda: asyncio.sleep(0, len(got) == 4))
-            turn = await store.read(stops.unfinished_turn, accepted.conversation_id)
+            turn = await store.read(stops.find_unfinished_turn, accepted.conversation_id)
             assert turn is not None
             assert list(turn.retries.values()) == [2]
             engine = make_engine(store, tmp_path, provider)

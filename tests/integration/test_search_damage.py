@@ -11,10 +11,10 @@ import pytest
 
 from clew.errors import SearchNotReady
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions.deletion import mark_deleted
-from clew.store.transactions.entries import entries_between
-from clew.store.upkeep import catch_up, erase
+from clew.store.transactions.entries import read_entries
+from clew.store.upkeep import erase_conversation, update_index
 from tests.contract.search_log import Log
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ async def store(path: Path) -> AsyncIterator[Store]:
 def harm(path: Path, sql: str | None) -> None:
     with closing(apsw.Connection(str(path))) as connection:
         if sql is not None:
-            rows_of(connection, sql)
+            fetch_rows(connection, sql)
             return
-        ((page,),) = rows_of(connection, ROOT)
+        ((page,),) = fetch_rows(connection, ROOT)
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     with path.open("r+b") as file:
         file.seek((page - 1) * 4096)
@@ -64,7 +64,7 @@ def harm(path: Path, sql: str | None) -> None:
 
 def schema(path: Path) -> list[Row]:
     with closing(apsw.Connection(str(path))) as connection:
-        return rows_of(connection, SCHEMA)
+        return fetch_rows(connection, SCHEMA)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -75,17 +75,17 @@ async def test_conversations_go_on_search_says_why_not_and_comes_back(
     async with await open_store(url, home=path.parent) as store:
         log = await Log.open(store)
         await log.say(*(f"word {n}" for n in range(50)))
-        await catch_up(store)
+        await update_index(store)
         before = schema(path)
     harm(path, DAMAGE[damage])
     async with await open_store(url, home=path.parent) as store:
         log = Log(store, log.lease, log.session, log.scope)
         await log.say("word after it")
-        found = await store.read(entries_between, log.id, first=1, last=100)
+        found = await store.read(read_entries, log.id, first=1, last=100)
         assert len(found) == 51
         with pytest.raises(SearchNotReady, match="rebuilt"):
             await log.find("word")
-        await catch_up(store)
+        await update_index(store)
         assert await log.find("word") == [*range(51, 0, -1)]
         left = [item for item in schema(path) if item not in before]
         assert len(left) == (1 if damage == "a page of the file overwritten" else 0)
@@ -98,15 +98,15 @@ async def test_a_conversation_can_be_deleted_with_a_damaged_index(path: Path, da
         kept, gone = await Log.open(store), await Log.open(store)
         await kept.say("a kept word")
         await gone.say(*(f"lost word {n}" for n in range(60)))
-        await catch_up(store)
+        await update_index(store)
     harm(path, DAMAGE[damage])
     async with await open_store(url, home=path.parent) as store:
         await store.write(mark_deleted, gone.id)
-        await erase(store, gone.id)
+        await erase_conversation(store, gone.id)
         kept = Log(store, kept.lease, kept.session, kept.scope)
         with suppress(SearchNotReady):  # not every damage shows when rows are removed
             await kept.find("word")
-        await catch_up(store)
+        await update_index(store)
         assert await kept.find("word") == [1]
 
 
@@ -117,10 +117,10 @@ async def test_the_words_of_a_deleted_conversation_are_not_in_the_index_any_more
     for n in range(20):
         await kept.say(f"kept {n}")
         await gone.say(f"lost {n}")
-        await catch_up(store)
+        await update_index(store)
     await store.write(mark_deleted, gone.id)
-    await erase(store, gone.id)
+    await erase_conversation(store, gone.id)
     with closing(apsw.Connection(str(path))) as connection:
-        blocks = [row[0] for row in rows_of(connection, "SELECT block FROM search_index_data")]
+        blocks = [row[0] for row in fetch_rows(connection, "SELECT block FROM search_index_data")]
     assert any(b"kept" in block for block in blocks)
     assert not any(b"lost" in block for block in blocks)

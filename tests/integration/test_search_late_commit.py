@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.store.opening import open_store
-from clew.store.search import begin_anew, condemn, is_behind
+from clew.store.search import mark_damaged, needs_indexing, start_rebuild
 from clew.store.transactions import entries
-from clew.store.upkeep import catch_up
+from clew.store.upkeep import update_index
 from tests.contract.search_log import Log, draft
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ async def test_a_message_that_commits_late_is_indexed(
     written, go_on = threading.Event(), threading.Event()
 
     def slowly(t: Tx) -> None:
-        entries.append(t, slow.lease, slow.session, [draft("the late word")])
+        entries.append_entries(t, slow.lease, slow.session, [draft("the late word")])
         written.set()
         assert go_on.wait(10)
 
@@ -39,16 +39,16 @@ async def test_a_message_that_commits_late_is_indexed(
         assert await asyncio.to_thread(written.wait, 10)
         await fast.say("a quick word")
         if anew:
-            await store.write(condemn)
-            await store.write(begin_anew)
-        await catch_up(store)
+            await store.write(mark_damaged)
+            await store.write(start_rebuild)
+        await update_index(store)
         assert len((await fast.page("word")).items) == 1
         go_on.set()
         await late
         for _ in range(2):
             items = (await fast.page("word")).items
             assert [hit.conversation_id for hit in items] == [fast.id, slow.id]
-            await catch_up(store)
+            await update_index(store)
 
 
 async def test_what_waits_for_the_index_without_a_message_holds_nothing_up(
@@ -58,10 +58,10 @@ async def test_what_waits_for_the_index_without_a_message_holds_nothing_up(
         log = await Log.open(store)
         await log.say("a word")
         await store.write(_await_what_is_not_there)
-        await catch_up(store)
-        assert not await store.read(is_behind)
+        await update_index(store)
+        assert not await store.read(needs_indexing)
         assert len((await log.page("word")).items) == 1
 
 
 def _await_what_is_not_there(t: Tx) -> None:
-    t.run("INSERT INTO search_todo (n) SELECT -n FROM generate_series(1, 600) n")
+    t.execute("INSERT INTO search_todo (n) SELECT -n FROM generate_series(1, 600) n")

@@ -9,7 +9,7 @@ import pytest
 
 from clew.errors import LeaseHeld
 from clew.store.sqlite import SqliteStore, open_sqlite
-from clew.store.sqlite.changes import Changes
+from clew.store.sqlite.changes import SqliteChangeFeed
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 def wake(t: Tx, *topics: str) -> None:
     for topic in topics:
-        t.wake(topic)
+        t.notify(topic)
 
 
 async def settled(store: SqliteStore) -> AsyncIterator[frozenset[str] | None]:
     """A listener that has seen all that happened before it."""
-    changes = store.changes()
+    changes = store.watch_changes()
     assert await anext(changes) is None
     # The first look at what others commit may find something, and hides the topics of its time.
     for n in range(100):
@@ -47,7 +47,7 @@ async def settled(store: SqliteStore) -> AsyncIterator[frozenset[str] | None]:
 
 
 async def test_the_first_item_stands_for_anything(store: SqliteStore) -> None:
-    assert await anext(store.changes()) is None
+    assert await anext(store.watch_changes()) is None
 
 
 async def test_topics_are_told_after_the_commit(store: SqliteStore) -> None:
@@ -72,7 +72,7 @@ async def test_topics_are_merged_while_nobody_asks_and_none_is_lost(store: Sqlit
 
 
 async def test_each_listener_hears_for_itself(store: SqliteStore) -> None:
-    first, second = await settled(store), store.changes()
+    first, second = await settled(store), store.watch_changes()
     assert await anext(second) is None
     await store.write(wake, "a")
     assert await anext(first) == {"a"}
@@ -83,7 +83,7 @@ async def test_each_listener_hears_for_itself(store: SqliteStore) -> None:
 
 async def test_a_job_that_failed_wakes_nobody(store: SqliteStore) -> None:
     def fail(t: Tx) -> None:
-        t.wake("never")
+        t.notify("never")
         raise LeaseHeld("c", holder="o")
 
     changes = await settled(store)
@@ -124,7 +124,7 @@ async def test_another_process_is_noticed_also_while_we_write(
 
 async def test_nothing_of_another_process_is_missed(store: SqliteStore, tmp_path: Path) -> None:
     """After the last item nothing is hidden: who reads at each item ends up with everything."""
-    changes = store.changes()
+    changes = store.watch_changes()
     seen: list[str] = []
     with child("write", tmp_path, "x", 2, 50):
         async for _ in changes:
@@ -147,7 +147,7 @@ async def test_a_store_that_only_listens_hears_of_others(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     async with await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run") as other:
-        changes = other.changes()
+        changes = other.watch_changes()
         assert await anext(changes) is None
         seen: list[str] = []
         await store.write(append, "x")
@@ -159,7 +159,7 @@ async def test_a_store_that_only_listens_hears_of_others(
 
 async def test_a_listener_that_is_behind_hears_of_the_end() -> None:
     """The end comes between a listener's waking and its taking of the news."""
-    changes = Changes(on_listen=lambda: None)
+    changes = SqliteChangeFeed(on_listen=lambda: None)
     listening = changes.listen()
     assert await anext(listening) is None
     changes.publish(frozenset("a"))
@@ -174,18 +174,18 @@ async def test_listeners_end_with_the_store(tmp_path: Path) -> None:
     store = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
 
     async def listen() -> list[frozenset[str] | None]:
-        return [news async for news in store.changes()]
+        return [news async for news in store.watch_changes()]
 
     async with asyncio.TaskGroup() as tasks:
         listening = [tasks.create_task(listen()) for _ in range(3)]
         await asyncio.sleep(0)
         await store.aclose()
     assert all(set(task.result()) <= {None} for task in listening)
-    assert [news async for news in store.changes()] == []
+    assert [news async for news in store.watch_changes()] == []
 
 
 async def test_a_cancelled_listener_is_forgotten() -> None:
-    changes = Changes(on_listen=lambda: None)
+    changes = SqliteChangeFeed(on_listen=lambda: None)
 
     async def listen() -> None:
         async for _ in changes.listen():
@@ -193,8 +193,8 @@ async def test_a_cancelled_listener_is_forgotten() -> None:
 
     task = asyncio.create_task(listen())
     await asyncio.sleep(0)
-    assert changes.wanted
+    assert changes.has_listeners
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not changes.wanted
+    assert not changes.has_listeners

@@ -9,12 +9,12 @@ import pytest
 
 from clew.clock import SystemClock
 from clew.errors import ConstraintViolated, LeaseHeld, StoreUnavailable
-from clew.store.sqlite.batch import Batches
-from clew.store.sqlite.driver import Cursor, cursor_of, rows_of
-from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.sqlite.batch import GroupCommitter
+from clew.store.sqlite.driver import Cursor, fetch_rows, new_cursor
+from clew.store.sqlite.handle import JobContext, SqliteTx
 from clew.store.sqlite.jobs import Job
-from clew.store.sqlite.opening import open_writer, prepare
-from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.opening import open_writer, prepare_file
+from clew.store.sqlite.owners import SqliteLiveness
 from tests.integration.sqlite_jobs import append, items, make_log, numbers, waiting
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ class Bench:
     def __init__(self, connection: apsw.Connection, folder: Path) -> None:
         self.connection = connection
         self.commits = 0
-        self.surroundings = Surroundings(SystemClock(), Owners(folder))
-        self.batches = Batches(connection, self.surroundings, begin, commit)
+        self.surroundings = JobContext(SystemClock(), SqliteLiveness(folder))
+        self.batches = GroupCommitter(connection, self.surroundings, begin, commit)
         connection.set_commit_hook(self._count)
 
     def run(self, *jobs: Job) -> int:
-        return self.batches.run(jobs)
+        return self.batches.run_batch(jobs)
 
     def read(self, job: Callable[[Tx], Any]) -> Any:
         reading = waiting(job)
@@ -62,7 +62,7 @@ def appending(item: str, **kwargs: Any) -> Job:
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
-    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     connection = open_writer(tmp_path / "clew.db")
     bench = Bench(connection, tmp_path / "run")
     bench.run(waiting(make_log))
@@ -147,7 +147,7 @@ async def test_while_another_process_keeps_the_lock_all_jobs_are_told(
 ) -> None:
     bench.connection.set_busy_timeout(0)
     other = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(other, "BEGIN IMMEDIATE")
+    fetch_rows(other, "BEGIN IMMEDIATE")
     jobs = [appending("first"), appending("second")]
     assert bench.run(*jobs) == 2
     assert [type(job.error) for job in jobs] == [StoreUnavailable, StoreUnavailable]
@@ -157,7 +157,7 @@ async def test_while_another_process_keeps_the_lock_all_jobs_are_told(
 
 @pytest.mark.parametrize("verb", ["BEGIN", " commit", "End", "ROLLBACK TO x", "SAVEPOINT x"])
 async def test_a_job_cannot_control_its_transaction(bench: Bench, verb: Any) -> None:
-    job = waiting(lambda t: t.run(verb))
+    job = waiting(lambda t: t.execute(verb))
     bench.run(job)
     assert isinstance(job.error, ValueError)
 
@@ -178,7 +178,7 @@ async def test_a_job_cannot_control_its_transaction(bench: Bench, verb: Any) -> 
 async def test_a_violated_constraint_is_named(bench: Bench, sql: Any, constraint: str) -> None:
     def prepare_more(t: Tx) -> None:
         append(t, "x")
-        t.run(
+        t.execute(
             """
             CREATE TABLE odd (n INTEGER);
             CREATE UNIQUE INDEX odd_parity ON odd (n % 2) WHERE n < 10;
@@ -188,7 +188,7 @@ async def test_a_violated_constraint_is_named(bench: Bench, sql: Any, constraint
             """
         )
 
-    violating = waiting(lambda t: t.run(sql))
+    violating = waiting(lambda t: t.execute(sql))
     bench.run(waiting(prepare_more), violating)
     assert isinstance(violating.error, ConstraintViolated)
     assert violating.error.constraint == constraint
@@ -199,7 +199,7 @@ async def test_a_foreign_key_is_checked_by_the_statement_that_breaks_it(bench: B
 
     def orphan(t: Tx) -> str:
         try:
-            t.one(
+            t.fetch_one(
                 "INSERT INTO log (name, seq, item) VALUES ('z', 1, 'x'), ('z', 2, 'y') RETURNING id"
             )
         except ConstraintViolated as error:
@@ -216,20 +216,22 @@ async def test_a_time_is_the_same_throughout_a_job(bench: Bench) -> None:
 
 
 async def test_rows_are_counted(bench: Bench) -> None:
-    assert bench.read(lambda t: t.run("UPDATE counter SET last = 5")) == 2
-    assert bench.read(lambda t: t.run("UPDATE counter SET last = 6 WHERE name = 'z'")) == 0
-    assert bench.read(lambda t: t.run("UPDATE counter SET last = 7 RETURNING name")) == 2
+    assert bench.read(lambda t: t.execute("UPDATE counter SET last = 5")) == 2
+    assert bench.read(lambda t: t.execute("UPDATE counter SET last = 6 WHERE name = 'z'")) == 0
+    assert bench.read(lambda t: t.execute("UPDATE counter SET last = 7 RETURNING name")) == 2
 
 
 def test_a_handle_is_refused_after_its_transaction_was_lost(tmp_path: Path) -> None:
     connection = apsw.Connection(str(tmp_path / "x.db"))
-    rows_of(connection, "CREATE TABLE t (n INTEGER UNIQUE); INSERT INTO t VALUES (1); BEGIN")
-    tx = SqliteTx(connection, cursor_of(connection), Surroundings(SystemClock(), Owners(tmp_path)))
+    fetch_rows(connection, "CREATE TABLE t (n INTEGER UNIQUE); INSERT INTO t VALUES (1); BEGIN")
+    tx = SqliteTx(
+        connection, new_cursor(connection), JobContext(SystemClock(), SqliteLiveness(tmp_path))
+    )
     with pytest.raises(ConstraintViolated):
-        tx.run("INSERT OR ROLLBACK INTO t VALUES (1)")
+        tx.execute("INSERT OR ROLLBACK INTO t VALUES (1)")
     with pytest.raises(StoreUnavailable):
-        tx.run("INSERT INTO t VALUES (2)")
+        tx.execute("INSERT INTO t VALUES (2)")
     with pytest.raises(StoreUnavailable):
-        tx.one("SELECT 1")
-    assert rows_of(connection, "SELECT n FROM t") == [(1,)]
+        tx.fetch_one("SELECT 1")
+    assert fetch_rows(connection, "SELECT n FROM t") == [(1,)]
     connection.close()

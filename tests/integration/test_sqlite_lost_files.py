@@ -41,7 +41,7 @@ async def test_from_then_on_nothing_is_acknowledged_and_what_was_is_there_after_
 ) -> None:
     lost = tmp_path / f"clew.db{ending}"
     async with await open_in(tmp_path) as store:
-        await store.register("own_1")
+        await store.register_owner("own_1")
         await store.write(make_log)
         await store.write(append, "before")
         assert callable(harm)
@@ -51,7 +51,7 @@ async def test_from_then_on_nothing_is_acknowledged_and_what_was_is_there_after_
             with pytest.raises(StoreUnavailable, match=f"{lost.name} was {happened} while it was"):
                 await store.write(append, "after")
         with pytest.raises(StoreUnavailable):
-            await store.check()
+            await store.check_available()
         if harm is not _replace:
             # A second one would make files of its own, and two would write beside each other.
             with pytest.raises(StoreUnusable, match=r"is gone, but|was deleted while"):

@@ -17,12 +17,12 @@ from clew.core.ids import ConversationId, new_session_id
 from clew.core.scope import LOCAL
 from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnavailable, StoreUnusable
 from clew.store import health
-from clew.store.migrate import migrate
-from clew.store.opening import open_direct, open_incoming, open_store
-from clew.store.sqlite import filesystem_of, open_sqlite
-from clew.store.sqlite.driver import rows_of
-from clew.store.sqlite.filesystems import Locality, locality_of
-from clew.store.sqlite.opening import connect, open_writer, prepare, refuse_old_sqlite
+from clew.store.migrate import migrate_schema
+from clew.store.opening import open_staged_store, open_store, open_sync_store
+from clew.store.sqlite import detect_filesystem, open_sqlite
+from clew.store.sqlite.driver import fetch_rows
+from clew.store.sqlite.filesystems import Locality, classify_filesystem
+from clew.store.sqlite.opening import connect, open_writer, prepare_file, reject_old_sqlite
 from clew.store.transactions import conversations
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log
 
@@ -78,9 +78,9 @@ async def test_a_relative_path_survives_a_change_of_folder(
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         await store.write(make_log)
-        await store.register("own_1")
+        await store.register_owner("own_1")
         assert await store.read(items) == []
-        await store.check()
+        await store.check_available()
 
 
 async def test_connections_are_set_up_for_safety(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ async def test_connections_are_set_up_for_safety(tmp_path: Path) -> None:
         for reader in (True, False):
             connection = connect(tmp_path / "clew.db", reader=reader)
             settings = {
-                name: rows_of(connection, f"PRAGMA {name}")[0][0]
+                name: fetch_rows(connection, f"PRAGMA {name}")[0][0]
                 for name in ("journal_mode", "synchronous", "foreign_keys", "query_only")
             }
             assert settings == {
@@ -125,11 +125,11 @@ async def test_a_copy_that_is_not_in_wal_mode_opens(tmp_path: Path) -> None:
         await store.write(append, "x")
     (tmp_path / "two").mkdir()
     connection = apsw.Connection(str(tmp_path / "one" / "clew.db"))
-    rows_of(connection, "VACUUM INTO ?1", str(tmp_path / "two" / "clew.db"))
+    fetch_rows(connection, "VACUUM INTO ?1", str(tmp_path / "two" / "clew.db"))
     connection.close()
     async with await open_in(tmp_path / "two") as store:
         assert await store.read(items) == ["x"]
-        assert await store.read(health.journal_mode) == "delete"
+        assert await store.read(health.read_journal_mode) == "delete"
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ async def test_a_disk_that_may_not_share_memory_gets_a_rollback_journal(tmp_path
             *(other.read(items) for _ in range(50)),
         )
         assert len(await store.read(items)) == 100
-        assert await store.read(health.journal_mode) == "delete"
+        assert await store.read(health.read_journal_mode) == "delete"
         assert not (tmp_path / "clew.db-wal").exists()
 
 
@@ -185,11 +185,11 @@ async def test_without_wal_a_commit_that_readers_hold_up_for_long_is_refused_and
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
         reader = connect(tmp_path / "clew.db", reader=True)
-        rows_of(reader, "BEGIN")
-        rows_of(reader, "SELECT * FROM log")
+        fetch_rows(reader, "BEGIN")
+        fetch_rows(reader, "SELECT * FROM log")
         with pytest.raises(StoreUnavailable):
             await store.write(append, "x")
-        rows_of(reader, "ROLLBACK")
+        fetch_rows(reader, "ROLLBACK")
         reader.close()
         await store.write(append, "y")
         assert await store.read(items) == ["y"]
@@ -200,21 +200,21 @@ async def test_a_store_moved_to_such_a_disk_leaves_wal(
 ) -> None:
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
-        assert await store.read(health.journal_mode) == "wal"
+        assert await store.read(health.read_journal_mode) == "wal"
     request.getfixturevalue("shared_disk")
     async with await open_in(tmp_path) as store:
-        assert await store.read(health.journal_mode) == "delete"
+        assert await store.read(health.read_journal_mode) == "delete"
 
 
 async def test_a_journal_mode_set_by_hand_stays(tmp_path: Path) -> None:
     async with await open_in(tmp_path) as store:
         await store.write(make_log)
     by_hand = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(by_hand, "PRAGMA journal_mode = DELETE")
+    fetch_rows(by_hand, "PRAGMA journal_mode = DELETE")
     by_hand.close()
     async with await open_in(tmp_path) as store:
         await store.write(append, "x")
-        assert await store.read(health.journal_mode) == "delete"
+        assert await store.read(health.read_journal_mode) == "delete"
 
 
 @pytest.mark.parametrize(
@@ -229,10 +229,10 @@ async def test_a_journal_mode_set_by_hand_stays(tmp_path: Path) -> None:
     ],
 )
 def test_only_known_local_disks_are_trusted(kind: str, locality: Locality) -> None:
-    assert locality_of(kind) is locality
+    assert classify_filesystem(kind) is locality
 
 
-@pytest.mark.parametrize("open_", [open_direct, open_incoming], ids=["backup", "restore"])
+@pytest.mark.parametrize("open_", [open_sync_store, open_staged_store], ids=["backup", "restore"])
 def test_nothing_that_opens_a_store_takes_an_old_sqlite(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_: Callable[..., object]
 ) -> None:
@@ -250,7 +250,7 @@ def test_a_backup_reads_no_store_over_the_network(
     (tmp_path / "mountinfo").write_text("21 1 0:5 / / rw - nfs4 root rw\n")
     monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", tmp_path / "mountinfo")
     with pytest.raises(StoreUnusable, match="network file system"):
-        open_direct("sqlite:///clew.db", home=tmp_path)
+        open_sync_store("sqlite:///clew.db", home=tmp_path)
 
 
 async def test_a_damaged_database_is_called_damaged(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ async def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["nfs4", "cifs", "smb3", "9p", "fuse.sshfs"])
 def test_a_network_file_system_is_refused(tmp_path: Path, kind: str) -> None:
     with pytest.raises(StoreUnusable, match=kind):
-        prepare(
+        prepare_file(
             tmp_path / "home" / "clew.db",
             run_dir=tmp_path / "home" / "run",
             filesystem_of=lambda _path: kind,
@@ -317,7 +317,7 @@ def test_a_network_file_system_is_refused(tmp_path: Path, kind: str) -> None:
 
 def test_the_owners_folder_must_be_local_too(tmp_path: Path) -> None:
     with pytest.raises(StoreUnusable, match="run"):
-        prepare(
+        prepare_file(
             tmp_path / "clew.db",
             run_dir=tmp_path / "run",
             filesystem_of=lambda path: "nfs" if path.name == "run" else "ext4",
@@ -325,9 +325,9 @@ def test_the_owners_folder_must_be_local_too(tmp_path: Path) -> None:
 
 
 def test_the_file_system_is_found_before_the_file_is_there(tmp_path: Path) -> None:
-    assert filesystem_of(Path("/proc/nothing/here")) == "proc"
-    assert filesystem_of(tmp_path / "not" / "yet") == filesystem_of(tmp_path)
-    assert filesystem_of(tmp_path) != ""
+    assert detect_filesystem(Path("/proc/nothing/here")) == "proc"
+    assert detect_filesystem(tmp_path / "not" / "yet") == detect_filesystem(tmp_path)
+    assert detect_filesystem(tmp_path) != ""
 
 
 def test_a_mount_is_found_by_its_longest_path_and_the_last_on_top(
@@ -341,21 +341,21 @@ def test_a_mount_is_found_by_its_longest_path_and_the_last_on_top(
         "24 21 0:7 / /mnt/with\\040space rw - fuse.sshfs me@host: rw\n"
     )
     monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", mounts)
-    kinds = [filesystem_of(Path(p)) for p in ("/x", "/mnt/x", "/mntx", "/mnt/with space/x")]
+    kinds = [detect_filesystem(Path(p)) for p in ("/x", "/mnt/x", "/mntx", "/mnt/with space/x")]
     assert kinds == ["ext4", "xfs", "ext4", "fuse.sshfs"]
     monkeypatch.setattr("clew.store.sqlite.filesystems.MOUNTS", tmp_path / "none")
-    assert filesystem_of(Path("/x")) == ""
+    assert detect_filesystem(Path("/x")) == ""
 
 
 @pytest.mark.parametrize("version", ["3.51.2", "3.40.1"])
 def test_an_old_sqlite_is_refused(version: str) -> None:
     with pytest.raises(StoreUnusable, match=r"3\.51\.3"):
-        refuse_old_sqlite(version)
+        reject_old_sqlite(version)
 
 
 @pytest.mark.parametrize("version", ["3.51.3", "3.54.1", "4.0.0"])
 def test_a_newer_sqlite_is_taken(version: str) -> None:
-    refuse_old_sqlite(version)
+    reject_old_sqlite(version)
 
 
 @pytest.fixture
@@ -376,9 +376,9 @@ async def test_a_locked_database_is_unavailable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clew.store.sqlite.opening.PATIENCE", 0.0)
-    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     other = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(other, "BEGIN EXCLUSIVE")
+    fetch_rows(other, "BEGIN EXCLUSIVE")
     with pytest.raises(StoreUnavailable):
         open_writer(tmp_path / "clew.db")
     other.close()
@@ -396,10 +396,10 @@ async def test_a_replacement_that_is_refused_leaves_the_store_in_its_journal_mod
             scope=LOCAL,
             session_ids=new_session_id,
         )
-    built = open_incoming(url, home=tmp_path)
-    built.direct.write(migrate, "sqlite")
+    built = open_staged_store(url, home=tmp_path)
+    built.store.write(migrate_schema, "sqlite")
     with pytest.raises(StoreNotEmpty):
         built.publish(replace=False)
     built.close()
     async with await open_store(url, home=tmp_path) as store:
-        assert await store.read(health.journal_mode) == "wal"
+        assert await store.read(health.read_journal_mode) == "wal"

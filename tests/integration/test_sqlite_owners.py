@@ -12,7 +12,7 @@ import pytest
 
 from clew.errors import StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
-from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.owners import SqliteLiveness
 from tests.integration.sqlite_jobs import child, kill, line_of
 from tests.waiting import wait_until
 
@@ -29,8 +29,8 @@ async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
 
 async def alive(store: SqliteStore, owner: str) -> bool:
     """The answer of a writing and of a reading job, which is the same."""
-    answer = await store.write(lambda t: t.alive(owner))
-    assert await store.read(lambda t: t.alive(owner)) == answer
+    answer = await store.write(lambda t: t.is_alive(owner))
+    assert await store.read(lambda t: t.is_alive(owner)) == answer
     return answer
 
 
@@ -45,8 +45,8 @@ async def test_who_registered_lives_until_its_store_is_closed(
     store: SqliteStore, tmp_path: Path
 ) -> None:
     other = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
-    await other.register("own_1")
-    await other.register("own_1")
+    await other.register_owner("own_1")
+    await other.register_owner("own_1")
     assert await alive(other, "own_1")
     assert await alive(store, "own_1")
     await other.aclose()
@@ -57,7 +57,7 @@ async def test_who_registered_lives_until_its_store_is_closed(
 async def test_asking_does_not_take_the_lock_away(store: SqliteStore, tmp_path: Path) -> None:
     """POSIX locks end when any descriptor of the file is closed in the process."""
     other = await open_sqlite(tmp_path / "clew.db", run_dir=tmp_path / "run")
-    await store.register("own_1")
+    await store.register_owner("own_1")
     for _ in range(10):
         assert await alive(other, "own_1")
     (tmp_path / "run" / "own_1.lock").read_bytes()
@@ -65,8 +65,8 @@ async def test_asking_does_not_take_the_lock_away(store: SqliteStore, tmp_path: 
     with child("own", tmp_path, "own_2") as process:
         line_of(process)
         assert await alive(store, "own_2")
-    assert not Owners(tmp_path / "run").alive("own_2")
-    assert Owners(tmp_path / "run").alive("own_1")
+    assert not SqliteLiveness(tmp_path / "run").is_alive("own_2")
+    assert SqliteLiveness(tmp_path / "run").is_alive("own_1")
 
 
 async def test_a_killed_process_is_dead_at_once(store: SqliteStore, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ async def test_a_forked_child_does_not_keep_its_dead_parent_alive(
         try:
             # The child lets go when it first runs, which may be after its parent's death, and
             # between two looks.
-            await wait_until(lambda: store.read(lambda t: not t.alive("own_1")), "own_1 is dead")
+            await wait_until(lambda: store.read(lambda t: not t.is_alive("own_1")), "own_1 is dead")
             os.kill(forked, 0)
         finally:
             os.kill(forked, signal.SIGKILL)
@@ -127,7 +127,7 @@ async def test_registering_clears_away_the_dead_and_spares_the_living(
         line_of(dying)
         line_of(living)
         kill(dying)
-        await store.register("own_3")
+        await store.register_owner("own_3")
         left = sorted(path.name for path in (tmp_path / "run").iterdir())
         assert left == ["own_2.lock", "own_3.lock"]
         assert [await alive(store, f"own_{n}") for n in (1, 2, 3)] == [False, True, True]
@@ -142,7 +142,7 @@ async def test_who_asks_while_others_ask_is_not_misled(tmp_path: Path) -> None:
 
     def ask() -> list[bool]:
         start.wait()
-        return [Owners(folder).alive("dead") for _ in range(500)]
+        return [SqliteLiveness(folder).is_alive("dead") for _ in range(500)]
 
     answers = await asyncio.gather(*(asyncio.to_thread(ask) for _ in range(4)))
     assert not any(answer for own in answers for answer in own)
@@ -155,11 +155,11 @@ async def test_a_registering_owner_is_never_seen_dead(tmp_path: Path) -> None:
 
     def come_and_go(first: int) -> None:
         for n in range(100):
-            owners = Owners(folder)
-            owners.register(f"own_{first + n}")
+            owners = SqliteLiveness(folder)
+            owners.register_owner(f"own_{first + n}")
             assert (folder / f"own_{first + n}.lock").exists()
-            assert Owners(folder).alive(f"own_{first + n}")
-            owners.release()
+            assert SqliteLiveness(folder).is_alive(f"own_{first + n}")
+            owners.release_all()
 
     await asyncio.gather(*(asyncio.to_thread(come_and_go, 1000 * n) for n in range(4)))
     assert list(folder.iterdir()) == []
@@ -170,20 +170,20 @@ async def test_an_owner_that_cannot_be_registered_is_told(
 ) -> None:
     (tmp_path / "run").rmdir()
     with pytest.raises(StoreUnavailable, match="own_1"):
-        await store.register("own_1")
+        await store.register_owner("own_1")
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "own_2.lock").mkdir()
     with pytest.raises(StoreUnavailable, match="own_2"):
-        await store.register("own_2")
+        await store.register_owner("own_2")
     assert not await alive(store, "own_1")
-    await store.register("own_1")
+    await store.register_owner("own_1")
     assert await alive(store, "own_1")
 
 
 @pytest.mark.parametrize("owner", ["", "../x", "a/b", "a\n"])
 async def test_a_name_cannot_lead_out_of_the_folder(store: SqliteStore, owner: str) -> None:
     with pytest.raises(ValueError, match="no name of an owner"):
-        await store.register(owner)
+        await store.register_owner(owner)
 
 
 async def test_an_owner_that_cannot_be_examined_counts_as_alive(

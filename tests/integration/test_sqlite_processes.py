@@ -59,7 +59,7 @@ async def test_what_a_killed_process_had_acknowledged_is_there(tmp_path: Path) -
         stored = await store.read(items)
         assert set(acknowledged) <= set(stored)
         assert await store.read(numbers) == list(range(1, len(stored) + 1))
-        ((check,),) = await store.read(lambda t: t.all("PRAGMA integrity_check"))
+        ((check,),) = await store.read(lambda t: t.fetch_all("PRAGMA integrity_check"))
         assert check == "ok"
 
 

@@ -14,10 +14,10 @@ from structlog.testing import capture_logs
 
 from clew.errors import ConstraintViolated, StoreError, StoreFull, StoreUnavailable
 from clew.store.sqlite import SqliteStore, open_sqlite
-from clew.store.sqlite.batch import Batches
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.batch import GroupCommitter
+from clew.store.sqlite.driver import fetch_rows
 from clew.store.sqlite.jobs import Job
-from clew.store.sqlite.tending import Tending
+from clew.store.sqlite.tending import WriterMaintenance
 from clew.store.sqlite.writer import Writer
 from tests.integration.sqlite_jobs import append, items, make_log, numbers
 from tests.waiting import wait_until
@@ -224,7 +224,7 @@ async def test_closing_finishes_what_was_accepted(tmp_path: Path) -> None:
     await store.aclose()
     assert await asyncio.gather(*writes) == list(range(1, 601))
     await asyncio.gather(*reads)
-    for late in (store.write(append, "x"), store.read(items), store.check()):
+    for late in (store.write(append, "x"), store.read(items), store.check_available()):
         with pytest.raises(StoreUnavailable):
             await late
     await store.aclose()
@@ -246,14 +246,14 @@ class Fatal(Exception):
 def deaths(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
     """Errors that kill the writer's thread at its next batches."""
     errors: list[Exception] = []
-    run = Batches.run
+    run = GroupCommitter.run_batch
 
-    def dying(batches: Batches, jobs: Sequence[Job]) -> int:
+    def dying(batches: GroupCommitter, jobs: Sequence[Job]) -> int:
         if errors:
             raise errors.pop()
         return run(batches, jobs)
 
-    monkeypatch.setattr(Batches, "run", dying)
+    monkeypatch.setattr(GroupCommitter, "run", dying)
     return errors
 
 
@@ -271,17 +271,17 @@ async def test_a_writer_that_dies_fails_all_who_wait_and_starts_once_more(
     await busy
     assert {type(result) for result in results} == {StoreUnavailable}
     assert await store.write(append, "a") == 1
-    await store.check()
+    await store.check_available()
 
 
 async def test_a_writer_that_dies_in_mid_transaction_leaves_nothing_of_it(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def dying(_batches: Batches, _jobs: Sequence[Job]) -> int:
+    def dying(_batches: GroupCommitter, _jobs: Sequence[Job]) -> int:
         raise Fatal("a bug")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Batches, "_commit", dying)
+        patch.setattr(GroupCommitter, "_commit", dying)
         with pytest.raises(StoreUnavailable, match="a bug"):
             await store.write(append, "lost")
     await store.write(append, "kept")
@@ -291,7 +291,7 @@ async def test_a_writer_that_dies_in_mid_transaction_leaves_nothing_of_it(
 async def test_the_second_death_of_the_writer_is_final(
     store: SqliteStore, deaths: list[Exception]
 ) -> None:
-    listener = store.changes()
+    listener = store.watch_changes()
     assert await anext(listener) is None
     for _ in range(2):
         deaths.append(Fatal("a bug"))
@@ -304,7 +304,7 @@ async def test_the_second_death_of_the_writer_is_final(
         with pytest.raises(StoreUnavailable, match="a bug"):
             await store.write(append, "a")
         with pytest.raises(StoreUnavailable, match="a bug"):
-            await store.check()
+            await store.check_available()
     assert await store.read(items) == []
 
 
@@ -313,7 +313,7 @@ async def test_who_comes_while_the_writer_ends_is_told(
 ) -> None:
     late = Job(append, ("late",), {})
     lives: list[int] = []
-    life = Writer._life  # pyright: ignore[reportPrivateUsage]
+    life = Writer._open_and_serve  # pyright: ignore[reportPrivateUsage]
 
     def watched(writer: Writer) -> Exception | None:
         lives.append(1)
@@ -351,7 +351,7 @@ async def test_a_check_does_not_grow_the_log(store: SqliteStore, tmp_path: Path)
     await store.write(append, "a")
     before = (tmp_path / "clew.db-wal").stat().st_size
     for _ in range(50):
-        await store.check()
+        await store.check_available()
     assert (tmp_path / "clew.db-wal").stat().st_size == before
 
 
@@ -360,10 +360,10 @@ async def test_a_check_notices_that_the_file_is_gone(store: SqliteStore, tmp_pat
     with pytest.raises(StoreUnavailable, match="unable to open"):
         await store.read(items)  # by a reader that has just started
     with pytest.raises(StoreUnavailable, match="gone"):
-        await store.check()
+        await store.check_available()
     (tmp_path / "clew.db").touch()
     with pytest.raises(StoreUnavailable, match="replaced"):
-        await store.check()
+        await store.check_available()
 
 
 async def test_a_check_notices_that_the_disk_is_full(
@@ -371,7 +371,7 @@ async def test_a_check_notices_that_the_disk_is_full(
 ) -> None:
     monkeypatch.setattr("clew.store.sqlite.store._ROOM", 1 << 70)
     with pytest.raises(StoreFull):
-        await store.check()
+        await store.check_available()
 
 
 async def test_a_check_notices_that_nobody_can_write(
@@ -379,11 +379,11 @@ async def test_a_check_notices_that_nobody_can_write(
 ) -> None:
     monkeypatch.setattr("clew.store.sqlite.tending.PATIENCE", 0.0)
     other = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(other, "BEGIN IMMEDIATE")
+    fetch_rows(other, "BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable):
-        await store.check()
+        await store.check_available()
     other.close()
-    await store.check()
+    await store.check_available()
 
 
 async def test_a_long_log_is_written_back_and_cut(
@@ -425,7 +425,7 @@ async def until(reached: Callable[[], bool], store: SqliteStore) -> None:
 async def test_a_quiet_store_writes_its_log_back(store: SqliteStore, tmp_path: Path) -> None:
     await store.write(append, "a", size=100_000)
     other = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(other, "SELECT count(*) FROM log")
+    fetch_rows(other, "SELECT count(*) FROM log")
 
     def written_back() -> bool:
         total, done = other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
@@ -453,21 +453,21 @@ async def test_a_writer_waits_for_another_process_and_listens_meanwhile(
     store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = threading.Semaphore(0)
-    look = Tending.look
+    look = WriterMaintenance.poll_changes
 
-    def counted(tending: Tending) -> None:
+    def counted(tending: WriterMaintenance) -> None:
         look(tending)
         looks.release()
 
-    monkeypatch.setattr(Tending, "look", counted)
+    monkeypatch.setattr(WriterMaintenance, "look", counted)
     other = apsw.Connection(str(tmp_path / "clew.db"))
-    rows_of(other, "BEGIN IMMEDIATE")
+    fetch_rows(other, "BEGIN IMMEDIATE")
     waiting = asyncio.create_task(store.write(append, "ours"))
     for _ in range(3):
         await to_thread.run_sync(looks.acquire)
     assert not waiting.done()
-    rows_of(other, "UPDATE counter SET last = 7")
-    rows_of(other, "COMMIT")
+    fetch_rows(other, "UPDATE counter SET last = 7")
+    fetch_rows(other, "COMMIT")
     other.close()
     assert await waiting == 8
 

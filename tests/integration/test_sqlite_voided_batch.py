@@ -13,12 +13,12 @@ import pytest
 
 from clew.clock import SystemClock
 from clew.errors import ConstraintViolated, LeaseHeld, StoreError, StoreFull, StoreUnavailable
-from clew.store.sqlite.batch import Batches
-from clew.store.sqlite.driver import Cursor, rows_of
-from clew.store.sqlite.handle import Surroundings
+from clew.store.sqlite.batch import GroupCommitter
+from clew.store.sqlite.driver import Cursor, fetch_rows
+from clew.store.sqlite.handle import JobContext
 from clew.store.sqlite.jobs import Job
-from clew.store.sqlite.opening import open_writer, prepare
-from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.opening import open_writer, prepare_file
+from clew.store.sqlite.owners import SqliteLiveness
 from tests.integration.sqlite_jobs import append, child, items, line_of, make_log, numbers, waiting
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ def commit(cursor: Cursor) -> None:
     cursor.execute("COMMIT")
 
 
-def batches_on(connection: apsw.Connection, folder: Path) -> Batches:
-    batches = Batches(connection, Surroundings(SystemClock(), Owners(folder)), begin, commit)
-    batches.run([waiting(make_log)])
+def batches_on(connection: apsw.Connection, folder: Path) -> GroupCommitter:
+    batches = GroupCommitter(
+        connection, JobContext(SystemClock(), SqliteLiveness(folder)), begin, commit
+    )
+    batches.run_batch([waiting(make_log)])
     return batches
 
 
@@ -64,11 +66,11 @@ def fail_after_the_error(t: Tx, item: str) -> None:
         raise LeaseHeld("c", holder="o") from None
 
 
-def check_outcomes(batches: Batches, jobs: list[Job]) -> None:
+def check_outcomes(batches: GroupCommitter, jobs: list[Job]) -> None:
     """What is acknowledged is stored, once, in order and without gaps; nothing else is."""
     assert all(job.final for job in jobs)
     look = waiting(lambda t: (items(t), numbers(t)))
-    batches.run([look])
+    batches.run_batch([look])
     stored, seqs = look.value
     acknowledged = [job.args[0] for job in jobs if job.error is None]
     assert stored == acknowledged
@@ -79,9 +81,9 @@ def check_outcomes(batches: Batches, jobs: list[Job]) -> None:
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[apsw.Connection]:
     """A connection to a file that cannot grow by much."""
-    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     connection = open_writer(tmp_path / "clew.db")
-    rows_of(connection, "PRAGMA max_page_count = 40")
+    fetch_rows(connection, "PRAGMA max_page_count = 40")
     yield connection
     connection.close()
 
@@ -95,7 +97,7 @@ async def test_a_full_disk_at_job_k_of_n_costs_only_that_job(
     voided: list[int] = []
     small.set_rollback_hook(lambda: voided.append(1))
     jobs = [Job(filling if j == k else append, (f"{j}",), {}) for j in range(1, n + 1)]
-    assert batches.run(jobs) == n
+    assert batches.run_batch(jobs) == n
     assert voided, "SQLite kept the transaction: the test shows nothing"
     assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
     wanted = LeaseHeld if filling is fail_after_the_error else StoreError
@@ -119,7 +121,7 @@ async def test_a_refusal_that_rests_on_lost_writes_is_decided_again(
     batches = batches_on(small, tmp_path)
     jobs = [Job(only_once, (f"{j}",), {}) for j in range(1, n + 1)]
     jobs.insert(k, Job(fill_the_disk, ("full",), {}))
-    batches.run(jobs)
+    batches.run_batch(jobs)
     assert isinstance(jobs[k].error, StoreFull)
     assert [job.args[0] for job in jobs if job.error is None] == ["1"]
     check_outcomes(batches, jobs)
@@ -132,7 +134,7 @@ async def test_a_full_disk_that_spares_the_transaction_costs_only_that_job(
 
     def fill_with_rows(t: Tx, item: str) -> None:
         append(t, item)
-        t.run(
+        t.execute(
             "WITH RECURSIVE numbers (value) AS "
             "(SELECT 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < 10000) "
             "INSERT INTO log (name, seq, item, body) "
@@ -143,7 +145,7 @@ async def test_a_full_disk_that_spares_the_transaction_costs_only_that_job(
     voided: list[int] = []
     small.set_rollback_hook(lambda: voided.append(1))
     jobs = [Job(append, ("1",), {}), Job(fill_with_rows, ("2",), {}), Job(append, ("3",), {})]
-    batches.run(jobs)
+    batches.run_batch(jobs)
     assert not voided
     assert isinstance(jobs[1].error, StoreFull)
     check_outcomes(batches, jobs)
@@ -172,7 +174,7 @@ async def test_a_refusal_falls_with_the_write_that_it_rests_on(
         Job(after_nobody, ("2",), {}),
         Job(fill_the_disk, ("3",), {}),
     ]
-    batches.run(jobs)
+    batches.run_batch(jobs)
     assert [type(job.error) for job in jobs] == [LeaseHeld, type(None), StoreFull]
     check_outcomes(batches, jobs)
 
@@ -188,9 +190,11 @@ async def test_while_others_keep_the_lock_after_a_voided_batch_the_rest_is_told(
             raise apsw.BusyError("database is locked")
         begin(cursor)
 
-    batches = Batches(small, Surroundings(SystemClock(), Owners(tmp_path)), begin_sometimes, commit)
+    batches = GroupCommitter(
+        small, JobContext(SystemClock(), SqliteLiveness(tmp_path)), begin_sometimes, commit
+    )
     jobs = [Job(append if j != 2 else fill_the_disk, (f"{j}",), {}) for j in range(1, 6)]
-    batches.run(jobs)
+    batches.run_batch(jobs)
     unavailable = [StoreUnavailable] * 3
     assert [type(job.error) for job in jobs] == [type(None), StoreFull, *unavailable]
     check_outcomes(batches, jobs)
@@ -235,8 +239,8 @@ def disk(request: pytest.FixtureRequest) -> Iterator[FailingCommits]:
 @pytest.fixture
 def on_failing_disk(disk: FailingCommits, tmp_path: Path) -> Iterator[apsw.Connection]:
     connection = apsw.Connection(str(tmp_path / "clew.db"), vfs="failing")
-    assert rows_of(connection, "PRAGMA journal_mode = WAL") == [("wal",)]
-    rows_of(connection, "PRAGMA synchronous = FULL")
+    assert fetch_rows(connection, "PRAGMA journal_mode = WAL") == [("wal",)]
+    fetch_rows(connection, "PRAGMA synchronous = FULL")
     connection.set_commit_hook(disk.count)
     yield connection
     connection.close()
@@ -250,7 +254,7 @@ async def test_a_commit_that_fails_is_repeated_job_by_job(
     batches = batches_on(on_failing_disk, tmp_path)
     disk.commit, disk.failing = 0, frozenset({1, 1 + k})
     jobs = [Job(append, (f"{j}",), {}) for j in range(1, n + 1)]
-    assert batches.run(jobs) == n
+    assert batches.run_batch(jobs) == n
     assert disk.commit == 1 + n
     assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
     assert isinstance(jobs[k - 1].error, StoreError)
@@ -263,20 +267,20 @@ async def test_a_constraint_that_only_the_commit_checks_costs_only_the_guilty(
 ) -> None:
     def with_orphan(t: Tx, item: str) -> None:
         append(t, item)
-        t.run("INSERT INTO promise VALUES ('nobody')")
+        t.execute("INSERT INTO promise VALUES ('nobody')")
 
     batches = batches_on(small, tmp_path)
     promise: Any = "CREATE TABLE promise (p REFERENCES counter DEFERRABLE INITIALLY DEFERRED)"
-    batches.run([waiting(lambda t: t.run(promise))])
+    batches.run_batch([waiting(lambda t: t.execute(promise))])
     jobs = [Job(with_orphan if j == k else append, (f"{j}",), {}) for j in range(1, n + 1)]
-    batches.run(jobs)
+    batches.run_batch(jobs)
     assert [j for j, job in enumerate(jobs, 1) if job.error] == [k]
     assert isinstance(jobs[k - 1].error, ConstraintViolated)
     check_outcomes(batches, jobs)
 
 
 async def test_a_limit_of_the_system_is_met_and_left_behind(tmp_path: Path) -> None:
-    prepare(tmp_path / "clew.db", run_dir=tmp_path / "run")
+    prepare_file(tmp_path / "clew.db", run_dir=tmp_path / "run")
     connection = open_writer(tmp_path / "clew.db")
     batches_on(connection, tmp_path)
     connection.close()

@@ -12,9 +12,9 @@ from structlog.testing import capture_logs
 from clew.cli import entry
 from clew.errors import StoreDamaged
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import rows_of
-from clew.store.transactions.context import head_context
-from clew.store.upkeep import catch_up
+from clew.store.sqlite.driver import fetch_rows
+from clew.store.transactions.context import read_head_context
+from clew.store.upkeep import update_index
 from clew.testing import FakeProvider, Text
 from tests.contract.search_log import Log
 from tests.integration.api_server import always, running, settings_for
@@ -34,7 +34,9 @@ def ruin(home: Path, name: str) -> None:
     """Overwrite the first page of a table or an index."""
     path = home / "clew.db"
     with closing(apsw.Connection(str(path))) as connection:
-        ((page,),) = rows_of(connection, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", name)
+        ((page,),) = fetch_rows(
+            connection, "SELECT rootpage FROM sqlite_schema WHERE name = ?1", name
+        )
         connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     with path.open("r+b") as file:
         file.seek((page - 1) * 4096)
@@ -47,7 +49,7 @@ def content(home: Path) -> bytes:
 
 
 async def read(store: Store) -> object:
-    return await store.read(head_context, WELL_ID)
+    return await store.read(read_head_context, WELL_ID)
 
 
 async def test_from_the_first_damaged_page_on_nothing_is_written_and_it_is_said_once(
@@ -57,14 +59,14 @@ async def test_from_the_first_damaged_page_on_nothing_is_written_and_it_is_said_
     ruin(tmp_path, "entry")
     before = content(tmp_path)
     async with await open_store(URL, home=tmp_path) as store:
-        await store.check()
+        await store.check_available()
         with capture_logs() as logs, pytest.raises(StoreDamaged, match="malformed"):
             await read(store)
-        for job in (store.write(Story(name="another").tell), store.check(), read(store)):
+        for job in (store.write(Story(name="another").tell), store.check_available(), read(store)):
             with pytest.raises(StoreDamaged):
                 await job
         with pytest.raises(StoreDamaged, match="nothing more is written to it: stop everything"):
-            await store.check()
+            await store.check_available()
     assert content(tmp_path) == before
     assert [log["event"] for log in logs].count("store_damaged") == 1
 
@@ -89,7 +91,7 @@ async def test_fsck_repairs_nothing_in_a_damaged_file_and_says_to_copy_it_first(
 async def test_a_fault_beside_damaged_pages_is_told_and_not_repaired(tmp_path: Path) -> None:
     await tell(URL, tmp_path, ())
     async with await open_store(URL, home=tmp_path) as store:
-        await store.write(lambda t: t.run("UPDATE lease SET last_seq = last_seq - 1"))
+        await store.write(lambda t: t.execute("UPDATE lease SET last_seq = last_seq - 1"))
     ruin(tmp_path, "journal")
     before = content(tmp_path)
     async with opened(URL, tmp_path) as fsck:
@@ -105,10 +107,10 @@ async def test_with_a_damaged_search_index_conversations_go_on_and_fsck_makes_it
 ) -> None:
     await tell(URL, tmp_path, ())
     async with await open_store(URL, home=tmp_path) as store:
-        await catch_up(store)
+        await update_index(store)
         log = await Log.open(store)
         await log.say("a word")
-        await catch_up(store)
+        await update_index(store)
     ruin(tmp_path, "search_index_data")
     async with await open_store(URL, home=tmp_path) as store:
         await store.write(Story(name="another").tell)

@@ -45,33 +45,35 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
     kept = await Log.open(store)
     await kept.say("kept")
     await store.write(mark_deleted, log.id)
-    await upkeep.erase(store, log.id)
-    large = (await store.read(space.room)).free
+    await upkeep.erase_conversation(store, log.id)
+    large = (await store.read(space.measure_disk_usage)).free
     assert large is not None
     assert large > 3_000_000
-    assert not await store.read(space.is_wasteful), "so little is kept for what is written next"
+    assert not await store.read(space.has_reclaimable_space), (
+        "so little is kept for what is written next"
+    )
     monkeypatch.setattr(space, "_KEPT", 100)
-    given = [await store.write(space.give_back) for _ in range(2)]
+    given = [await store.write(space.release_space) for _ in range(2)]
     # A page of the file's own map may go with them.
     assert all(200 <= pages <= 202 for pages in given)
     await maintain(store, NEVER)
-    found = await store.read(space.room)
+    found = await store.read(space.measure_disk_usage)
     assert found.free is not None
     assert found.free <= 300 * 4096
-    assert found.whole < 2_000_000
+    assert found.total < 2_000_000
     await store.aclose()
-    assert (tmp_path / "clew.db").stat().st_size == found.whole
+    assert (tmp_path / "clew.db").stat().st_size == found.total
 
 
 async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path) -> None:
     await store.write(Story(name="one").tell)
     for _ in range(2):
-        await upkeep.catch_up(store)
+        await upkeep.update_index(store)
         await maintain(store, NEVER)
     log = tmp_path / "clew.db-wal"
     before = log.stat()
     for _ in range(20):
-        await upkeep.catch_up(store)
+        await upkeep.update_index(store)
         await maintain(store, NEVER)
     after = log.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
@@ -83,23 +85,23 @@ async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
     def add(t: Tx) -> None:
         for n in range(1_100):
             key = n.to_bytes(4, "big")
-            t.run(
+            t.execute(
                 "INSERT INTO idempotency (key, body, created_at, expires_at) VALUES ($1, $1, 1, 1)",
                 key,
             )
-            t.run(
+            t.execute(
                 """
                 INSERT INTO dedupe (key, inbox_id, conversation_id, expires_at)
                 VALUES ($1, 'x', 'x', 1)
                 """,
                 key,
             )
-            t.run(
+            t.execute(
                 "INSERT INTO hook_mark (plugin, hook, subject, told_at) VALUES ('p', 'h', $1, 1)",
                 f"{n}",
             )
-        t.run("INSERT INTO lock (name, holder, expires_at) VALUES ('compression:x', 'x', 1)")
-        t.run(
+        t.execute("INSERT INTO lock (name, holder, expires_at) VALUES ('compression:x', 'x', 1)")
+        t.execute(
             """
             INSERT INTO owner (id, host, pid, role, version, started_at)
             VALUES ('own_lost', 'h', 1, 'serve', '0', 1)
@@ -108,9 +110,11 @@ async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
 
     def left(t: Tx) -> list[int]:
         tables = ("idempotency", "dedupe", "hook_mark")
-        counts = [cast("tuple[int]", t.one(f"SELECT count(*) FROM {table}"))[0] for table in tables]
-        counts += [len(t.all("SELECT 1 FROM lock WHERE name LIKE 'compression%'"))]
-        return [*counts, len(t.all("SELECT 1 FROM owner WHERE ended_at IS NULL"))]
+        counts = [
+            cast("tuple[int]", t.fetch_one(f"SELECT count(*) FROM {table}"))[0] for table in tables
+        ]
+        counts += [len(t.fetch_all("SELECT 1 FROM lock WHERE name LIKE 'compression%'"))]
+        return [*counts, len(t.fetch_all("SELECT 1 FROM owner WHERE ended_at IS NULL"))]
 
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(add)
@@ -126,23 +130,23 @@ async def test_a_rebuild_of_the_index_that_dies_again_and_again_goes_on_and_leav
     async with await open_store(FILE, home=tmp_path) as store:
         log = await filled(store, megabytes=1)
         await log.say(*(f"word {n}" for n in range(3_000)))
-        await upkeep.catch_up(store)
-        size = (await store.read(space.room)).whole
-        await store.write(search.condemn)
+        await upkeep.update_index(store)
+        size = (await store.read(space.measure_disk_usage)).total
+        await store.write(search.mark_damaged)
     for _ in range(5):
         async with await open_store(FILE, home=tmp_path) as store:
-            await upkeep.catch_up(store, slices=1)
+            await upkeep.update_index(store, slices=1)
     async with await open_store(FILE, home=tmp_path) as store:
-        await upkeep.catch_up(store)
-        assert (await store.read(space.room)).whole < 1.5 * size
-        assert await store.read(search.remains) == []
+        await upkeep.update_index(store)
+        assert (await store.read(space.measure_disk_usage)).total < 1.5 * size
+        assert await store.read(search.find_leftover_tables) == []
         found = Log(store, log.lease, log.session, log.scope)
         assert len((await found.page("word")).items) == 20
 
 
 def test_whoever_waits_for_the_lock_waits_longer_than_anybody_holds_it() -> None:
     """B059"""
-    assert opening.PATIENCE >= 100 * batch.LONGEST
+    assert opening.LOCK_TIMEOUT >= 100 * batch.MAX_BATCH_SECONDS
 
 
 async def test_the_room_that_things_take_is_told_on_both_databases(
@@ -150,10 +154,10 @@ async def test_the_room_that_things_take_is_told_on_both_databases(
 ) -> None:
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(Story(name="one").tell)
-        await upkeep.catch_up(store)
-        found = await store.read(space.room)
+        await upkeep.update_index(store)
+        found = await store.read(space.measure_disk_usage)
         assert found.attachments == 1
         assert found.blobs == len("the file of one")
-        assert 0 < found.index < found.whole
+        assert 0 < found.index < found.total
         assert (found.free is None) == (not store_url.startswith("sqlite"))
-        assert await upkeep.shrink(store) == 0
+        assert await upkeep.release_free_space(store) == 0

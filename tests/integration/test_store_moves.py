@@ -12,9 +12,9 @@ import pytest
 from clew.core.ids import OwnerId
 from clew.engine.exports import Exports
 from clew.errors import StoreError, StoreInUse, StoreUnusable, UsageError
-from clew.store.copying.moving import Moved, move
+from clew.store.copying.moving import MigrationResult, migrate_store
 from clew.store.opening import open_store
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.driver import fetch_rows
 from clew.store.transactions import owners
 from tests.contract import acting, invariants
 from tests.integration import stores
@@ -36,8 +36,8 @@ class Stopped(Exception):
 
 def moved(
     source: str, target: str, home: Path, tell: Callable[[str, int, int], None] = stores.silent
-) -> Moved:
-    return move(source, target, home=home, tell=tell)
+) -> MigrationResult:
+    return migrate_store(source, target, home=home, tell=tell)
 
 
 def stop_after(calls: int) -> Callable[[str, int, int], None]:
@@ -63,8 +63,8 @@ def test_a_store_moves_to_postgresql_and_back_with_every_row(
     assert stores.read(postgres_url, tmp_path, invariants.check) == []
     # What was not delivered yet still is not: the store goes on where it was.
     states = "SELECT state FROM delivery ORDER BY n"
-    assert stores.read(postgres_url, tmp_path, lambda t: t.all(states)) == stores.read(
-        SQLITE, tmp_path, lambda t: t.all(states)
+    assert stores.read(postgres_url, tmp_path, lambda t: t.fetch_all(states)) == stores.read(
+        SQLITE, tmp_path, lambda t: t.fetch_all(states)
     )
     moved(postgres_url, "sqlite:///back.db", tmp_path)
     assert stores.differing(postgres_url, "sqlite:///back.db", tmp_path) == []
@@ -111,8 +111,8 @@ def test_a_source_that_was_used_between_two_tries_is_copied_anew(
     stores.fill(SQLITE, tmp_path)
     with pytest.raises(Stopped):
         moved(SQLITE, postgres_url, tmp_path, stop_after(30))
-    stores.write(SQLITE, tmp_path, lambda t: t.run("UPDATE setting SET value = 'changed'"))
-    stores.write(SQLITE, tmp_path, lambda t: t.run("UPDATE blob SET media_type = 'changed'"))
+    stores.write(SQLITE, tmp_path, lambda t: t.execute("UPDATE setting SET value = 'changed'"))
+    stores.write(SQLITE, tmp_path, lambda t: t.execute("UPDATE blob SET media_type = 'changed'"))
     assert not moved(SQLITE, postgres_url, tmp_path).resumed
     assert stores.differing(SQLITE, postgres_url, tmp_path) == PROCESSES
 
@@ -123,7 +123,7 @@ def test_nobody_writes_to_a_store_while_it_moves(postgres_url: str, tmp_path: Pa
 
     def try_to_write(what: str, _done: int, _total: int) -> None:
         try:
-            rows_of(hasty, "BEGIN IMMEDIATE")
+            fetch_rows(hasty, "BEGIN IMMEDIATE")
         except apsw.BusyError:
             refused.add(what.split(" ", maxsplit=1)[0])
 
@@ -166,8 +166,10 @@ def test_no_store_is_moved_under_a_running_owner(postgres_url: str, tmp_path: Pa
     async def run() -> None:
         async with await open_store(SQLITE, home=tmp_path) as store:
             me = OwnerId("own_running")
-            await store.register(me)
-            await store.write(owners.enrol, me, host="h", pid=77, role="serve", version="0")
+            await store.register_owner(me)
+            await store.write(
+                owners.register_owner, me, host="h", pid=77, role="serve", version="0"
+            )
             with pytest.raises(StoreInUse, match="serve, pid 77"):
                 await asyncio.to_thread(moved, SQLITE, postgres_url, tmp_path)
 
@@ -179,7 +181,7 @@ def test_a_store_moves_only_to_where_none_is(postgres_url: str, tmp_path: Path) 
     stores.write(postgres_url, tmp_path, acting.accept, acting.message("inb_theirs"))
     with pytest.raises(UsageError, match="not empty"):
         moved(SQLITE, postgres_url, tmp_path)
-    stores.write(postgres_url, tmp_path, lambda t: t.run("DROP TABLE migration"))
+    stores.write(postgres_url, tmp_path, lambda t: t.execute("DROP TABLE migration"))
     with pytest.raises(StoreUnusable, match="another program"):
         moved(SQLITE, postgres_url, tmp_path)
     with pytest.raises(UsageError, match="there is no store"):

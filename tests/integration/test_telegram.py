@@ -137,8 +137,8 @@ async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -
 async def _seen(both: Desk) -> list[Sequence[UserContent]]:
     """What the model is shown of each message."""
     store = both.world.store.inner
-    (conversation,) = await store.read(lambda t: t.all("SELECT id FROM conversation"))
-    found = await store.read(entries.entries_after, conversation[0], after=0, limit=100)
+    (conversation,) = await store.read(lambda t: t.fetch_all("SELECT id FROM conversation"))
+    found = await store.read(entries.read_entries_after, conversation[0], after=0, limit=100)
     stored = [entry.message for entry in found if entry.role is Role.USER]
     return [
         part.content
@@ -149,7 +149,7 @@ async def _seen(both: Desk) -> list[Sequence[UserContent]]:
 
 
 async def _content(both: Desk, attachment: str) -> bytes:
-    found = await both.world.store.inner.read(files.content, attachment)
+    found = await both.world.store.inner.read(files.read_content, attachment)
     assert found is not None
     return found
 

@@ -49,7 +49,7 @@ async def _outcome(world: World, accepted: AcceptResult) -> TurnOutcome | None:
 
 
 def _leased(t: Tx) -> int:
-    row = t.one("SELECT count(owner) FROM lease")
+    row = t.fetch_one("SELECT count(owner) FROM lease")
     assert row is not None
     return row[0]
 

@@ -31,7 +31,7 @@ from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.errors import StoreUnavailable
 from clew.store.opening import open_store
-from clew.store.transactions.turns import Begun
+from clew.store.transactions.turns import StartedWork
 from tests.killing.killer import Killer, Place, WatchedStore
 from tests.killing.plans import Say, parse
 from tests.killing.records import (
@@ -136,7 +136,7 @@ async def _run(job: Job) -> None:
     killer = Killer(job.place, job.fronts, job.folder)
 
     def told(result: object) -> None:
-        if isinstance(result, Begun) and result.resumed and result.turn is not None:
+        if isinstance(result, StartedWork) and result.resumed and result.turn is not None:
             job.fronts.add(Resumed(turn=result.turn.id))
 
     inner = await open_store(job.store_url, home=job.folder)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 TALK = local_route("talk")
 #: Tokens, and messages of 200 tokens that are said in each round.
 _WINDOW, _SAID, _BYTES = 5000, 20, 600
-_ROTATE = job_name(compactions.compress_alone)
+_ROTATE = job_name(compactions.rotate_compacted_with_own_lease)
 _LOCK = job_name(locks.try_acquire_compression_lock)
 #: Where one of the two is killed, and how many summaries there are then; ``None``: nowhere.
 PLACES: dict[str | None, int] = {
@@ -243,7 +243,7 @@ class Pair:
         made: Sequence[Sequence[int]],
     ) -> None:
         self.summaries += len(made)
-        lineage = await self.store.read(sessions.lineage, self.conversation)
+        lineage = await self.store.read(sessions.list_sessions, self.conversation)
         successors = [session.id for session in lineage if session.predecessor == head]
         self.rotations += len(successors)
         if len(successors) != 1 or lineage[-1].id != successors[0]:
@@ -270,12 +270,12 @@ class Pair:
         )
 
     async def _numbers(self) -> list[int]:
-        found = await self.store.read(context.head_context, self.conversation)
+        found = await self.store.read(context.read_head_context, self.conversation)
         return [number(codec.load(message.message)) for message in found.messages]
 
     async def _complain_of_what_is_lost(self) -> None:
         log = await self.store.read(
-            context.messages_between, self.conversation, first=1, last=self._rounds * _SAID
+            context.read_messages, self.conversation, first=1, last=self._rounds * _SAID
         )
         numbers = [number(codec.load(message.message)) for message in log]
         if numbers != list(range(1, self._rounds * _SAID + 1)):

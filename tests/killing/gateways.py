@@ -13,7 +13,7 @@ from clew.api.listening import listen
 from clew.api.serving import serve
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
-from clew.store.transactions.turns import Begun
+from clew.store.transactions.turns import StartedWork
 from tests.killing import child, processes
 from tests.killing.hosts import move_to
 from tests.killing.killer import Killer, WatchedStore
@@ -40,7 +40,7 @@ def main(job: Job, port: int) -> None:
 
 async def _serve(job: Job, settings: Settings, sockets: list[socket.socket]) -> None:
     def told(result: object) -> None:
-        if isinstance(result, Begun) and result.turn is not None:
+        if isinstance(result, StartedWork) and result.turn is not None:
             job.fronts.add(Took(turn=result.turn.id, resumed=result.resumed))
 
     killer = Killer(None, job.fronts, job.folder)

@@ -116,13 +116,13 @@ class WatchedStore(Store):
         return await self._inner.read(job, *args, **kwargs)
 
     def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
-        return self._inner.changes()
+        return self._inner.watch_changes()
 
     async def register_owner(self, owner: str) -> None:
-        await self._inner.register(owner)
+        await self._inner.register_owner(owner)
 
     async def check_available(self) -> None:
-        await self._inner.check()
+        await self._inner.check_available()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

@@ -38,9 +38,9 @@ class Pause:
 PAUSES = (
     Pause(place=f"{job_name(turns.store_step)} before", plan="look put"),
     Pause(place=f"{job_name(turns.store_request)} before", plan="look put"),
-    Pause(place=f"{job_name(journal.intend)} before", plan="send; put"),
-    Pause(place=f"{job_name(journal.settle)} before", plan="send look"),
-    Pause(place=f"{job_name(turns.finish)} before", plan="send"),
+    Pause(place=f"{job_name(journal.record_intent)} before", plan="send; put"),
+    Pause(place=f"{job_name(journal.record_result)} before", plan="send look"),
+    Pause(place=f"{job_name(turns.finish_turn)} before", plan="send"),
     Pause(place="tool send before", plan="look send"),
     Pause(place="tool put after", plan="put; look"),
     Pause(place="tool wipe before", plan="wipe"),

@@ -32,7 +32,7 @@ async def _main(url: str, home: str, word: str, what: str) -> None:
             assert await store.write(stops.request_stop, TurnId(what), StopRequest.STOP)
             return
         state = ApprovalState.APPROVED if word == "approve" else ApprovalState.DENIED
-        await store.write(approvals.answer, ApprovalId(what), state, answered_by="another")
+        await store.write(approvals.answer_approval, ApprovalId(what), state, answered_by="another")
 
 
 if __name__ == "__main__":

@@ -107,13 +107,13 @@ class PointedStore(Store):
         return result
 
     def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
-        return self.inner.changes()
+        return self.inner.watch_changes()
 
     async def register_owner(self, owner: str) -> None:
-        await self.inner.register(owner)
+        await self.inner.register_owner(owner)
 
     async def check_available(self) -> None:
-        await self.inner.check()
+        await self.inner.check_available()
 
     async def aclose(self) -> None:
         await self.inner.aclose()

@@ -92,7 +92,7 @@ class World:
 
     async def log(self, conversation: ConversationId, *, after: int = 0) -> Sequence[Entry]:
         return await self.store.inner.read(
-            entries.entries_after, conversation, after=after, limit=1000
+            entries.read_entries_after, conversation, after=after, limit=1000
         )
 
     async def shape(self, conversation: ConversationId, *, after: int = 0) -> list[str]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import apsw
 import psycopg
 
-from clew.store.opening import file_of
-from clew.store.sqlite.driver import rows_of
+from clew.store.opening import sqlite_path
+from clew.store.sqlite.driver import fetch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,7 +23,7 @@ _CONSTRAINTS = """
 
 def harm(url: str, home: Path, statements: Iterable[str]) -> None:
     """Run statements, in which ``@BYTES`` is the type of bytes, on a store that nobody uses."""
-    path = file_of(url, home=home)
+    path = sqlite_path(url, home=home)
     if path is not None:
         _harm_file(path, [sql.replace("@BYTES", "BLOB") for sql in statements])
     else:
@@ -32,18 +32,18 @@ def harm(url: str, home: Path, statements: Iterable[str]) -> None:
 
 def _harm_file(path: Path, statements: list[str]) -> None:
     with closing(apsw.Connection(str(path))) as connection:
-        rows_of(connection, "PRAGMA foreign_keys = OFF")
-        rows_of(connection, "PRAGMA ignore_check_constraints = ON")
-        rules = rows_of(connection, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
+        fetch_rows(connection, "PRAGMA foreign_keys = OFF")
+        fetch_rows(connection, "PRAGMA ignore_check_constraints = ON")
+        rules = fetch_rows(connection, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
         for name, _ in rules:
-            rows_of(connection, f"DROP TRIGGER {name}")
+            fetch_rows(connection, f"DROP TRIGGER {name}")
         gone = [sql for sql in statements if sql.startswith("DROP TRIGGER")]
         for sql in statements:
             if sql not in gone:
-                rows_of(connection, sql)
+                fetch_rows(connection, sql)
         for name, sql in rules:
             if f"DROP TRIGGER {name}" not in gone:
-                rows_of(connection, sql)
+                fetch_rows(connection, sql)
 
 
 def _harm_server(url: str, statements: list[str]) -> None:

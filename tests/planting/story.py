@@ -125,7 +125,7 @@ class Story:
         )
 
         def job(t: Tx) -> object:
-            return inbox.accept(
+            return inbox.accept_input(
                 t,
                 item,
                 target=local_route(self.name),
@@ -137,7 +137,7 @@ class Story:
 
     def begin(self, number: int) -> Callable[[Tx], object]:
         def job(t: Tx) -> object:
-            return turns.begin(
+            return turns.begin_work(
                 t,
                 self.id,
                 owner=OWNER,
@@ -152,7 +152,7 @@ class Story:
         return TurnId(f"trn_{self.name}_{number}")
 
     def _lease(self, t: Tx) -> Lease:
-        return leases.acquire(t, self.id, owner=OWNER).lease
+        return leases.acquire_lease(t, self.id, owner=OWNER).lease
 
     def _head(self, t: Tx) -> SessionId:
         return sessions.get_head(t, self.id).id
@@ -165,7 +165,7 @@ class Story:
         yield lambda t: turns.store_step(
             t, self._lease(t), self._head(t), turn, [self._draft("call", calls=("call_1",))]
         )
-        yield lambda t: approvals.ask(
+        yield lambda t: approvals.request_approval(
             t,
             self._lease(t),
             key,
@@ -175,16 +175,18 @@ class Story:
             route=None,
             expires_in=timedelta(hours=1),
         )
-        yield lambda t: turns.wait(t, self._lease(t), turn)
-        yield lambda t: approvals.answer(t, question, ApprovalState.APPROVED, answered_by="me")
+        yield lambda t: turns.suspend_turn(t, self._lease(t), turn)
+        yield lambda t: approvals.answer_approval(
+            t, question, ApprovalState.APPROVED, answered_by="me"
+        )
         yield self.begin(1)
-        yield lambda t: journal.intend(
+        yield lambda t: journal.record_intent(
             t, self._lease(t), key, position=0, tool="send", args="{}", effect=Effect.ONCE
         )
-        yield lambda t: journal.settle(
+        yield lambda t: journal.record_result(
             t, self._lease(t), key, CallStatus.OK, format="t/1", result="{}"
         )
-        yield lambda t: entries.append(
+        yield lambda t: entries.append_entries(
             t,
             self._lease(t),
             self._head(t),
@@ -193,7 +195,7 @@ class Story:
         )
         yield self.finish(1, "answer", delivered=True)
         yield self._deliver
-        yield lambda t: entries.append(
+        yield lambda t: entries.append_entries(
             t, self._lease(t), self._head(t), [self._draft("event", None)]
         )
 
@@ -206,7 +208,7 @@ class Story:
         )
 
         def job(t: Tx) -> object:
-            return turns.finish(
+            return turns.finish_turn(
                 t,
                 self._lease(t),
                 self._head(t),
@@ -220,23 +222,25 @@ class Story:
 
     def _deliver(self, t: Tx) -> None:
         delivery = DeliveryId(f"dlv_{self.name}_1")
-        deliveries.set_chunks(t, delivery, ["one", "two"])
-        deliveries.move_delivery(t, delivery, DeliveryState.SENDING, owner=OWNER)
+        deliveries.store_chunks(t, delivery, ["one", "two"])
+        deliveries.set_delivery_state(t, delivery, DeliveryState.SENDING, owner=OWNER)
         for part in range(2):
-            deliveries.move_chunk(t, delivery, part, DeliveryState.SENDING)
-            deliveries.move_chunk(t, delivery, part, DeliveryState.DELIVERED, platform_id=f"{part}")
-        deliveries.move_delivery(t, delivery, DeliveryState.DELIVERED)
+            deliveries.set_chunk_state(t, delivery, part, DeliveryState.SENDING)
+            deliveries.set_chunk_state(
+                t, delivery, part, DeliveryState.DELIVERED, platform_id=f"{part}"
+            )
+        deliveries.set_delivery_state(t, delivery, DeliveryState.DELIVERED)
 
     def _second_turn(self) -> Iterator[Callable[[Tx], object]]:
         yield self.accept(2)
         yield self.begin(2)
         yield self.finish(2, "answer", delivered=True)
-        yield lambda t: deliveries.set_chunks(t, DeliveryId(f"dlv_{self.name}_2"), ["one", "two"])
+        yield lambda t: deliveries.store_chunks(t, DeliveryId(f"dlv_{self.name}_2"), ["one", "two"])
 
     def _compact(self, t: Tx) -> None:
         lease = self._lease(t)
-        last_seq = leases.hold(t, lease)
-        session = compactions.compress(
+        last_seq = leases.verify_lease_for_write(t, lease)
+        session = compactions.rotate_compacted(
             t,
             lease,
             operation=f"op_{self.name}",
@@ -247,30 +251,30 @@ class Story:
             session_ids=self._session_id,
         )
         assert session.opened_seq == 7
-        leases.release(t, lease)
+        leases.release_lease(t, lease)
 
     def _third_turn(self) -> Iterator[Callable[[Tx], object]]:
         yield self.accept(3)
         yield self.begin(3)
         yield self.finish(3, "answer")
-        yield lambda t: entries.append(
+        yield lambda t: entries.append_entries(
             t, self._lease(t), self._head(t), [self._draft("last event", None)]
         )
-        yield lambda t: leases.release(t, self._lease(t))
+        yield lambda t: leases.release_lease(t, self._lease(t))
 
     def _around(self, t: Tx) -> None:
         """What belongs to it beside the log."""
-        conversations.rename(t, self.id, f"Title of {self.name}")
-        clients.attach(t, ClientId(f"cli_{self.name}"), self.id, owner=OWNER, front="tui")
+        conversations.rename_conversation(t, self.id, f"Title of {self.name}")
+        clients.attach_client(t, ClientId(f"cli_{self.name}"), self.id, owner=OWNER, front="tui")
         key = hashlib.sha256(self.name.encode()).digest()
         idempotency.claim_key(t, key, body=key)
         idempotency.bind_key(t, key, InboxId(f"inb_{self.name}_3"), self.id)
-        idempotency.answer_key(t, key, status=200, answer="{}")
+        idempotency.store_answer(t, key, status=200, answer="{}")
         self._attach(t, f"the file of {self.name}".encode())
 
     def _attach(self, t: Tx, content: bytes) -> None:
         sha256 = hashlib.sha256(content).digest()
-        t.run(
+        t.execute(
             """
             INSERT INTO blob (sha256, size, media_type, bytes, created_at)
             VALUES ($1, $2, 'text/plain', $3, $4)
@@ -280,7 +284,7 @@ class Story:
             content,
             t.now,
         )
-        t.run(
+        t.execute(
             """
             INSERT INTO attachment (id, conversation_id, inbox_id, seq, sha256, name, media_type)
             VALUES ($1, $2, $3, 8, $4, 'a.txt', 'text/plain')

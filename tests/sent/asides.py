@@ -86,7 +86,7 @@ async def _probes(model: Model) -> list[object]:
 
 
 async def _titles(model: Model, t: Tx, conversations: Iterable[ConversationId]) -> list[object]:
-    exchanges = (titles.first_exchange(t, conversation) for conversation in conversations)
+    exchanges = (titles.read_first_exchange(t, conversation) for conversation in conversations)
     async with listening(model) as (listener, heard):
         assert listener is not None
         for said, answer in filter(None, exchanges):
@@ -140,7 +140,7 @@ class _Forgetful(Reader):
     """Every compaction is the first: what failed later does not keep it from being tried."""
 
     async def read(self, job: Any, *args: Any, **kwargs: Any) -> Any:
-        if job is compactions.compaction_state:
+        if job is compactions.load_compaction_state:
             return CompactionState()
         return await super().read(job, *args, **kwargs)
 
@@ -183,14 +183,14 @@ def _cases(t: Tx, conversations: Sequence[ConversationId]) -> Iterator[tuple[Con
 
 def _speaks_of(t: Tx, conversation: ConversationId, bodies: str) -> bool:
     """Whether something that was said there is in the requests."""
-    found = t.all(
+    found = t.fetch_all(
         "SELECT text FROM entry WHERE conversation_id = $1 AND role = 'user'", conversation
     )
     return any(json.dumps(row[0])[1:-1] in bodies for row in found)
 
 
 def _focuses(t: Tx, conversation: ConversationId) -> list[str | None]:
-    found = t.all(
+    found = t.fetch_all(
         "SELECT payload FROM inbox WHERE conversation_id = $1 AND kind = 'command'", conversation
     )
     return list(dict.fromkeys([None, *(json.loads(row[0]).get("focus") for row in found)]))
@@ -198,8 +198,8 @@ def _focuses(t: Tx, conversation: ConversationId) -> list[str | None]:
 
 def _contexts(t: Tx, conversation: ConversationId) -> Iterator[Context]:
     """The context at every place of the log, those first in which a session ended."""
-    lineage = list(sessions.lineage(t, conversation))
-    last = context.head_context(t, conversation).last_seq
+    lineage = list(sessions.list_sessions(t, conversation))
+    last = context.read_head_context(t, conversation).last_seq
     ends = [*(each.opened_seq for each in lineage[1:]), last]
     places = [(session, end) for session, end in zip(lineage, ends, strict=True)]
     places += [
@@ -211,5 +211,5 @@ def _contexts(t: Tx, conversation: ConversationId) -> Iterator[Context]:
         base = extend_base(
             sessions.get_base(t, session.id), opened_seq=session.opened_seq, last_seq=seq
         )
-        messages = context.materialised(t, conversation, base)
+        messages = context.expand_base(t, conversation, base)
         yield Context(session=session, last_seq=seq, messages=messages)

@@ -79,7 +79,7 @@ async def _unexplained(
 
 def _touched(t: Tx, shelf: Shelf) -> list[ConversationId]:
     """Conversations with entries that are newer than the last look."""
-    found = t.all(
+    found = t.fetch_all(
         "SELECT conversation_id, max(n) FROM entry WHERE n > $1 GROUP BY conversation_id",
         shelf.seen,
     )
@@ -88,13 +88,15 @@ def _touched(t: Tx, shelf: Shelf) -> list[ConversationId]:
 
 
 def _conversations(t: Tx) -> list[ConversationId]:
-    return [row[0] for row in t.all("SELECT id FROM conversation")]
+    return [row[0] for row in t.fetch_all("SELECT id FROM conversation")]
 
 
 def _deleted_some(t: Tx) -> bool:
     """What was sent for a conversation that is gone cannot be made again."""
     return bool(
-        t.all("SELECT 1 FROM tombstone UNION ALL SELECT 1 FROM conversation WHERE deleting_at > 0")
+        t.fetch_all(
+            "SELECT 1 FROM tombstone UNION ALL SELECT 1 FROM conversation WHERE deleting_at > 0"
+        )
     )
 
 
@@ -147,7 +149,7 @@ class Place:
             found = [codec.load(message.message) for message in self.messages]
         except ValueError:
             return []
-        contents = files.contents(self.t, files_of(found))
+        contents = files.read_contents(self.t, files_of(found))
         return [with_contents(message, contents) for message in found]
 
     async def body(self, request: Captured, shelf: Shelf) -> Any:
@@ -176,9 +178,9 @@ class Talk:
 
     def __init__(self, t: Tx, conversation: ConversationId) -> None:
         self._t, self._id = t, conversation
-        self._sessions = {each.id: each for each in sessions.lineage(t, conversation)}
-        found = t.all(f"{rows.ENTRY} WHERE conversation_id = $1 ORDER BY seq", conversation)
-        self._entries = [rows.entry(row) for row in found]
+        self._sessions = {each.id: each for each in sessions.list_sessions(t, conversation)}
+        found = t.fetch_all(f"{rows.ENTRY} WHERE conversation_id = $1 ORDER BY seq", conversation)
+        self._entries = [rows.to_entry(row) for row in found]
         self._places: dict[int, Place] = {}
 
     def answered_by(self, response_id: str | None) -> Iterator[Place]:
@@ -220,6 +222,6 @@ class Talk:
             base = extend_base(
                 sessions.get_base(self._t, session_id), opened_seq=session.opened_seq, last_seq=seq
             )
-            messages = context.materialised(self._t, self._id, base)
+            messages = context.expand_base(self._t, self._id, base)
             self._places[key] = Place(t=self._t, session=session, messages=messages)
         return self._places[key]

@@ -12,15 +12,15 @@ from clew import runtime
 from clew.agent.loop import Loop
 from clew.clock import SystemClock
 from clew.config import load
-from clew.store.opening import file_of
-from clew.store.postgres.address import Address
-from clew.store.postgres.link import Link
+from clew.store.opening import sqlite_path
+from clew.store.postgres.address import Dsn
+from clew.store.postgres.link import WorkerConnection
 from clew.store.postgres.store import PostgresStore
-from clew.store.postgres.tx import READ, PgTx
-from clew.store.sqlite.driver import cursor_of
-from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.postgres.tx import BEGIN_READ, PostgresTx
+from clew.store.sqlite.driver import new_cursor
+from clew.store.sqlite.handle import JobContext, SqliteTx
 from clew.store.sqlite.opening import connect
-from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.owners import SqliteLiveness
 from clew.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Reader:
 class Shelf:
     """A store, with what its requests are made by."""
 
-    place: Path | Address
+    place: Path | Dsn
     loop: Loop
     compactions: Compactions
     #: ``entry.n`` up to which it was looked at.
@@ -70,9 +70,9 @@ class Shelf:
             with _reading_file(self.place) as t:
                 yield t
             return
-        link = Link(self.place, set(), pause=60.0)
+        link = WorkerConnection(self.place, set(), pause=60.0)
         try:
-            yield PgTx(link, READ, None)
+            yield PostgresTx(link, BEGIN_READ, None)
         finally:
             link.drop()
 
@@ -81,9 +81,11 @@ class Shelf:
 def _reading_file(path: Path) -> Generator[Tx]:
     connection = connect(path, reader=True)
     try:
-        cursor = cursor_of(connection)
+        cursor = new_cursor(connection)
         cursor.execute("BEGIN")
-        yield SqliteTx(connection, cursor, Surroundings(SystemClock(), Owners(path.parent / "run")))
+        yield SqliteTx(
+            connection, cursor, JobContext(SystemClock(), SqliteLiveness(path.parent / "run"))
+        )
     finally:
         connection.close()
 
@@ -97,7 +99,7 @@ def of_means(means: Means) -> Shelf | None:
     return Shelf(place=place, loop=loop, compactions=means.compactions)
 
 
-def _place(store: object) -> Path | Address | None:
+def _place(store: object) -> Path | Dsn | None:
     # A store tells nobody where it is.
     inside = vars(store)
     if isinstance(store, SqliteStore):
@@ -109,7 +111,7 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
     """The shelf of a program; ``None`` where it could not have asked anything."""
     settings = load(home=home, environ=environ, flags={"model.name": "offline"})
     url = settings.store.url
-    place = file_of(url, home=home) or Address(url)
+    place = sqlite_path(url, home=home) or Dsn(url)
     if isinstance(place, Path) and not place.exists():
         return None
     with _imports_of(home):

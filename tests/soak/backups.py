@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from clew.store.backup import files
-from clew.store.backup.restoring import restore
-from clew.store.checks.catalogue import look
+from clew.store.backup.restoring import restore_backup
+from clew.store.checks.catalogue import find_all
 from clew.testing import FakeProvider, Hang, echo, per_user_text
 from tests import postgres
 from tests.acceptance.program import CLEW, Clew, until
@@ -145,12 +145,12 @@ def _killed_backups(url: str, home: Path, _server_url: str) -> tuple[int, str, i
         stores.write(url, home, acting.accept, acting.message(f"inb_more_{number}"))
         killed += _killed(clew, longest, "backup", str(file))
         try:
-            files.check_seal(file)
+            files.verify_seal(file)
             for path in home.glob("backup.[0-9]"):
-                files.check_seal(path)
+                files.verify_seal(path)
         except Exception as error:  # noqa: BLE001 - counted
             wrong.append(f"after {number}: {error!r}")
-    found = restore(OTHER, home=home, file=file, tell=stores.silent)
+    found = restore_backup(OTHER, home=home, file=file, tell=stores.silent)
     clew.ok("backup", str(file))
     names = sorted(path.name for path in home.glob("backup*"))
     if names != ["backup", "backup.1"]:
@@ -170,7 +170,7 @@ def _killed_restores(url: str, home: Path, _server_url: str) -> tuple[int, str, 
         name = f"inb_mine_{number}"
         stores.write(url, home, acting.accept, acting.message(name))
         killed += _killed(clew, longest, "restore", str(file), "--replace")
-        found = stores.read(url, home, look)
+        found = stores.read(url, home, find_all)
         wrong += [f"after {number}: {check.name}: {one.detail}" for check, one in found]
         replaced += name not in stores.read(url, home, _inputs)
         for old in home.glob("clew.db.before*"):
@@ -182,13 +182,13 @@ def _killed_restores(url: str, home: Path, _server_url: str) -> tuple[int, str, 
 
 
 def _inputs(t: Tx) -> set[str]:
-    return {row[0] for row in t.all("SELECT id FROM inbox")}
+    return {row[0] for row in t.fetch_all("SELECT id FROM inbox")}
 
 
 def _killed_moves(url: str, home: Path, server_url: str) -> tuple[int, str, int]:
     stores.write(url, home, rich_store.fill, entries=ENTRIES)
     # As if its owner had been gone for a while.
-    stores.write(url, home, lambda t: t.run("UPDATE lease SET expires_at = 1"))
+    stores.write(url, home, lambda t: t.execute("UPDATE lease SET expires_at = 1"))
     clew = Clew(home)
     longest = _timed(clew, "migrate-store", url, OTHER)
     killed = resumed = 0
@@ -216,7 +216,7 @@ def _target(source: str, server_url: str, number: int) -> Generator[str]:
 
 def _is_there(url: str, home: Path) -> bool:
     try:
-        stores.read(url, home, look)
+        stores.read(url, home, find_all)
     except Exception:  # noqa: BLE001 - whatever it is, it is no store
         return False
     return True

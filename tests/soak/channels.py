@@ -137,10 +137,12 @@ async def stored(url: str, home: Path) -> list[str]:
     async with await open_store(url, home=home) as store:
         fsck = Fsck(store, url=url, home=home, say=lambda _: None, processes=1)
         wrong = [str(finding) for finding in (await fsck.examine()).findings]
-        left = await store.read(deliveries.letters, tuple(DeliveryState), limit=10)
+        left = await store.read(deliveries.list_dead_letters, tuple(DeliveryState), limit=10)
         wrong += [f"delivery {one.id} is {one.state.value}: {one.error}" for one, _ in left]
         row = await store.read(
-            lambda t: t.one("SELECT count(*), count(outcome) FROM inbox WHERE kind = 'message'")
+            lambda t: t.fetch_one(
+                "SELECT count(*), count(outcome) FROM inbox WHERE kind = 'message'"
+            )
         )
     if row != (CHATS * MESSAGES, CHATS * MESSAGES):
         wrong.append(f"(messages, outcomes) are {row}")

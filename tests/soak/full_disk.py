@@ -70,7 +70,7 @@ async def _try(store: Store, names: Iterable[tuple[str, int]]) -> tuple[set[str]
 
 def _stored(t: Tx) -> set[str]:
     assert invariants.check(t) == []
-    return {row[0] for row in t.all("SELECT id FROM inbox")}
+    return {row[0] for row in t.fetch_all("SELECT id FROM inbox")}
 
 
 async def _all_k_of_n(folder: Path) -> Counts:
@@ -89,7 +89,7 @@ async def _all_k_of_n(folder: Path) -> Counts:
 
 
 def _limit_pages(t: Tx) -> None:
-    t.all("PRAGMA max_page_count = 1000")
+    t.fetch_all("PRAGMA max_page_count = 1000")
 
 
 @contextmanager

@@ -119,6 +119,6 @@ def _recalled(url: str, home: Path, form: Format) -> tuple[int, ...]:
 
 async def _compactions(url: str, home: Path) -> int:
     async with await open_store(url, home=home) as store:
-        conversation = await store.read(conversations.resolve, local_route("talk").key)
-        lineage = await store.read(sessions.lineage, conversation)
+        conversation = await store.read(conversations.resolve_conversation, local_route("talk").key)
+        lineage = await store.read(sessions.list_sessions, conversation)
     return sum(session.end_reason == COMPRESSION for session in lineage)

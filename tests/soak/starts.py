@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from clew.store.migrate import migrations
+from clew.store.migrate import load_migrations
 from clew.store.opening import open_store
 from tests.contract.racing import Failed, race
 from tests.soak import Table
@@ -41,7 +41,7 @@ def _round(database: str, server_url: str) -> bool:
             print(error)
             return False
         applied = asyncio.run(_applied(url, home))
-    known = len(migrations("sqlite" if database == "sqlite" else "postgres"))
+    known = len(load_migrations("sqlite" if database == "sqlite" else "postgres"))
     return opened == ["opened"] * PROCESSES and applied == known
 
 
@@ -51,6 +51,6 @@ async def _applied(url: str, home: Path) -> int:
 
 
 def _count(t: Tx) -> int:
-    row = t.one("SELECT count(*) FROM migration")
+    row = t.fetch_one("SELECT count(*) FROM migration")
     assert row is not None
     return row[0]

@@ -11,14 +11,16 @@ from clew.engine.orders import key_for
 from clew.errors import StoreUnavailable
 
 if TYPE_CHECKING:
-    from clew.engine.orders import Key
+    from clew.engine.orders import IdempotencyKey
 
 KEY = key_for(caller="", path="/", key="k", request=b"")
 NOBODY = cast("Any", None)
 
 
 @pytest.mark.parametrize(("key", "again"), [(None, "false"), (KEY, "true")])
-def test_what_is_stored_is_never_asked_for_again_after_a_while(key: Key | None, again: str) -> None:
+def test_what_is_stored_is_never_asked_for_again_after_a_while(
+    key: IdempotencyKey | None, again: str
+) -> None:
     asking = Asking(orders=NOBODY, order=NOBODY, accepted=NOBODY, key=key)
     away = StoreUnavailable("it is away; nothing was stored, try again later")
     for problem in (asking.stopping, asking.broken(away).problem):

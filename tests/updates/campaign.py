@@ -208,7 +208,7 @@ Row = tuple[str, str, str | None]
 
 def _inputs(t: Tx) -> dict[str, Row]:
     """What was said, by the platform's id of the message: kind, text, outcome."""
-    rows = t.all("SELECT payload, kind, text, outcome FROM inbox")
+    rows = t.fetch_all("SELECT payload, kind, text, outcome FROM inbox")
     return {json.loads(row[0]).get("message", ""): (row[1], row[2], row[3]) for row in rows}
 
 

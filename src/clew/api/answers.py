@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 
 from clew.api.completion import Completion, Place, error_chunk
 from clew.api.problems import Problem
-from clew.engine.orders import Used
+from clew.engine.orders import TokenUsage
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -23,7 +23,7 @@ class Answer:
     completion: Completion
     place: Place
     said: str | Problem
-    used: Used
+    used: TokenUsage
 
     @property
     def plain(self) -> Response:
@@ -65,5 +65,5 @@ class Answer:
             completion=completion,
             place=Place(**place),
             said=found["text"] if found["problem"] is None else Problem(**found["problem"]),
-            used=Used(**tokens),
+            used=TokenUsage(**tokens),
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
-    from clew.engine.orders import Key, Orders
+    from clew.engine.orders import IdempotencyKey, Orders
     from clew.errors import ClewError
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ class Asking:
     orders: Orders
     order: ChatOrder
     accepted: AcceptResult
-    key: Key | None
+    key: IdempotencyKey | None
 
     @property
     def completion(self) -> Completion:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.ids import ConversationId, InboxId, SessionId, TurnId
-    from clew.engine.orders import Used
+    from clew.engine.orders import TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +68,7 @@ class Completion:
     #: As the client calls it.
     model: str
 
-    def whole(self, text: str, used: Used, place: Place) -> dict[str, Any]:
+    def whole(self, text: str, used: TokenUsage, place: Place) -> dict[str, Any]:
         choice = {
             "index": 0,
             "message": {"role": "assistant", "content": text, "refusal": None},
@@ -88,7 +88,7 @@ class Completion:
     def piece(self, text: str, *, with_usage: bool) -> bytes:
         return self._chunk({"content": text}, with_usage=with_usage)
 
-    def end(self, used: Used, place: Place, *, with_usage: bool) -> bytes:
+    def end(self, used: TokenUsage, place: Place, *, with_usage: bool) -> bytes:
         """The last chunks of a stream that went well."""
         last = self._chunk({}, with_usage=with_usage, finish=place.finish, clew=place.body)
         if with_usage:
@@ -113,7 +113,7 @@ class Completion:
         }
 
 
-def usage(used: Used) -> dict[str, Any]:
+def usage(used: TokenUsage) -> dict[str, Any]:
     return {
         "prompt_tokens": used.input_tokens,
         "completion_tokens": used.output_tokens,

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.engine.orders import Fetched
+    from clew.engine.orders import FetchedFile
     from clew.engine.records import ConversationView
     from clew.wire.params import Attachment
 
@@ -101,7 +101,7 @@ class Conversations:
             await self.engine.orders.keep_answer(key, status=status, answer=answer)
         return _stored(status, answer)
 
-    def _file(self, given: Attachment, place: int) -> Fetched:
+    def _file(self, given: Attachment, place: int) -> FetchedFile:
         try:
             content = given.content()
         except ValueError as error:

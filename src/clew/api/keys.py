@@ -12,7 +12,7 @@ from clew.engine.orders import key_for
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.engine.orders import Key
+    from clew.engine.orders import IdempotencyKey
 
 HEADER = "idempotency-key"
 _LONGEST = 255
@@ -27,7 +27,7 @@ def caller_of(request: Request) -> str:
     return (bearer(request) or b"").decode("latin-1")
 
 
-def key_of(request: Request) -> Key | None:
+def key_of(request: Request) -> IdempotencyKey | None:
     """
     The key that came with a request, if one did.
 

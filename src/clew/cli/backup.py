@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.cli.terminal import Output
-    from clew.store.backup.restoring import Restored
-    from clew.store.backup.taking import Taken
-    from clew.store.copying.moving import Moved
+    from clew.store.backup.restoring import RestoreResult
+    from clew.store.backup.taking import BackupInfo
+    from clew.store.copying.moving import MigrationResult
 
 FILE: Final = click.argument("file", type=click.Path(path_type=Path))
 
@@ -45,11 +45,13 @@ def backup(program: Globals, file: Path, *, keep: int, as_json: bool) -> None:
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
     from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
-    from clew.store.backup.taking import take  # noqa: PLC0415
+    from clew.store.backup.taking import create_backup  # noqa: PLC0415
 
     out, notes = outputs()
     with logs_to_stderr(settings), stages(notes) as drawn:
-        taken = take(settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.tell)
+        taken = create_backup(
+            settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.tell
+        )
     if as_json:
         print_json(_taken(taken))
     else:
@@ -79,7 +81,7 @@ def restore(program: Globals, file: Path, *, replace: bool, as_json: bool) -> No
     from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
-    from clew.store.backup.restoring import restore as bring_back  # noqa: PLC0415
+    from clew.store.backup.restoring import restore_backup as bring_back  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = outputs()
@@ -113,19 +115,19 @@ def migrate_store(program: Globals, source: str, target: str, *, as_json: bool) 
     from clew.cli.progress import stages  # noqa: PLC0415
     from clew.cli.terminal import outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
-    from clew.store.copying.moving import move  # noqa: PLC0415
+    from clew.store.copying.moving import migrate_store  # noqa: PLC0415
 
     ensure_home(settings)
     out, notes = outputs()
     with logs_to_stderr(settings), stages(notes) as drawn:
-        moved = move(source, target, home=settings.home, tell=drawn.tell)
+        moved = migrate_store(source, target, home=settings.home, tell=drawn.tell)
     if as_json:
         print_json(_moved(moved))
     else:
         _tell_moved(moved, out, notes)
 
 
-def _taken(taken: Taken) -> dict[str, Any]:
+def _taken(taken: BackupInfo) -> dict[str, Any]:
     pages = taken.pages
     return {
         "file": str(taken.file),
@@ -138,7 +140,7 @@ def _taken(taken: Taken) -> dict[str, Any]:
     }
 
 
-def _tell_taken(taken: Taken, out: Output, notes: Output) -> None:
+def _tell_taken(taken: BackupInfo, out: Output, notes: Output) -> None:
     out.write(f"{taken.file}: {_held(taken.counts)}\n")
     if taken.pages is not None:
         notes.dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
@@ -148,41 +150,41 @@ def _tell_taken(taken: Taken, out: Output, notes: Output) -> None:
         notes.dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
 
 
-def _restored(restored: Restored) -> dict[str, Any]:
+def _restored(restored: RestoreResult) -> dict[str, Any]:
     return {
         "file": str(restored.file),
         "taken_at": restored.taken_at.isoformat() if restored.taken_at else None,
         "store": restored.store,
         "counts": restored.counts,
-        "replaced": restored.aside,
-        "running_turns": restored.begun.running,
-        "unknown_deliveries": restored.begun.unknown,
+        "replaced": restored.previous_store,
+        "running_turns": restored.unfinished_work.running,
+        "unknown_deliveries": restored.unfinished_work.unknown,
     }
 
 
-def _tell_restored(restored: Restored, out: Output, notes: Output) -> None:
+def _tell_restored(restored: RestoreResult, out: Output, notes: Output) -> None:
     out.write(f"{restored.store}: {_held(restored.counts)}\n")
     if restored.taken_at is not None:
         notes.dim(f"as of {restored.taken_at.astimezone():%Y-%m-%d %H:%M:%S}")
-    if restored.aside is not None:
-        notes.dim(f"what was there before is now {restored.aside}")
-    if restored.begun.running:
-        notes.dim(f"turns that go on at the next start: {restored.begun.running}")
-    if restored.begun.unknown:
-        notes.dim(f"messages that may have been delivered: {restored.begun.unknown}")
+    if restored.previous_store is not None:
+        notes.dim(f"what was there before is now {restored.previous_store}")
+    if restored.unfinished_work.running:
+        notes.dim(f"turns that go on at the next start: {restored.unfinished_work.running}")
+    if restored.unfinished_work.unknown:
+        notes.dim(f"messages that may have been delivered: {restored.unfinished_work.unknown}")
 
 
-def _moved(moved: Moved) -> dict[str, Any]:
+def _moved(moved: MigrationResult) -> dict[str, Any]:
     return {
         "source": moved.source,
         "target": moved.target,
         "counts": moved.counts,
         "resumed": moved.resumed,
-        "running_turns": moved.begun.running,
+        "running_turns": moved.unfinished_work.running,
     }
 
 
-def _tell_moved(moved: Moved, out: Output, notes: Output) -> None:
+def _tell_moved(moved: MigrationResult, out: Output, notes: Output) -> None:
     out.write(f"{moved.target}: {_held(moved.counts)}\n")
     notes.dim(f"every row is the same as in {moved.source}, which stays as it is")
     notes.dim("set store.url to use the new one")

@@ -15,8 +15,8 @@ from clew.cli.terminal import outputs
 from clew.config import ensure_home
 from clew.engine.fsck import Fsck, Report
 from clew.errors import StoreUnusable
-from clew.store.migrate import missing
-from clew.store.opening import file_of, open_store
+from clew.store.migrate import find_pending_migrations
+from clew.store.opening import open_store, sqlite_path
 
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
@@ -53,13 +53,13 @@ async def _made(settings: Settings, notes: Output, *, mend: bool) -> Report:
     progress = Progress(notes)
     url, home = settings.store.url, settings.home
     with logs_to_stderr(settings):
-        file = file_of(url, home=home)
+        file = sqlite_path(url, home=home)
         if file is not None and not file.exists():
             return Report(checked={"checks": 0}, findings=())
         # Whatever is wrong with it, the store is looked at as it is.
         async with await open_store(url, home=home, upgrade=False) as store:
             dialect = "postgres" if file is None else "sqlite"
-            if due := await store.read(missing, dialect):
+            if due := await store.read(find_pending_migrations, dialect):
                 raise StoreUnusable(
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
                     "which brings it up to date"

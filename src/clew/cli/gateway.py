@@ -32,8 +32,8 @@ from clew.cli.settings_check import find_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
 from clew.store import health
-from clew.store.opening import file_of, open_store
-from clew.store.sqlite import filesystem_of
+from clew.store.opening import open_store, sqlite_path
+from clew.store.sqlite import detect_filesystem
 
 if TYPE_CHECKING:
     import socket
@@ -102,9 +102,9 @@ async def _live(settings: Settings) -> None:
         store = await stack.enter_async_context(
             await open_store(settings.store.url, home=settings.home)
         )
-        if (file := file_of(settings.store.url, home=settings.home)) is not None:
-            mode = await store.read(health.journal_mode)
-            log.info("store_opened", journal=mode, filesystem=filesystem_of(file) or "unknown")
+        if (file := sqlite_path(settings.store.url, home=settings.home)) is not None:
+            mode = await store.read(health.read_journal_mode)
+            log.info("store_opened", journal=mode, filesystem=detect_filesystem(file) or "unknown")
         sockets = _listen(settings)
         stack.callback(close, sockets)
         url, name = base_url(sockets[0]), uuid4().hex

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from clew.core.session import Session
     from clew.engine.records import ConversationView
     from clew.store.contract import Store
-    from clew.store.search import Hit
-    from clew.store.transactions.usage import Used
+    from clew.store.search import SearchHit
+    from clew.store.transactions.usage import TokenUsage
 
 WHO: Final = {Role.USER: "you", Role.ASSISTANT: "agent", Role.TOOL: "tool"}
 _SPEAKERS: Final = {role.value: who for role, who in WHO.items()} | {SUMMARY: SUMMARY}
@@ -98,7 +98,7 @@ class Reader:
         ]
         self._table(("NAME", "TITLE", "ENTRIES", "LAST USED", "ID"), rows)
 
-    def hits(self, hits: Sequence[Hit], names_of: dict[ConversationId, str]) -> None:
+    def hits(self, hits: Sequence[SearchHit], names_of: dict[ConversationId, str]) -> None:
         rows = [
             (
                 when(hit.created_at),
@@ -228,7 +228,7 @@ def when(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M")
 
 
-def spent(used: Used) -> str:
+def spent(used: TokenUsage) -> str:
     cached = f" ({used.cached_tokens:,} cached)" if used.cached_tokens else ""
     cost = f", {used.cost_micros / 1e6:.4f} USD" if used.cost_micros is not None else ""
     return f"{used.input_tokens:,} tokens in{cached}, {used.output_tokens:,} out{cost}"

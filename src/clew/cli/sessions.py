@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from clew.core.entry import Entry
     from clew.engine.records import ConversationView, Records
-    from clew.store.search import Hit
+    from clew.store.search import SearchHit
     from clew.store.transactions.undelete import DeletedConversation
 
 CURSOR: Final = click.option("--cursor", help="Go on where this says, which a page before printed.")
@@ -180,7 +180,7 @@ async def _names(records: Records, conversation: ConversationId) -> str:
         return ""
 
 
-def _hit(hit: Hit) -> dict[str, object]:
+def _hit(hit: SearchHit) -> dict[str, object]:
     return {
         "conversation": hit.conversation_id,
         "seq": hit.seq,

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.engine.slots import Slot
     from clew.engine.turns import Means
-    from clew.store.transactions.turns import Begun
+    from clew.store.transactions.turns import StartedWork
 
 log = structlog.get_logger(__name__)
 
@@ -228,16 +228,18 @@ class Actors:
             # A store that is away is waited for.
             self._means.hub.hold_up(conversation, error)
 
-    async def _begin(self, conversation: ConversationId, actor: _Actor, slot: Slot) -> Begun | None:
+    async def _begin(
+        self, conversation: ConversationId, actor: _Actor, slot: Slot
+    ) -> StartedWork | None:
         if not await self._may_begin(conversation, actor, slot):
             return None
         # After an outage the work may be found before the proof of life is back: others would see a
         # dead owner, take what it begins from it at once, and ask the model a second time.
-        await self._means.store.register(self._owner)
+        await self._means.store.register_owner(self._owner)
         # Waited for also in a drain: the lease that it takes is given back after that.
         return await uncancelled(
             self._means.store.write(
-                turns.begin,
+                turns.begin_work,
                 conversation,
                 owner=self._owner,
                 turn=self._means.ids.new_turn_id(),
@@ -257,7 +259,7 @@ class Actors:
             # Cleared before the look: what is stored after it is looked at again.
             actor.poked.clear()
             due = await self._means.store.read(
-                work.due_in, conversation, me=self._owner, duration=self._means.lease
+                work.get_due_delay, conversation, me=self._owner, duration=self._means.lease
             )
             if due is None:
                 return False
@@ -274,13 +276,13 @@ class Actors:
             # Until there is a slot, or something else is to be done: a stop needs none.
             await actor.poked.wait()
 
-    async def _do(self, begun: Begun, actor: _Actor, slot: Slot) -> None:
+    async def _do(self, begun: StartedWork, actor: _Actor, slot: Slot) -> None:
         if begun.turn is not None:
             await TurnWork(self._means, begun, actor.poked, slot).run()
         elif begun.item is not None:
             await self._execute(begun.lease, begun.item)
 
 
-def _asks(begun: Begun) -> bool:
+def _asks(begun: StartedWork) -> bool:
     """Return whether a model is asked for it."""
     return begun.turn is not None or (begun.item is not None and begun.item.text == COMPRESS)

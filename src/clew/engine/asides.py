@@ -11,7 +11,7 @@ from clew.core.turn import TurnState
 from clew.engine.chores import LISTED
 from clew.engine.desk import Reply, number
 from clew.errors import InvalidTransition, UsageError
-from clew.store.transactions.hearing import NOT_YOURS
+from clew.store.transactions.hearing import NOT_ALLOWED_NOTICE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ async def deny(desk: Desk, argument: str) -> Reply:
 async def _answer(desk: Desk, argument: str, *, yes: bool) -> Reply:
     questions, others = ((), 0) if desk.found is None else await _questions(desk)
     if not questions:
-        return desk.reply(NOT_YOURS if others else "Nothing waits for your word here.")
+        return desk.reply(NOT_ALLOWED_NOTICE if others else "Nothing waits for your word here.")
     chosen = _chosen(questions, argument, word="approve" if yes else "deny")
     for each in chosen:
         try:

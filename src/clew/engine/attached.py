@@ -22,5 +22,5 @@ async def read_messages(
     found = [messages.load(each) for each in stored]
     if not (digests := files_of(found)):
         return found
-    contents = await store.read(files.contents, digests)
+    contents = await store.read(files.read_contents, digests)
     return [with_contents(message, contents, pictures=pictures) for message in found]

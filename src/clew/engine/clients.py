@@ -58,7 +58,7 @@ class Clients:
 
         It may come back at once, and the session should be there as it was.
         """
-        await self._store.write(clients.detach, client)
+        await self._store.write(clients.detach_client, client)
 
     async def close(self, client: ClientId) -> bool:
         """
@@ -90,11 +90,11 @@ def _attach(
     session_ids: SessionIdFactory,
 ) -> Attached:
     if isinstance(target, str):
-        conversation = conversations.resolve(t, target)
+        conversation = conversations.resolve_conversation(t, target)
     else:
         conversation = conversations.open_route(
             t, target, new_conversation=new_conversation, session_ids=session_ids
         )
-    clients.attach(t, client, conversation, owner=owner, front=front)
+    clients.attach_client(t, client, conversation, owner=owner, front=front)
     head = conversations.get_conversation(t, conversation).head
     return Attached(client=client, conversation=conversation, session=head)

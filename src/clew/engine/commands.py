@@ -27,7 +27,7 @@ from clew.store.transactions import (
     rewinds,
     sessions,
 )
-from clew.store.transactions.hearing import DELETED, EDIT
+from clew.store.transactions.hearing import DELETED_COMMAND, EDIT_COMMAND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,7 +59,7 @@ async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
     if item.text == COMPRESS:
         note = await _compress(means, lease, item)
     await means.store.write(_carry_out, lease, item, means.session_ids, note=note)
-    if item.text == resets.END:
+    if item.text == resets.END_COMMAND:
         means.facts.ended(await means.store.read(inbox.get_item, item.id))
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
 
@@ -87,19 +87,19 @@ def _carry_out(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory, *, note: str | None
 ) -> None:
     if note is not None:
-        inbox.executed(t, item.id, note=note)
-    elif item.text == resets.END:
-        resets.carry_out_end(t, lease, item)
+        inbox.mark_executed(t, item.id, note=note)
+    elif item.text == resets.END_COMMAND:
+        resets.execute_end(t, lease, item)
     elif (carry := _CARRY.get(item.text)) is None:
-        inbox.cancel(t, item.id, note=f"there is no command {item.text!r}")
+        inbox.cancel_item(t, item.id, note=f"there is no command {item.text!r}")
     else:
         try:
             done = carry(t, lease, item, session_ids)
         except UsageError as error:
-            inbox.cancel(t, item.id, note=str(error))
+            inbox.cancel_item(t, item.id, note=str(error))
         else:
-            inbox.executed(t, item.id, note=json.dumps(done))
-    leases.release(t, lease)
+            inbox.mark_executed(t, item.id, note=json.dumps(done))
+    leases.release_lease(t, lease)
 
 
 def _rewind(
@@ -113,7 +113,7 @@ def _undo(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
     back: int = _payload(item).get("back", 1)
-    exchange = branches.last_exchange(t, lease.conversation_id, back=back)
+    exchange = branches.find_recent_exchange(t, lease.conversation_id, back=back)
     session = _back(t, lease, item, exchange.first - 1, session_ids)
     return {"session": session.id, "text": exchange.text}
 
@@ -127,10 +127,10 @@ def _retry(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
     conversation = lease.conversation_id
-    exchange = branches.last_exchange(t, conversation)
+    exchange = branches.find_recent_exchange(t, conversation)
     session = _back(t, lease, item, exchange.first - 1, session_ids)
-    payload = "{}" if exchange.turn is None else inbox.payload_of(t, exchange.turn)
-    inbox.accept(
+    payload = "{}" if exchange.turn is None else inbox.get_turn_payload(t, exchange.turn)
+    inbox.accept_input(
         t,
         NewInput(
             id=retried(item.id),
@@ -151,14 +151,14 @@ def _place(t: Tx, conversation: ConversationId, route: str | None) -> Route | Co
     if route is None:
         return conversation
     parsed = Route.parse(route)
-    here = conversations.route_target(t, parsed.key) == conversation
+    here = conversations.resolve_route(t, parsed.key) == conversation
     return parsed if here else conversation
 
 
 def _restore(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
-    session = branches.restore(t, lease, operation=item.id, session_ids=session_ids)
+    session = branches.undo_compaction(t, lease, operation=item.id, session_ids=session_ids)
     return {"session": session.id}
 
 
@@ -167,7 +167,7 @@ def _edit(
 ) -> Mapping[str, object]:
     """The last message is asked again with its new text; of an older one it is noted."""
     told, said = _payload(item), _said(t, item)
-    seq = None if said is None else entries.seq_of(t, entry_of(said.id))
+    seq = None if said is None else entries.find_entry_seq(t, entry_of(said.id))
     if said is None or seq is None:
         raise UsageError("the message that was changed is not here any more")
     if not _is_last(t, lease.conversation_id, said):
@@ -179,14 +179,14 @@ def _edit(
         double_text=DoubleText.QUEUE,
         payload=json.dumps(told["said"]),
     )
-    inbox.accept(
+    inbox.accept_input(
         t,
         again,
         target=_place(t, lease.conversation_id, told["route"]),
         new_conversation=lease.conversation_id,
         session_ids=session_ids,
     )
-    inbox.repoint(t, _told_event(item), again.id)
+    inbox.relink_event(t, _told_event(item), again.id)
     return {"session": session.id, "text": told["text"]}
 
 
@@ -194,7 +194,7 @@ def _deleted(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
     said = _said(t, item)
-    seq = None if said is None else entries.seq_of(t, entry_of(said.id))
+    seq = None if said is None else entries.find_entry_seq(t, entry_of(said.id))
     if seq is None:
         raise UsageError("the message that was deleted is not here any more")
     return _note(t, lease, item, f"Deleted by its sender afterwards: entry {seq}", seq)
@@ -207,7 +207,7 @@ def _told_event(item: InboxItem) -> tuple[str, str, str]:
 
 def _said(t: Tx, item: InboxItem) -> InboxItem | None:
     """What a message that was changed on its platform says here now."""
-    said = inbox.input_of(t, _told_event(item))
+    said = inbox.find_input_of_event(t, _told_event(item))
     here = said is not None and said.conversation_id == item.conversation_id
     return said if here else None
 
@@ -215,12 +215,12 @@ def _said(t: Tx, item: InboxItem) -> InboxItem | None:
 def _is_last(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
     """Whether nothing was said after it in what the model sees."""
     try:
-        last = branches.last_exchange(t, conversation)
+        last = branches.find_recent_exchange(t, conversation)
     except UsageError:
         return False
     if said.turn_id is None or last.turn != said.turn_id:
         return False
-    return inbox.last_of_turn(t, said.turn_id) == said.id
+    return inbox.find_last_input(t, said.turn_id) == said.id
 
 
 def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[str, object]:
@@ -236,12 +236,12 @@ def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[
         format=CHANGE,
         message=json.dumps({"entry": seq, "change": item.text}),
     )
-    entries.append(t, lease, head.id, [draft])
+    entries.append_entries(t, lease, head.id, [draft])
     return {"entry": seq}
 
 
 def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIdFactory) -> Session:
-    return rewinds.rewind(t, lease, to=to, operation=item.id, session_ids=session_ids)
+    return rewinds.rewind_context(t, lease, to=to, operation=item.id, session_ids=session_ids)
 
 
 _CARRY: dict[str, Carry] = {
@@ -249,8 +249,8 @@ _CARRY: dict[str, Carry] = {
     UNDO: _undo,
     RETRY: _retry,
     RESTORE: _restore,
-    EDIT: _edit,
-    DELETED: _deleted,
+    EDIT_COMMAND: _edit,
+    DELETED_COMMAND: _deleted,
 }
 
 

@@ -159,7 +159,7 @@ class Compactions:
 
     async def allowed(self, session: SessionId, turn_from: int) -> bool:
         """Whether compaction may run by itself now."""
-        state = await self._store.read(compactions.compaction_state, session)
+        state = await self._store.read(compactions.load_compaction_state, session)
         return self.policy.enabled and rules.may_compact(
             state, now=to_millis(self._clock.now()), turn_from=turn_from
         )
@@ -237,13 +237,13 @@ class Compactions:
     ) -> Compacted:
         head = await self._store.read(sessions.get_head, conversation)
         if not await self._locked(head.id, holder):
-            found = await self._store.read(context.head_context, conversation)
+            found = await self._store.read(context.read_head_context, conversation)
             note = "another compaction of this conversation is under way"
             return replace(_unmoved(found, note), busy=True)
         try:
             # Read under the lock: whoever had it before may have moved the head.
-            found = await self._store.read(context.head_context, conversation)
-            done = await self._store.read(sessions.opened_by_operation, work.operation)
+            found = await self._store.read(context.read_head_context, conversation)
+            done = await self._store.read(sessions.find_session_by_operation, work.operation)
             if done is not None or session not in (None, found.session.id):
                 return _unmoved(found, "it was compacted already")
             # Begun only where it is waited for: a stop may come first.
@@ -259,7 +259,7 @@ class Compactions:
             await asyncio.sleep(_PAUSE)
 
     async def _alone(self, found: Context, work: _Work) -> Compacted:
-        before = await self._store.read(compactions.compaction_state, found.session.id)
+        before = await self._store.read(compactions.load_compaction_state, found.session.id)
         often = rules.is_too_frequent(before, last_seq=found.last_seq)
         try:
             plan = await work.planning(found)(hard=often)
@@ -303,7 +303,7 @@ class Compactions:
 
         :raises NotFound: if there is no such conversation
         """
-        return self.plans.preview(await self._store.read(context.head_context, conversation))
+        return self.plans.preview(await self._store.read(context.read_head_context, conversation))
 
     async def _rotate(
         self, found: Context, plan: Plan, before: rules.CompactionState, work: _Work
@@ -317,11 +317,14 @@ class Compactions:
             session_ids=self._session_ids,
         )
         if work.lease is not None:
-            session = await self._store.write(compactions.compress, work.lease, **rotation)
+            session = await self._store.write(compactions.rotate_compacted, work.lease, **rotation)
         else:
             conversation = found.session.conversation_id
             session = await self._store.write(
-                compactions.compress_alone, conversation, owner=work.owner, **rotation
+                compactions.rotate_compacted_with_own_lease,
+                conversation,
+                owner=work.owner,
+                **rotation,
             )
         log.info("session_compacted", session=session.id, predecessor=found.session.id)
         return Compacted(
@@ -350,12 +353,12 @@ class Compactions:
 
     async def _failed(self, session: SessionId, error: Exception) -> rules.CompactionState:
         """What is to be remembered of a failure."""
-        state = await self._store.read(compactions.compaction_state, session)
+        state = await self._store.read(compactions.load_compaction_state, session)
         now, refused = to_millis(self._clock.now()), isinstance(error, OperationRefused)
         return rules.record_failure(state, now=now, refused=refused)
 
     async def _remember(self, session: SessionId, state: rules.CompactionState) -> None:
-        await self._store.write(compactions.remember_compaction, session, state)
+        await self._store.write(compactions.save_compaction_state, session, state)
 
     async def _locked(self, session: SessionId, holder: str) -> bool:
         try:

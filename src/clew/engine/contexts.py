@@ -32,7 +32,7 @@ async def look_at(store: Store, conversation: ConversationId) -> ContextView:
 
 
 def _look(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
-    found = context.head_context(t, conversation)
+    found = context.read_head_context(t, conversation)
     return found, sessions.get_base(t, found.session.id)
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from clew.core.delivery import DeliveryState
 from clew.core.route import RouteKey
 from clew.store.transactions import backlog, deliveries, holds, previews
-from clew.store.transactions.deliveries import Claimed
-from clew.store.transactions.previews import Preview
+from clew.store.transactions.deliveries import ClaimedDelivery
+from clew.store.transactions.previews import AnswerPreview
 
-__all__ = ["Claimed", "DeadLetters", "Deliveries", "Preview"]
+__all__ = ["AnswerPreview", "ClaimedDelivery", "DeadLetters", "Deliveries"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, DeliveryId, IdGenerator, OwnerId, TurnId
     from clew.core.people import ChannelAccount
     from clew.store.contract import Store
-    from clew.store.transactions.backlog import Backlog, Front
+    from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 
 #: What is not done: on its way, or given up.
 OPEN = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
@@ -37,11 +37,11 @@ class DeadLetters:
         self, states: Sequence[DeliveryState] = GIVEN_UP, *, limit: int = 200
     ) -> Sequence[tuple[Delivery, int]]:
         """The newest first, each with the time (ms) of its last change."""
-        return await self._store.read(deliveries.letters, states, limit=limit)
+        return await self._store.read(deliveries.list_dead_letters, states, limit=limit)
 
-    async def backlogs(self) -> Mapping[Front, Backlog]:
+    async def backlogs(self) -> Mapping[PlatformAccount, DeliveryBacklog]:
         """What waits to be delivered, by account."""
-        return await self._store.read(backlog.backlogs)
+        return await self._store.read(backlog.backlogs_by_account)
 
     async def retry(self, delivery: DeliveryId) -> Delivery:
         """
@@ -50,7 +50,7 @@ class DeadLetters:
         :raises NotFound: if there is no such delivery
         :raises WrongMove: if it was not given up
         """
-        return await self._store.write(deliveries.retry, delivery)
+        return await self._store.write(deliveries.retry_delivery, delivery)
 
     async def drop(self, delivery: DeliveryId, *, why: str) -> Delivery:
         """
@@ -59,7 +59,7 @@ class DeadLetters:
         :raises NotFound: if there is no such delivery
         :raises WrongMove: if it was made
         """
-        return await self._store.write(deliveries.drop, delivery, why=why)
+        return await self._store.write(deliveries.drop_delivery, delivery, why=why)
 
 
 class Deliveries(DeadLetters):
@@ -71,37 +71,42 @@ class Deliveries(DeadLetters):
 
     async def news(self) -> AsyncGenerator[frozenset[RouteKey] | None]:
         """Routes with something new to send; ``None``, which comes first: look at all. Endless."""
-        async for topics in self._store.changes():
+        async for topics in self._store.watch_changes():
             if topics is None:
                 yield None
                 continue
             found = {
-                RouteKey(topic.removeprefix(deliveries.TOPIC))
+                RouteKey(topic.removeprefix(deliveries.DELIVERY_TOPIC))
                 for topic in topics
-                if topic.startswith(deliveries.TOPIC)
+                if topic.startswith(deliveries.DELIVERY_TOPIC)
             }
             if found:
                 yield frozenset(found)
 
     async def undelivered(self) -> Sequence[RouteKey]:
         """Routes with something that is to be sent, in the order of what comes first."""
-        return await self._store.read(deliveries.undelivered)
+        return await self._store.read(deliveries.list_undelivered_routes)
 
-    async def claim(self, routes: Sequence[RouteKey]) -> Claimed | None:
+    async def claim(self, routes: Sequence[RouteKey]) -> ClaimedDelivery | None:
         """
         The first delivery of a chat's routes, now ours to send; ``None`` if there is none now.
 
         In the state ``unknown`` it, or its part in that state, may have been sent before.
         """
         return await self._store.write(
-            deliveries.claim_first, routes, owner=self._owner, claim=self._ids.new_operation_id()
+            deliveries.claim_chat_delivery,
+            routes,
+            owner=self._owner,
+            claim=self._ids.new_operation_id(),
         )
 
     async def fix(
         self, delivery: DeliveryId, bodies: Sequence[str], *, preview: TurnId | None = None
     ) -> Sequence[Chunk]:
         """Fix the parts before the first is sent; the first may take a turn's preview's place."""
-        return await self._store.write(deliveries.fix, delivery, bodies, preview=preview)
+        return await self._store.write(
+            deliveries.store_chunks_over_preview, delivery, bodies, preview=preview
+        )
 
     async def begin(self, delivery: DeliveryId, position: int, *, repeated: bool = False) -> Chunk:
         """
@@ -111,22 +116,22 @@ class Deliveries(DeadLetters):
         :raises WrongMove: if it was given up meanwhile
         """
         return await self._store.write(
-            deliveries.begin_chunk, delivery, position, owner=self._owner, repeated=repeated
+            deliveries.start_chunk, delivery, position, owner=self._owner, repeated=repeated
         )
 
     async def end(self, delivery: DeliveryId, position: int, message: str) -> DeliveryState:
         """The platform has a part, as ``message``; the state of the delivery then."""
         return await self._store.write(
-            deliveries.end_chunk, delivery, position, message, owner=self._owner
+            deliveries.complete_chunk, delivery, position, message, owner=self._owner
         )
 
     async def close(self, delivery: DeliveryId) -> DeliveryState:
         """A delivery of which nothing is left to send is done; its state then."""
-        return await self._store.write(deliveries.close_if_done, delivery, owner=self._owner)
+        return await self._store.write(deliveries.complete_if_sent, delivery, owner=self._owner)
 
     async def rechunk(self, delivery: DeliveryId, position: int, body: str) -> None:
         """Put another form of the same text in the place of a part that was refused."""
-        await self._store.write(deliveries.rechunk, delivery, position, body)
+        await self._store.write(deliveries.replace_chunk_body, delivery, position, body)
 
     async def move(
         self, delivery: DeliveryId, state: DeliveryState, *, error: str | None = None
@@ -138,7 +143,9 @@ class Deliveries(DeadLetters):
         :raises NotFound: if it was deleted meanwhile
         :raises WrongMove: if it was given up meanwhile
         """
-        await self._store.write(deliveries.leave, delivery, state, owner=self._owner, error=error)
+        await self._store.write(
+            deliveries.stop_sending, delivery, state, owner=self._owner, error=error
+        )
 
     async def tell(
         self,
@@ -150,7 +157,7 @@ class Deliveries(DeadLetters):
     ) -> None:
         """Have a message delivered; repeating it with the same id changes nothing."""
         await self._store.write(
-            deliveries.tell,
+            deliveries.deliver_to_chat,
             conversation,
             route,
             message,
@@ -160,12 +167,12 @@ class Deliveries(DeadLetters):
 
     async def hold(self, account: ChannelAccount, chat: str, *, until: int) -> None:
         """Keep, over restarts, that a chat is called not before ``until`` (ms); "" is every one."""
-        await self._store.write(holds.hold, account, chat, until=until)
+        await self._store.write(holds.pause_until, account, chat, until=until)
 
     async def holds(self, account: ChannelAccount, *, after: int) -> Mapping[str, int]:
         """The chats that are held beyond ``after`` (ms), each with its end."""
-        await self._store.write(holds.forget, account, before=after)
-        return await self._store.read(holds.holds, account, after=after)
+        await self._store.write(holds.delete_expired_pauses, account, before=after)
+        return await self._store.read(holds.list_pauses, account, after=after)
 
     async def begin_preview(self, route: RouteKey, turn: TurnId, key: str) -> bool:
         """Remember, before it is sent, a message that shows an answer; whether it may be sent."""
@@ -173,12 +180,12 @@ class Deliveries(DeadLetters):
 
     async def keep_preview(self, route: RouteKey, turn: TurnId, message: str) -> None:
         """Remember, over restarts, the message in which an answer is shown."""
-        await self._store.write(previews.keep_preview, route, turn, message)
+        await self._store.write(previews.set_preview_message, route, turn, message)
 
-    async def preview(self, route: RouteKey) -> Preview | None:
+    async def preview(self, route: RouteKey) -> AnswerPreview | None:
         """The message in which an answer is shown now, if any."""
-        return await self._store.read(previews.preview_of, route)
+        return await self._store.read(previews.find_preview, route)
 
     async def drop_preview(self, route: RouteKey, turn: TurnId) -> None:
         """That message was certainly not sent."""
-        await self._store.write(previews.drop_preview, route, turn)
+        await self._store.write(previews.delete_preview, route, turn)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.store.transactions.hearing import Who
+    from clew.store.transactions.hearing import ChannelActor
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class Desk:
     #: Whether whoever writes may also manage people.
     operator: bool = False
     #: Who wrote it, where that is known: on chat platforms.
-    who: Who | None = None
+    who: ChannelActor | None = None
     #: Told once what the command files stands in the line: what is said next comes after it.
     on_filed: Callable[[], None] = lambda: None
 

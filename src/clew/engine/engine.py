@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
-    from clew.engine.hearing import Who
+    from clew.engine.hearing import ChannelActor
     from clew.engine.requests import Sent
     from clew.engine.slash import Reply
     from clew.engine.turns import Means
@@ -177,7 +177,7 @@ class Engine(Records):
 
     async def _accept(self, item: NewInput, target: Route | ConversationId) -> AcceptResult:
         accepted = await self._store.write(
-            expiry.accept_in_time,
+            expiry.accept_or_reset,
             item,
             target=target,
             new_conversation=self._ids.new_conversation_id(),
@@ -249,13 +249,13 @@ class Engine(Records):
         self, conversation: ConversationId, stop: StopRequest = StopRequest.STOP
     ) -> bool:
         """Ask the running turn to stop; ``False`` if none is running."""
-        turn = await self._store.read(stops.unfinished_turn, conversation)
+        turn = await self._store.read(stops.find_unfinished_turn, conversation)
         if turn is None:
             return False
         return await self._store.write(stops.request_stop, turn.id, stop)
 
     async def unfinished_turn(self, conversation: ConversationId) -> Turn | None:
-        return await self._store.read(stops.unfinished_turn, conversation)
+        return await self._store.read(stops.find_unfinished_turn, conversation)
 
     async def start_afresh(self, route: Route, *, reason: str = reasons.RESET) -> ConversationId:
         """
@@ -265,7 +265,7 @@ class Engine(Records):
         """
         new = self._ids.new_conversation_id()
         old = await self._store.write(
-            resets.start_afresh,
+            resets.start_new_conversation,
             route,
             item=self._ids.new_inbox_id(),
             new_conversation=new,
@@ -310,7 +310,7 @@ class Engine(Records):
         target: Route | ConversationId,
         viewer: Scope,
         operator: bool | None = None,
-        who: Who | None = None,
+        who: ChannelActor | None = None,
         on_filed: Callable[[], None] = lambda: None,
     ) -> Reply:
         """
@@ -364,11 +364,11 @@ class Engine(Records):
 
     async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
         """The questions that wait for a person's word."""
-        return await self._store.read(approvals.open_approvals, conversation)
+        return await self._store.read(approvals.list_open_approvals, conversation)
 
     async def questions(self, conversation: ConversationId) -> Sequence[NumberedApproval]:
         """The questions that wait for a person's word, with their numbers."""
-        return await self._store.read(approvals.questions, conversation)
+        return await self._store.read(approvals.list_questions, conversation)
 
     async def approval(self, approval: ApprovalId) -> Approval:
         """:raises NotFound: if there is no such question"""
@@ -385,14 +385,14 @@ class Engine(Records):
         """
         state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
         answered = await self._store.write(
-            approvals.answer, approval, state, answered_by=by, note=note
+            approvals.answer_approval, approval, state, answered_by=by, note=note
         )
         self._owner.kick(answered.conversation_id)
         return answered
 
     async def queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
         """The inputs that wait, in order."""
-        return await self._store.read(inbox.line, conversation)
+        return await self._store.read(inbox.list_open_items, conversation)
 
     async def input(self, inbox_id: InboxId) -> InboxItem:
         """:raises NotFound: if nothing was accepted under this id"""
@@ -400,7 +400,7 @@ class Engine(Records):
 
     async def cancel_input(self, inbox_id: InboxId) -> bool:
         """Take a waiting input back; ``False`` if it was consumed already."""
-        return await self._store.write(inbox.cancel, inbox_id, note="taken back")
+        return await self._store.write(inbox.cancel_item, inbox_id, note="taken back")
 
     async def edit_input(self, inbox_id: InboxId, text: str) -> bool:
         """
@@ -408,4 +408,4 @@ class Engine(Records):
 
         :raises UsageError: if the text is empty or too long
         """
-        return await self._store.write(inbox.edit, inbox_id, checked_text(text))
+        return await self._store.write(inbox.edit_message, inbox_id, checked_text(text))

@@ -49,15 +49,15 @@ class Exports:
 
     async def _meant(self, name: str) -> str:
         try:
-            return await self._store.read(conversations.resolve, name)
+            return await self._store.read(conversations.resolve_conversation, name)
         except NotFound:
-            if await self._store.read(exports.tombstone, name) is None:
+            if await self._store.read(exports.find_tombstone, name) is None:
                 raise
             return name
 
     async def every(self) -> list[ConversationId]:
         """The ids of all conversations, in order."""
-        return await self._store.read(exports.every_conversation)
+        return await self._store.read(exports.list_conversation_ids)
 
     async def lines(self, chosen: Sequence[str] | None) -> AsyncIterator[bytes]:
         """
@@ -94,12 +94,14 @@ class Exports:
         for before, conversation in enumerate(ids):
             self.on_conversation(before)
             try:
-                book = await self._store.read(exports.book, ConversationId(conversation))
+                book = await self._store.read(
+                    exports.read_conversation_export, ConversationId(conversation)
+                )
             except NotFound:
                 continue  # deleted: what remains of it follows
             async for each in self._conversation(book):
                 yield each
-        for grave in await self._store.read(exports.every_tombstone):
+        for grave in await self._store.read(exports.list_tombstones):
             if chosen is None or grave["conversation"] in chosen:
                 yield "tombstone", grave
 
@@ -114,7 +116,7 @@ class Exports:
             yield each
         shown: set[bytes] = set()
         for attachment in book.attachments:
-            blob = await self._store.read(exports.blob_record, attachment)
+            blob = await self._store.read(exports.read_blob_record, attachment)
             if blob is not None and blob["sha256"] not in shown:
                 shown.add(blob["sha256"])
                 yield "blob", blob
@@ -126,7 +128,7 @@ class Exports:
         after = 0
         while after < last:
             page = await self._store.read(
-                exports.entry_records,
+                exports.read_entry_records,
                 book.conversation["id"],
                 after=after,
                 last=last,

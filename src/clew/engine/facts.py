@@ -58,7 +58,7 @@ class Facts:
 
     async def catch_up(self) -> None:
         """Tell the ends that a process which died did not tell."""
-        for item in await self._store.read(marks.untold_ends):
+        for item in await self._store.read(marks.list_unnotified_ends):
             self.ended(item)
 
     async def run(self) -> None:
@@ -85,9 +85,9 @@ class Facts:
             await self.plugins.tell(hook, facts)
             return
         try:
-            known = await self._store.read(marks.told, hook, subject)
+            known = await self._store.read(marks.list_notified_plugins, hook, subject)
             if hook == marks.ALL:
-                await self._store.write(marks.mark, marks.ALL, marks.ALL, subject)
+                await self._store.write(marks.add_mark, marks.ALL, marks.ALL, subject)
                 return
             new = (plugin for plugin in self.plugins.names if plugin not in known)
             # Side by side: one that hangs does not hold up what the others are told.
@@ -99,7 +99,7 @@ class Facts:
         self, plugin: str, hook: str, facts: Mapping[str, object], subject: str
     ) -> None:
         await self.plugins.tell(hook, facts, plugin=plugin)
-        await self._store.write(marks.mark, plugin, hook, subject)
+        await self._store.write(marks.add_mark, plugin, hook, subject)
 
 
 def platform_of(route: str | None) -> str:

@@ -100,7 +100,7 @@ class _Log:
 
     async def history(self) -> AsyncIterator[ConversationEvent]:
         """The entries that are stored already."""
-        self._closed = await self._store.read(stops.last_done_turn, self._conversation)
+        self._closed = await self._store.read(stops.find_last_done_turn, self._conversation)
         more = True
         while more:
             look = await self._look()
@@ -232,19 +232,23 @@ def _until_end(entry: Entry, turn: Turn) -> bool:
 def _look(
     t: Tx, conversation: ConversationId, *, after: int, closed: int, with_standing: bool
 ) -> _Look:
-    found = entries.entries_after(t, conversation, after=after, limit=_SLICE)
+    found = entries.read_entries_after(t, conversation, after=after, limit=_SLICE)
     more = len(found) == _SLICE
     return _Look(
         entries=found,
         more=more,
-        closed=[] if more else stops.done_turns(t, conversation, after=closed),
-        standing=standing.standing(t, conversation) if with_standing and not more else None,
+        closed=[] if more else stops.list_done_turns(t, conversation, after=closed),
+        standing=standing.get_conversation_state(t, conversation)
+        if with_standing and not more
+        else None,
     )
 
 
 async def _entries(store: Store, conversation: ConversationId, after: int) -> AsyncIterator[Entry]:
     while True:
-        found = await store.read(entries.entries_after, conversation, after=after, limit=_SLICE)
+        found = await store.read(
+            entries.read_entries_after, conversation, after=after, limit=_SLICE
+        )
         for entry in found:
             yield entry
         if len(found) < _SLICE:

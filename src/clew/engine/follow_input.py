@@ -95,7 +95,7 @@ def _turn(event: ConversationEvent) -> TurnId | None:
 
 
 async def _turn_of(store: Store, inbox_id: InboxId) -> TurnId | None:
-    turn = await store.read(inbox.turn_of, inbox_id)
+    turn = await store.read(inbox.find_turn_of_item, inbox_id)
     return None if turn is None else turn.id
 
 
@@ -104,7 +104,7 @@ def input_end(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
     item = inbox.get_item(t, inbox_id)
     if item.outcome is None:
         return None
-    turn = inbox.turn_of(t, inbox_id)
+    turn = inbox.find_turn_of_item(t, inbox_id)
     if turn is not None and turn.state is not TurnState.DONE:
         return None
     text, notices, cut = ("", (), False) if turn is None else _told(t, turn)
@@ -123,7 +123,7 @@ def input_end(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
 
 def _told(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
     """What the person is told at the end of a turn, what beside it, and whether that is cut."""
-    found = entries.end_of_turn(t, turn)
+    found = entries.read_turn_end(t, turn)
     events = tuple(entry.text for entry in found if entry.kind is EntryKind.EVENT)
     if turn.outcome is not TurnOutcome.ANSWERED:
         # The last one tells the outcome itself.

@@ -19,16 +19,16 @@ import structlog
 from clew.errors import StoreDamaged, StoreError
 from clew.store import upkeep
 from clew.store.checks import chain, context, pages
-from clew.store.checks.catalogue import CHECKS, count
-from clew.store.checks.check import MOST, Check, Found, mend_again
-from clew.store.checks.walking import walk_apart
+from clew.store.checks.catalogue import CHECKS, count_rows
+from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, repair_if_confirmed
+from clew.store.checks.walking import walk_in_subprocess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from clew.core.ids import ConversationId
-    from clew.store.checks.chain import Stretch
+    from clew.store.checks.chain import LogSegment
     from clew.store.contract import Store
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ Say = Callable[[str], None]
 T = TypeVar("T")
 _Key = tuple[str, str | None, str]
 #: Checks that are made in one walk over the entries.
-_OF_THE_LOG = (chain.CHAIN, context.CONTEXT)
+_OF_THE_LOG = (chain.HASH_CHAIN, context.CONTEXT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,9 +82,9 @@ class Report:
 class _Seen:
     """What one pass over the checks has found."""
 
-    found: list[tuple[Check, Found]] = field(default_factory=list[tuple[Check, Found]])
+    found: list[tuple[Check, Violation]] = field(default_factory=list[tuple[Check, Violation]])
     unchecked: list[str] = field(default_factory=list[str])
-    damage: list[Found] = field(default_factory=list[Found])
+    damage: list[Violation] = field(default_factory=list[Violation])
 
 
 class Fsck:
@@ -110,7 +110,7 @@ class Fsck:
         """
         checked = await self._checked()
         seen = first = await self._look()
-        mended: dict[_Key, tuple[Check, Found]] = {}
+        mended: dict[_Key, tuple[Check, Violation]] = {}
         tried: set[_Key] = set()
         while not seen.damage:
             done = await self._mend_all(seen.found, tried)
@@ -123,7 +123,7 @@ class Fsck:
 
     async def _checked(self) -> dict[str, int]:
         try:
-            rows = await self._store.read(count)
+            rows = await self._store.read(count_rows)
         except StoreDamaged:
             rows = {}
         return {**rows, "checks": len(CHECKS) + 1}
@@ -132,7 +132,7 @@ class Fsck:
         """Every check: the pages, the statements and the hashes side by side."""
         seen = _Seen()
         damage, _, _ = await asyncio.gather(
-            self._guarded(seen, pages.PAGES, self._store.read(pages.look)),
+            self._guarded(seen, pages.PAGES, self._store.read(pages.find_damaged_pages)),
             self._through_the_log(seen),
             self._each(seen, [check for check in CHECKS if check not in _OF_THE_LOG]),
         )
@@ -150,7 +150,7 @@ class Fsck:
     async def _each(self, seen: _Seen, checks: Iterable[Check]) -> None:
         for check in checks:
             self._say(f"checking {check.name}")
-            reading = self._store.read(check.look)
+            reading = self._store.read(check.find)
             found = await self._guarded(seen, check, reading)
             seen.found += [(check, each) for each in found or ()]
 
@@ -161,72 +161,80 @@ class Fsck:
         except StoreDamaged as error:
             seen.unchecked.append(check.name)
             if not any(found.detail == str(error) for found in seen.damage):
-                seen.damage.append(pages.found(str(error)))
+                seen.damage.append(pages.page_violation(str(error)))
             return None
 
     async def _through_the_log(self, seen: _Seen) -> None:
         """The checks that look at every entry, in one walk."""
-        whole = await self._guarded(seen, chain.CHAIN, self._walked())
+        whole = await self._guarded(seen, chain.HASH_CHAIN, self._walked())
         if whole is None:
             seen.unchecked.append(context.CONTEXT.name)
             return
-        confirming = self._store.read(chain.confirmed, whole.broken)
-        found = await self._guarded(seen, chain.CHAIN, confirming) or []
-        seen.found += [(chain.CHAIN, each) for each in found]
-        confirming = self._store.read(context.of_walk, whole.unpaired)
+        confirming = self._store.read(chain.confirm_broken, whole.broken)
+        found = await self._guarded(seen, chain.HASH_CHAIN, confirming) or []
+        seen.found += [(chain.HASH_CHAIN, each) for each in found]
+        confirming = self._store.read(context.find_unpaired_after_walk, whole.unpaired)
         found = await self._guarded(seen, context.CONTEXT, confirming) or []
         seen.found += [(context.CONTEXT, each) for each in found]
 
-    async def _walked(self) -> Stretch:
-        last = await self._store.read(chain.last_stored)
+    async def _walked(self) -> LogSegment:
+        last = await self._store.read(chain.last_entry_number)
         parts = [(s, min(s + STRETCH - 1, last)) for s in range(1, last + 1, STRETCH)]
         if self._processes < 2 or last < ALONE:
-            return chain.joined([await self._store.read(chain.walk, *part) for part in parts])
+            return chain.join_segments(
+                [await self._store.read(chain.walk_segment, *part) for part in parts]
+            )
         shares = [parts[n :: self._processes] for n in range(self._processes)]
-        walks = [walk_apart(self._url, self._home, share) for share in shares if share]
+        walks = [walk_in_subprocess(self._url, self._home, share) for share in shares if share]
         found = zip_longest(*await asyncio.gather(*walks))
-        return chain.joined(stretch for some in found for stretch in some if stretch is not None)
+        return chain.join_segments(
+            stretch for some in found for stretch in some if stretch is not None
+        )
 
     async def _mend_all(
-        self, found: list[tuple[Check, Found]], tried: set[_Key]
-    ) -> list[tuple[Check, Found]]:
+        self, found: list[tuple[Check, Violation]], tried: set[_Key]
+    ) -> list[tuple[Check, Violation]]:
         """Repair what is sure, each once; what was repaired."""
         self._say("repairing")
-        done: list[tuple[Check, Found]] = []
+        done: list[tuple[Check, Violation]] = []
         for check in dict.fromkeys(check for check, _ in found):
             some = [each for other, each in found if other is check]
-            while new := [f for f in some if check.remedy(f) and _key(check, f) not in tried]:
+            while new := [
+                f for f in some if check.describe_repair(f) and _key(check, f) not in tried
+            ]:
                 tried |= {_key(check, each) for each in new}
                 done += [(check, each) for each in new if await self._mend(check, each)]
                 # No check tells more than so many at once.
-                some = [] if len(some) < MOST else await self._store.read(check.look)
+                some = [] if len(some) < MAX_VIOLATIONS else await self._store.read(check.find)
         await self._follow_up(done)
         return done
 
-    async def _mend(self, check: Check, found: Found) -> bool:
+    async def _mend(self, check: Check, found: Violation) -> bool:
         try:
-            return await self._store.write(mend_again, check, found)
+            return await self._store.write(repair_if_confirmed, check, found)
         except StoreError as error:
             # What stands in the way is a finding too, and may be repaired in this round.
             log.warning("not_repaired", check=check.name, what=found.subject, error=str(error))
             return False
 
-    async def _follow_up(self, done: Iterable[tuple[Check, Found]]) -> None:
+    async def _follow_up(self, done: Iterable[tuple[Check, Violation]]) -> None:
         """What a repair began goes on in slices, as it does without one."""
         names = {check.name for check, _ in done}
         if "search-index" in names:
             self._say("making the search index anew")
-            await upkeep.catch_up(self._store)
+            await upkeep.update_index(self._store)
         for check, found in done:
             if check.name == "deleted-rows" and found.conversation is not None:
-                await upkeep.erase(self._store, found.conversation)
+                await upkeep.erase_conversation(self._store, found.conversation)
 
 
-def _key(check: Check, found: Found) -> _Key:
+def _key(check: Check, found: Violation) -> _Key:
     return check.name, found.conversation, found.subject
 
 
-def _report(checked: dict[str, int], seen: _Seen, mended: Iterable[tuple[Check, Found]]) -> Report:
+def _report(
+    checked: dict[str, int], seen: _Seen, mended: Iterable[tuple[Check, Violation]]
+) -> Report:
     order = {check.name: place for place, check in enumerate((pages.PAGES, *CHECKS))}
     left = [(pages.PAGES, found) for found in seen.damage] + seen.found
     again = {_key(*each) for each in left}
@@ -242,14 +250,14 @@ def _report(checked: dict[str, int], seen: _Seen, mended: Iterable[tuple[Check, 
     )
 
 
-def _finding(check: Check, found: Found, *, repaired: bool) -> Finding:
-    repair = check.remedy(found)
+def _finding(check: Check, found: Violation, *, repaired: bool) -> Finding:
+    repair = check.describe_repair(found)
     return Finding(
         check=check.name,
         conversation=found.conversation,
         seq=found.seq,
         detail=found.detail,
         repair=repair,
-        decide=check.decide if repair is None else None,
+        decide=check.manual_fix if repair is None else None,
         repaired=repaired,
     )

@@ -13,10 +13,10 @@ from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.core.text import sanitize_text
 from clew.engine.checks import LONGEST_MESSAGE
 from clew.store.transactions import files, hearing, inbox, moving
-from clew.store.transactions.files import Fetched
-from clew.store.transactions.hearing import Change, Press, Who
+from clew.store.transactions.files import FetchedFile
+from clew.store.transactions.hearing import ButtonResult, ChangeOutcome, ChannelActor
 
-__all__ = ["Change", "Fetched", "Hearing", "Press", "Who"]
+__all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "FetchedFile", "Hearing"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,7 +43,7 @@ class Hearing:
         self._owner, self._kick = owner, kick
 
     async def message(
-        self, heard: MessageReceived, *, who: Who, route: Route, double_text: DoubleText
+        self, heard: MessageReceived, *, who: ChannelActor, route: Route, double_text: DoubleText
     ) -> AcceptResult | AccessDecision:
         """
         Store what somebody says; else what becomes of them.
@@ -60,7 +60,7 @@ class Hearing:
             hold=FILES if heard.files else timedelta(),
         )
         accepted = await self._store.write(
-            hearing.hear,
+            hearing.receive_message,
             item,
             who=who,
             route=route,
@@ -73,9 +73,11 @@ class Hearing:
             self._kick(accepted.conversation_id)
         return accepted
 
-    def fetched(self, file: IncomingFile, content: bytes | None, *, missing: str | None) -> Fetched:
+    def fetched(
+        self, file: IncomingFile, content: bytes | None, *, missing: str | None
+    ) -> FetchedFile:
         """What became of a file, to be told to ``arrived``."""
-        return Fetched(
+        return FetchedFile(
             id=self._ids.new_attachment_id(),
             name=sanitize_text(file.name),
             media_type=sanitize_text(file.media_type),
@@ -83,16 +85,16 @@ class Hearing:
             missing=missing,
         )
 
-    async def arrived(self, inbox_id: InboxId, fetched: Sequence[Fetched]) -> bool:
+    async def arrived(self, inbox_id: InboxId, fetched: Sequence[FetchedFile]) -> bool:
         """The files of a message are there; ``False`` if it has gone without them."""
-        return await self._store.write(files.arrived, inbox_id, fetched)
+        return await self._store.write(files.attach_files, inbox_id, fetched)
 
     async def held(self) -> Sequence[InboxItem]:
         """Messages that wait for their files, also those of a process that died."""
-        return await self._store.read(inbox.held)
+        return await self._store.read(inbox.list_held_items)
 
     async def begin_command(
-        self, heard: MessageReceived, *, who: Who, route: Route
+        self, heard: MessageReceived, *, who: ChannelActor, route: Route
     ) -> AcceptResult | AccessDecision:
         """Store that a chat command is about to be carried out; else what becomes of its writer."""
         return await self._store.write(
@@ -111,16 +113,16 @@ class Hearing:
 
     async def cut_off(self) -> Sequence[InboxItem]:
         """Chat commands that a process which died was carrying out."""
-        return await self._store.read(hearing.cut_off)
+        return await self._store.read(hearing.list_interrupted_commands)
 
     async def change(
         self,
         event: MessageEdited | MessageDeleted,
         *,
         account: ChannelAccount,
-        who: Who | None,
+        who: ChannelActor | None,
         route: Route,
-    ) -> Change | AccessDecision:
+    ) -> ChangeOutcome | AccessDecision:
         """
         A message that was heard has another text now, or is gone (then ``who`` may be unknown).
         """
@@ -133,13 +135,13 @@ class Hearing:
         item = NewInput(
             id=self._ids.new_inbox_id(),
             kind=InboxKind.COMMAND,
-            text=hearing.DELETED if text is None else hearing.EDIT,
+            text=hearing.DELETED_COMMAND if text is None else hearing.EDIT_COMMAND,
             double_text=DoubleText.QUEUE,
             event=_event(account, event.event),
             payload=json.dumps({"original": original, "route": route.key, "text": text, **told}),
         )
         done = await self._store.write(
-            hearing.change,
+            hearing.apply_message_change,
             item,
             original=original,
             who=who,
@@ -147,23 +149,27 @@ class Hearing:
             text=text,
             session_ids=self._means.session_ids,
         )
-        if done is hearing.Change.FILED:
+        if done is hearing.ChangeOutcome.QUEUED:
             filed = await self._store.read(inbox.get_item, item.id)
             self._kick(filed.conversation_id)
         return done
 
-    async def press(self, pressed: ButtonPressed, *, who: Who) -> Press:
+    async def press(self, pressed: ButtonPressed, *, who: ChannelActor) -> ButtonResult:
         """Answer a question by its button."""
-        done = await self._store.write(hearing.press, pressed.data, who=who, route=pressed.route)
+        done = await self._store.write(
+            hearing.answer_button, pressed.data, who=who, route=pressed.route
+        )
         if done.conversation is not None:
             self._kick(done.conversation)
         return done
 
     async def questions(
-        self, conversation: ConversationId, *, who: Who, route: Route
+        self, conversation: ConversationId, *, who: ChannelActor, route: Route
     ) -> tuple[Sequence[NumberedApproval], int]:
         """The open questions that somebody can answer in a chat, and how many are not theirs."""
-        return await self._store.read(hearing.questions, conversation, who=who, route=route)
+        return await self._store.read(
+            hearing.list_answerable_questions, conversation, who=who, route=route
+        )
 
     async def moved_chat(self, route: Route, chat: str) -> None:
         """As ``moved``, by the chat's new id alone."""
@@ -171,12 +177,12 @@ class Hearing:
 
     async def moved(self, old: Route, new: Route) -> None:
         """A chat has another id."""
-        await self._store.write(moving.move_chat, old, new)
+        await self._store.write(moving.migrate_chat, old, new)
 
     def _item(
         self,
         heard: MessageReceived,
-        who: Who,
+        who: ChannelActor,
         route: Route,
         *,
         double_text: DoubleText,

@@ -123,9 +123,9 @@ class Imports:
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Imports]:
         """Within the block others see that this process lives."""
-        await self._store.register(self._owner)
+        await self._store.register_owner(self._owner)
         await self._store.write(
-            owners.enrol,
+            owners.register_owner,
             self._owner,
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -135,7 +135,7 @@ class Imports:
         try:
             yield self
         finally:
-            await uncancelled(self._store.write(owners.sign_off, self._owner))
+            await uncancelled(self._store.write(owners.mark_owner_ended, self._owner))
 
     async def take(
         self, source: Source, outline: ConversationSummary, *, revive: bool = False
@@ -171,12 +171,14 @@ class Imports:
         """Take over that conversations were deleted, unless they are here; how many were new."""
         new = 0
         for at in range(0, len(tombstones), _FIRST):
-            new += await self._store.write(imports.bury_imported, tombstones[at : at + _FIRST])
+            new += await self._store.write(imports.import_tombstones, tombstones[at : at + _FIRST])
         return new
 
     async def _take(self, section: Section, *, revive: bool) -> Imported:
         outline = section.outline
-        here = await self._store.read(imports.stored_here, ConversationId(outline.conversation))
+        here = await self._store.read(
+            imports.find_import_target, ConversationId(outline.conversation)
+        )
         if here.deleted is not None:
             if not revive:
                 return _told(section, Result.DELETED, note="it was deleted here")
@@ -201,7 +203,7 @@ class Imports:
             # Without all that was said its hashes prove nothing: it gets a chain of its own.
             return await self._copy(section.copied(b"withheld", outline.entries))
         taken = await self._store.read(
-            imports.taken_by_others, ConversationId(outline.conversation), log.sessions
+            imports.has_foreign_sessions, ConversationId(outline.conversation), log.sessions
         )
         if taken:
             return await self._copy(section.copied(b"taken", outline.entries))
@@ -209,7 +211,7 @@ class Imports:
 
     async def _copy(self, section: Section) -> Imported:
         name = _name_here(section)
-        here = await self._store.read(imports.stored_here, ConversationId(name))
+        here = await self._store.read(imports.find_import_target, ConversationId(name))
         if here.deleted is not None:
             return _told(section, Result.DELETED, note="its copy was deleted here")
         if here.log is None:
@@ -237,28 +239,28 @@ class Imports:
         slices = self._slices(lacking)
         begin: Sequence[TypedRecord] = next(slices, ())
         more = next(slices, None)
-        opening = imports.Opening(conversation=conversation, first=first, owner=self._owner)
+        opening = imports.ImportStart(conversation=conversation, first=first, owner=self._owner)
         if more is None:
-            after = await self._store.write(imports.take_all, opening, begin, after=had)
+            after = await self._store.write(imports.import_conversation, opening, begin, after=had)
         else:
             after = await self._in_slices(opening, chain([begin, more], slices), had)
         return _told(section, result, entries=after - had)
 
     async def _in_slices(
-        self, opening: imports.Opening, slices: Iterable[Sequence[TypedRecord]], after: int
+        self, opening: imports.ImportStart, slices: Iterable[Sequence[TypedRecord]], after: int
     ) -> int:
-        lease = await self._store.write(imports.open_imported, opening)
+        lease = await self._store.write(imports.open_import, opening)
         try:
             for batch in slices:
                 after = await self._timed(lease, batch, after)
                 self.on_entries(after)
         finally:
-            await uncancelled(self._store.write(imports.close_imported, lease))
+            await uncancelled(self._store.write(imports.close_import, lease))
         return after
 
     async def _timed(self, lease: Lease, batch: Sequence[TypedRecord], after: int) -> int:
         began = time.monotonic()
-        after = await self._store.write(imports.take_in, lease, batch, after=after)
+        after = await self._store.write(imports.import_slice, lease, batch, after=after)
         took = max(time.monotonic() - began, 0.001)
         wanted = int(len(batch) * _SLICE_SECONDS / took)
         self._budget = min(max(wanted, _FEWEST), max(2 * self._budget, _FEWEST), _MOST)

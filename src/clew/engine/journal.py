@@ -131,7 +131,7 @@ class Journal:
         """The intent is stored and the result is not: the process that ran it is gone."""
         match resume_action(request.effect):
             case ResumeAction.RUN:
-                await self._store.write(journal.run_again, self._lease, key)
+                await self._store.write(journal.count_rerun, self._lease, key)
                 return await self._run(key, position, request, execute, approved=False)
             case ResumeAction.UNKNOWN:
                 unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
@@ -163,7 +163,7 @@ class Journal:
 
     async def _ask(self, key: CallKey, request: ToolRequest) -> Approval:
         return await self._store.write(
-            approvals.ask,
+            approvals.request_approval,
             self._lease,
             key,
             approval=self._ids.new_approval_id(),
@@ -175,7 +175,7 @@ class Journal:
 
     async def _intend(self, key: CallKey, position: int, request: ToolRequest) -> None:
         await self._store.write(
-            journal.intend,
+            journal.record_intent,
             self._lease,
             key,
             position=position,
@@ -217,7 +217,7 @@ class Journal:
     async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
         known = await to_its_end(
             lambda: self._store.bare.write(
-                journal.settle,
+                journal.record_result,
                 self._lease,
                 key,
                 result.status,
@@ -251,15 +251,15 @@ def _session() -> SessionId | None:
 
 def _look(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
     """What is stored of a call, and what a person was asked about it."""
-    return journal.find_call(t, key), approvals.question_of(t, key)
+    return journal.find_call(t, key), approvals.find_approval(t, key)
 
 
 def _result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
     """The whole of a result: kept beside its entry, or in it."""
-    whole = files.result_of(t, conversation, call_id)
+    whole = files.find_tool_result(t, conversation, call_id)
     if whole is not None:
         return whole.decode(errors="ignore")
-    message = entries.answer_to(t, conversation, call_id)
+    message = entries.find_tool_answer(t, conversation, call_id)
     return None if message is None else result_text(codec.load(message), call_id)
 
 
@@ -285,7 +285,7 @@ async def batch_results(
 
     What may have had an effect and is not answered has the result ``begun``.
     """
-    calls = await store.read(journal.batch, turn.id, step)
+    calls = await store.read(journal.list_step_calls, turn.id, step)
     known = {
         call.key.call_id: _stored(call) or begun
         for call in calls

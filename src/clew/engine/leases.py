@@ -86,7 +86,7 @@ class _Keeping:
             asked = loop.time()
             waiting = loop.call_later(_SILENT, self._silent)
             try:
-                await self._store.write(leases.renew, self._lease, duration=self._duration)
+                await self._store.write(leases.renew_lease, self._lease, duration=self._duration)
             except LeaseLost:
                 self.away = False
                 self._deadline.reschedule(loop.time())

@@ -79,7 +79,7 @@ class Lifecycle:
         )
         if messages is not None and not done.moved:
             return replace(done, messages=messages)
-        head = await self._store.read(context.head_context, found.conversation_id)
+        head = await self._store.read(context.read_head_context, found.conversation_id)
         return replace(done, messages=[codec.load(each.message) for each in head.messages])
 
     async def compress(
@@ -107,7 +107,7 @@ class Lifecycle:
         :raises UsageError: if there is no such entry
         """
         found = await self._store.read(conversations.get_conversation, conversation)
-        rewinds.refuse_unknown(to, last_seq=found.last_seq)
+        rewinds.raise_if_unknown_entry(to, last_seq=found.last_seq)
         return await self._file(conversation, REWIND, to=to)
 
     async def undo(self, conversation: ConversationId, *, back: int = 1) -> AcceptResult:
@@ -161,7 +161,7 @@ class Lifecycle:
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         :raises UsageError: if it has no entry ``at``, or the title cannot be used
         """
-        await self._store.read(conversations.visible, source, viewer=viewer)
+        await self._store.read(conversations.get_visible_conversation, source, viewer=viewer)
         new = self._ids.new_conversation_id()
         await self._store.write(
             _branch,
@@ -189,15 +189,15 @@ class Lifecycle:
         self, conversation: ConversationId, *, reason: str = reasons.USER_EXIT
     ) -> AcceptResult:
         """File that the session ends; the next message reopens the conversation."""
-        return await self._file(conversation, resets.END, reason=reason, next=None)
+        return await self._file(conversation, resets.END_COMMAND, reason=reason, next=None)
 
 
 def _accept(
     t: Tx, item: NewInput, *, conversation: ConversationId, session_ids: SessionIdFactory
 ) -> AcceptResult:
     if item.text == COMPRESS:
-        locks.refuse_second_compaction(t, conversation, command=COMPRESS)
-    return inbox.accept(
+        locks.raise_if_compacting(t, conversation, command=COMPRESS)
+    return inbox.accept_input(
         t,
         item,
         target=conversation,
@@ -216,14 +216,14 @@ def _branch(
     route: Route | None,
     session_ids: SessionIdFactory,
 ) -> None:
-    branches.branch(t, source, new_conversation=new, session_ids=session_ids, at=at)
+    branches.branch_conversation(t, source, new_conversation=new, session_ids=session_ids, at=at)
     if title is not None:
-        conversations.rename(t, new, title)
+        conversations.rename_conversation(t, new, title)
     if route is not None:
         conversations.move_route(t, route.key, new)
 
 
 def _resume(t: Tx, route: Route, conversation: ConversationId, viewer: Scope) -> None:
-    conversations.visible(t, conversation, viewer=viewer)
-    conversations.choose_route(t, route.key, conversation)
-    t.wake(conversation)
+    conversations.get_visible_conversation(t, conversation, viewer=viewer)
+    conversations.switch_route(t, route.key, conversation)
+    t.notify(conversation)

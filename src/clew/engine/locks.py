@@ -25,8 +25,10 @@ class Rights:
 
         It is free at once when the process that has it dies, and after ``duration`` if it hangs.
         """
-        return await self._store.write(locks.take_right, name, self._owner, duration=duration)
+        return await self._store.write(
+            locks.acquire_process_lock, name, self._owner, duration=duration
+        )
 
     async def leave(self, name: str) -> None:
         """Let a right go, if we have it."""
-        await self._store.write(locks.unlock, name, self._owner)
+        await self._store.write(locks.release_lock, name, self._owner)

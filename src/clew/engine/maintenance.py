@@ -39,17 +39,23 @@ class Maintained:
 
 async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
     """Do what is due, in slices that hold nobody up."""
-    overdue = await store.write(expiry.end_overdue, policy=policy) if _ends(policy) else 0
+    overdue = (
+        await store.write(expiry.end_expired_conversations, policy=policy) if _ends(policy) else 0
+    )
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
     ghosts = await store.write(maintenance.prune_empty_ghost_sessions)
     deleted = await _finish_deletions(store)
-    for forget in (idempotency.forget_keys, deletion.forget_events, marks.forget_marks):
+    for forget in (
+        idempotency.delete_expired_keys,
+        deletion.delete_expired_event_keys,
+        marks.delete_old_marks,
+    ):
         while await store.write(forget):
             pass
-    await store.write(clients.forget_dead_clients)
-    await store.write(locks.forget_locks)
-    await store.write(owners.end_lost)
-    await upkeep.shrink(store)
+    await store.write(clients.delete_dead_clients)
+    await store.write(locks.delete_abandoned_locks)
+    await store.write(owners.end_lost_owners)
+    await upkeep.release_free_space(store)
     done = Maintained(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
@@ -58,11 +64,11 @@ async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
 
 async def _finish_deletions(store: Store) -> int:
     """Remove the rows of conversations whose deletion can no longer be undone."""
-    due = await store.read(deletion.half_deleted)
+    due = await store.read(deletion.list_pending_deletions)
     # Somebody may undo it in between.
-    ended = [each for each in due if await store.write(undelete.end_grace, each)]
+    ended = [each for each in due if await store.write(undelete.end_grace_period, each)]
     for conversation in ended:
-        await upkeep.erase(store, conversation)
+        await upkeep.erase_conversation(store, conversation)
     if ended:
         await store.write(deletion.delete_orphan_blobs)
     return len(ended)
@@ -70,12 +76,14 @@ async def _finish_deletions(store: Store) -> int:
 
 async def would_maintain(store: Store, policy: ResetPolicy) -> Maintained:
     """What ``maintain`` would find now; changes nothing."""
-    overdue = await store.read(expiry.overdue, policy=policy) if _ends(policy) else []
+    overdue = (
+        await store.read(expiry.list_expired_conversations, policy=policy) if _ends(policy) else []
+    )
     return Maintained(
         overdue=len(overdue),
-        orphans=len(await store.read(maintenance.orphaned_compression_sessions)),
-        ghosts=len(await store.read(maintenance.empty_ghost_sessions)),
-        deleted=len(await store.read(deletion.half_deleted)),
+        orphans=len(await store.read(maintenance.find_orphaned_compression_sessions)),
+        ghosts=len(await store.read(maintenance.find_empty_ghost_sessions)),
+        deleted=len(await store.read(deletion.list_pending_deletions)),
     )
 
 

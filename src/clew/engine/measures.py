@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.store.transactions.gauges import Gauges, gauges
+from clew.store.transactions.gauges import Gauges, read_gauges
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,9 +38,9 @@ class Measures:
     async def take(self) -> Measured:
         """:raises StoreError: if the store cannot be read and written now"""
         begun = time.perf_counter()
-        found = await self._store.read(gauges, me=self._owner)
+        found = await self._store.read(read_gauges, me=self._owner)
         read = time.perf_counter()
-        await self._store.check()
+        await self._store.check_available()
         return Measured(
             turns=dict(self._hub.closed),
             gauges=found,

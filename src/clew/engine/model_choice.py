@@ -69,7 +69,7 @@ class ModelChoice:
         return found
 
     async def _chosen(self, conversation: ConversationId) -> str | None:
-        value = await self._store.read(settings.get_setting, conversation, settings.MODEL)
+        value = await self._store.read(settings.get_setting, conversation, settings.MODEL_SETTING)
         return None if value is None else json.loads(value)
 
     def _models(self, name: str) -> Models:

@@ -20,9 +20,9 @@ from clew.engine.checks import checked_text
 from clew.engine.follow_input import follow_input
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
-from clew.store.transactions.files import Fetched, with_told
-from clew.store.transactions.orders import Key, Placed
-from clew.store.transactions.usage import Used
+from clew.store.transactions.files import FetchedFile, add_file_details
+from clew.store.transactions.orders import IdempotencyKey, SubmitResult
+from clew.store.transactions.usage import TokenUsage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from clew.engine.turns import Means
     from clew.store.contract import Tx
 
-__all__ = ["History", "Key", "Orders", "Placed", "Used", "key_for"]
+__all__ = ["History", "IdempotencyKey", "Orders", "SubmitResult", "TokenUsage", "key_for"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,10 +47,11 @@ class History:
     said: tuple[HistoryMessage, ...]
 
 
-def key_for(*, caller: str, path: str, key: str, request: bytes) -> Key:
+def key_for(*, caller: str, path: str, key: str, request: bytes) -> IdempotencyKey:
     """The key that a caller gave a request, which is told apart from others by its bytes."""
-    return Key(
-        key=idempotency.idempotency_key(caller, path, key), body=hashlib.sha256(request).digest()
+    return IdempotencyKey(
+        key=idempotency.hash_idempotency_key(caller, path, key),
+        body=hashlib.sha256(request).digest(),
     )
 
 
@@ -68,9 +69,9 @@ class Orders:
         *,
         target: Route | ConversationId | History,
         double_text: DoubleText = DoubleText.QUEUE,
-        key: Key | None = None,
-        files: Sequence[Fetched] = (),
-    ) -> Placed:
+        key: IdempotencyKey | None = None,
+        files: Sequence[FetchedFile] = (),
+    ) -> SubmitResult:
         """
         Accept a message: when this returns it is stored and will have an outcome.
 
@@ -86,7 +87,7 @@ class Orders:
             id=self._ids.new_inbox_id(),
             text=checked_text(text),
             double_text=double_text,
-            payload=with_told("{}", files) if files else "{}",
+            payload=add_file_details("{}", files) if files else "{}",
         )
         placed = await self._placed(item, target, key, files)
         if placed.accepted.outcome is None:
@@ -97,12 +98,12 @@ class Orders:
         self,
         item: NewInput,
         target: Route | ConversationId | History,
-        key: Key | None,
-        files: Sequence[Fetched],
-    ) -> Placed:
+        key: IdempotencyKey | None,
+        files: Sequence[FetchedFile],
+    ) -> SubmitResult:
         if isinstance(target, History):
             return await self._store.write(
-                orders.place_resent,
+                orders.submit_with_history,
                 item,
                 resent=_resent(target, item.text),
                 key=key,
@@ -110,7 +111,7 @@ class Orders:
                 session_ids=self._session_ids,
             )
         return await self._store.write(
-            orders.place,
+            orders.submit_input,
             item,
             target=target,
             key=key,
@@ -120,7 +121,7 @@ class Orders:
             files=files,
         )
 
-    def file(self, *, name: str, media_type: str, content: bytes) -> Fetched:
+    def file(self, *, name: str, media_type: str, content: bytes) -> FetchedFile:
         """
         A file that is to come with a message.
 
@@ -128,7 +129,7 @@ class Orders:
         """
         if (refused := size_error(name, content)) is not None:
             raise UsageError(refused)
-        return Fetched(
+        return FetchedFile(
             id=self._ids.new_attachment_id(),
             name=sanitize_text(name),
             media_type=sanitize_text(media_type),
@@ -143,9 +144,9 @@ class Orders:
             self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
-    async def keep_answer(self, key: Key, *, status: int, answer: str) -> None:
+    async def keep_answer(self, key: IdempotencyKey, *, status: int, answer: str) -> None:
         """Keep what a keyed order was answered, for those who repeat it; the first answer stays."""
-        await self._store.write(idempotency.answer_key, key.key, status=status, answer=answer)
+        await self._store.write(idempotency.store_answer, key.key, status=status, answer=answer)
 
     async def abandon(self, inbox_id: InboxId) -> bool:
         """
@@ -153,31 +154,31 @@ class Orders:
 
         ``False`` if it has ended, or if others joined its turn and wait for it too.
         """
-        return await self._store.write(orders.abandon, inbox_id)
+        return await self._store.write(orders.cancel_submission, inbox_id)
 
     async def begun(self, inbox_id: InboxId) -> TurnStarted | None:
         """The turn that answers an input, and the session it is in; ``None`` before it began."""
         return await self._store.read(_begun, inbox_id)
 
-    async def used(self, turn: Turn | None) -> Used:
+    async def used(self, turn: Turn | None) -> TokenUsage:
         """What the model requests of a turn cost."""
         if turn is None:
-            return Used()
-        return await self._store.read(usage.usage_of, turn.conversation_id, turn=turn.id)
+            return TokenUsage()
+        return await self._store.read(usage.sum_usage, turn.conversation_id, turn=turn.id)
 
 
 def _begun(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
-    turn = inbox.turn_of(t, inbox_id)
+    turn = inbox.find_turn_of_item(t, inbox_id)
     if turn is None:
         return None
     session = conversations.get_conversation(t, turn.conversation_id).head
     return TurnStarted(turn=turn, session=session)
 
 
-def _resent(history: History, text: str) -> orders.Resent:
+def _resent(history: History, text: str) -> orders.HistoryKey:
     said = histories.drop_blank_messages(history.said)
     before, answer = histories.split_last_answer(said)
-    return orders.Resent(
+    return orders.HistoryKey(
         before=histories.history_digest(history.caller, before),
         now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,

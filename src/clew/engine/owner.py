@@ -22,7 +22,7 @@ from clew.errors import StoreError
 from clew.store import upkeep
 from clew.store.contract import Topics
 from clew.store.transactions import approvals, locks, owners, work
-from clew.store.transactions.deliveries import TOPIC
+from clew.store.transactions.deliveries import DELIVERY_TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,9 +61,9 @@ class Owner:
         self._stack = ExitStack()
 
     async def __aenter__(self) -> Self:
-        await self._store.register(self.id)
+        await self._store.register_owner(self.id)
         await self._store.write(
-            owners.enrol,
+            owners.register_owner,
             self.id,
             host=socket.gethostname(),
             pid=os.getpid(),
@@ -95,7 +95,7 @@ class Owner:
                 task.cancel()
             await asyncio.wait(self._tasks)
             with suppress(StoreError):
-                await self._store.write(owners.sign_off, self.id)
+                await self._store.write(owners.mark_owner_ended, self.id)
 
     def kick(self, conversation: ConversationId) -> None:
         """Something was stored for this conversation here: work on it at once."""
@@ -114,14 +114,14 @@ class Owner:
 
     async def _watch(self) -> None:
         """See what changes in the store, whoever changed it, and start actors on work."""
-        async for topics in self._store.changes():
+        async for topics in self._store.watch_changes():
             if topics is None:
                 self._hub.publish_to_all(CHANGED)
                 await self._scan()
                 continue
             here = topics.here if isinstance(topics, Topics) else topics
             for topic in topics:
-                if topic.startswith(TOPIC):
+                if topic.startswith(DELIVERY_TOPIC):
                     continue  # for the channels
                 conversation = ConversationId(topic)
                 self._hub.publish(conversation, CHANGED)
@@ -132,15 +132,15 @@ class Owner:
         while True:
             await asyncio.sleep(BEAT)
             await self._scan()
-            if await self._store.read(approvals.any_expired):
-                await self._store.write(approvals.expire)
-            await upkeep.catch_up(self._store, slices=_SLICES)
+            if await self._store.read(approvals.has_expired_approvals):
+                await self._store.write(approvals.expire_approvals)
+            await upkeep.update_index(self._store, slices=_SLICES)
 
     async def _maintain(self) -> None:
         """Once a minute, one process at a time: end what is over, remove what was deleted."""
         while self._own is None:
             holder = await self._store.write(
-                locks.take_right, "maintenance", self.id, duration=2 * MAINTENANCE
+                locks.acquire_process_lock, "maintenance", self.id, duration=2 * MAINTENANCE
             )
             if holder is None:
                 await self._means.facts.catch_up()
@@ -149,7 +149,7 @@ class Owner:
         await asyncio.Event().wait()
 
     async def _scan(self) -> None:
-        due = await self._store.read(work.due_work_in, me=self.id, duration=self._means.lease)
+        due = await self._store.read(work.find_due_delays, me=self.id, duration=self._means.lease)
         for conversation, millis in due.items():
             if self._mine(conversation):
                 self._actors.kick_in(conversation, millis)

@@ -12,7 +12,7 @@ from clew.core.route import Route
 from clew.errors import UsageError
 from clew.store.transactions import pairings
 from clew.store.transactions.conversations import open_route
-from clew.store.transactions.deliveries import tell
+from clew.store.transactions.deliveries import deliver_to_chat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,10 @@ class People:
         self._store, self._ids, self._session_ids = store, ids, session_ids
 
     async def list(self) -> Sequence[Person]:
-        return await self._store.read(pairings.people)
+        return await self._store.read(pairings.list_people)
 
     async def standing(self, account: ChannelAccount, user: str) -> AccessStatus | None:
-        return await self._store.read(pairings.standing_now, account, user)
+        return await self._store.read(pairings.get_access_status, account, user)
 
     async def code_for(
         self, account: ChannelAccount, user: str, *, name: str, route: RouteKey
@@ -49,18 +49,18 @@ class People:
         """
         code = "".join(secrets.choice(_LETTERS) for _ in range(8))
         shown = await self._store.write(
-            pairings.ask,
+            pairings.issue_code,
             account,
             user,
             name=name,
             route=route,
-            code=pairings.code_hash(code),
+            code=pairings.hash_code(code),
         )
         return f"{code[:4]}-{code[4:]}" if shown else None
 
     async def code_shown(self, account: ChannelAccount, user: str) -> None:
         """A person has the code that was made last: it is good for its time from now on."""
-        await self._store.write(pairings.code_shown, account, user)
+        await self._store.write(pairings.mark_code_shown, account, user)
 
     async def withdraw_code(self, account: ChannelAccount, user: str) -> None:
         """A code did not reach its person: the next message gets another."""
@@ -74,7 +74,7 @@ class People:
         """
         person = await self._store.write(
             _approve,
-            pairings.code_hash(code),
+            pairings.hash_code(code),
             by=by,
             new_conversation=self._ids.new_conversation_id(),
             delivery=self._ids.new_delivery_id(),
@@ -92,7 +92,7 @@ class People:
         self, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
     ) -> None:
         """Take away at once that a person may talk, and end what is open of theirs."""
-        await self._store.write(pairings.shut_out, account, user, to=to, by=by)
+        await self._store.write(pairings.revoke_access, account, user, to=to, by=by)
 
     async def enforce(
         self, account: ChannelAccount, policy: AccessPolicy
@@ -110,13 +110,13 @@ def _approve(
     delivery: DeliveryId,
     session_ids: SessionIdFactory,
 ) -> Person | None:
-    person = pairings.approve(t, code, by=by)
+    person = pairings.approve_code(t, code, by=by)
     if person is None or person.route is None:
         return person
     route = Route.parse(person.route)
     conversation = open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
     message = OutboundMessage(text=WELCOME, markup=False)
-    tell(t, conversation, route.key, message, id=delivery, kind=DeliveryKind.NOTICE)
+    deliver_to_chat(t, conversation, route.key, message, id=delivery, kind=DeliveryKind.NOTICE)
     return person
 
 
@@ -124,7 +124,7 @@ def _enforce(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[Conve
     def out(user: str, route: Route) -> bool:
         found = decide_access(
             policy,
-            pairings.standing(t, account, user),
+            pairings.lock_access_status(t, account, user),
             user=user,
             kind=route.kind,
             chat=route.chat,
@@ -132,4 +132,4 @@ def _enforce(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[Conve
         )
         return found is not AccessDecision.ALLOW
 
-    return pairings.end_what_is_open(t, account, out)
+    return pairings.cancel_excluded_work(t, account, out)

@@ -25,7 +25,7 @@ from clew.core.context import CompactionPreview
 from clew.engine.contexts import line_of
 from clew.errors import OperationRefused, StoreError
 from clew.store.transactions import compactions, entries
-from clew.store.transactions.usage import Request, Used, micros, record_usage
+from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -293,11 +293,11 @@ class Plans:
 
         :raises Refusal: if the attempts before died with their process, or it is no good
         """
-        before = await self._store.read(compactions.compaction_state, session.id)
+        before = await self._store.read(compactions.load_compaction_state, session.id)
         if rules.crashed_repeatedly(before):
             raise Refusal(f"the process died {before.failures} times while it was made")
         state = rules.record_attempt(before)
-        await self._store.write(compactions.remember_compaction, session.id, state)
+        await self._store.write(compactions.save_compaction_state, session.id, state)
         try:
             return await self._good(session, old, focus, self._model, aim.readable)
         except StoreError:
@@ -332,13 +332,13 @@ class Plans:
     async def _count(self, conversation: ConversationId, usage: RunUsage, model: Model) -> None:
         if not usage.has_values():
             return
-        used = Used(
+        used = TokenUsage(
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
-            cost_micros=micros(usage.cost),
+            cost_micros=dollars_to_micros(usage.cost),
         )
-        request = Request(
+        request = UsageRecord(
             id=self._ids.new_usage_id(), used=used, model=model.model_name, purpose="summary"
         )
         await self._store.write(record_usage, conversation, request)
@@ -348,7 +348,7 @@ class Plans:
         seq = original_seq(message)
         if seq is None:
             return message
-        stored = await self._store.read(entries.entries_between, conversation, first=seq, last=seq)
+        stored = await self._store.read(entries.read_entries, conversation, first=seq, last=seq)
         return codec.load(stored[0].message) if stored else message
 
 

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from clew.core.standing import ConversationState
     from clew.store.contract import Store
     from clew.store.search import SearchPage
-    from clew.store.transactions.listing import Page
+    from clew.store.transactions.listing import ConversationPage
     from clew.store.transactions.undelete import DeletedConversation
     from clew.store.transactions.views import (
         ConversationView as ConversationView,  # noqa: PLC0414  (fronts name it)
     )
-    from clew.store.transactions.views import ViewPage
+    from clew.store.transactions.views import ConversationViewPage
 
 
 class Records:
@@ -56,20 +56,22 @@ class Records:
 
         :raises NotFound: if it means nothing that ``viewer`` may see
         """
-        conversation = await self._store.read(conversations.resolve, name)
+        conversation = await self._store.read(conversations.resolve_conversation, name)
         await self._visible(conversation, name, viewer)
         return conversation
 
     async def _visible(
         self, conversation: ConversationId, name: str, viewer: Scope
     ) -> Conversation:
-        return await self._store.read(conversations.visible, conversation, viewer=viewer, name=name)
+        return await self._store.read(
+            conversations.get_visible_conversation, conversation, viewer=viewer, name=name
+        )
 
     async def show(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> ConversationView:
         """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
-        return await self._store.read(views.view, conversation, viewer=viewer)
+        return await self._store.read(views.get_view, conversation, viewer=viewer)
 
     async def list(
         self,
@@ -79,7 +81,7 @@ class Records:
         cursor: str | None = None,
         limit: int = 50,
         adhoc: bool = False,
-    ) -> Page:
+    ) -> ConversationPage:
         """Conversations that ``viewer`` may see, the last used first."""
         return await self._store.read(
             listing.list_conversations,
@@ -98,10 +100,10 @@ class Records:
         cursor: str | None = None,
         limit: int = 50,
         adhoc: bool = False,
-    ) -> ViewPage:
+    ) -> ConversationViewPage:
         """As ``list``, with what belongs to each."""
         return await self._store.read(
-            views.views, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
+            views.list_views, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
         )
 
     async def entries(
@@ -118,7 +120,9 @@ class Records:
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         """
         await self._visible(conversation, conversation, viewer)
-        return await self._store.read(entries.entries_after, conversation, after=after, limit=limit)
+        return await self._store.read(
+            entries.read_entries_after, conversation, after=after, limit=limit
+        )
 
     async def last_entries(
         self,
@@ -135,7 +139,7 @@ class Records:
         """
         await self._visible(conversation, conversation, viewer)
         return await self._store.read(
-            entries.entries_before, conversation, before=before, limit=limit
+            entries.read_entries_before, conversation, before=before, limit=limit
         )
 
     async def standing(
@@ -147,7 +151,7 @@ class Records:
         :raises NotFound: if there is no such conversation in what ``viewer`` may see
         """
         await self._visible(conversation, conversation, viewer)
-        return await self._store.read(standing.standing, conversation)
+        return await self._store.read(standing.get_conversation_state, conversation)
 
     async def context(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
@@ -171,7 +175,9 @@ class Records:
         limit: int = 20,
     ) -> SearchPage:
         """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
-        return await upkeep.find(self._store, query, viewer=viewer, cursor=cursor, limit=limit)
+        return await upkeep.run_search(
+            self._store, query, viewer=viewer, cursor=cursor, limit=limit
+        )
 
     async def rename(
         self,
@@ -188,7 +194,7 @@ class Records:
         """
         await self._visible(conversation, conversation, viewer)
         cleaned = None if title is None else checked_title(title)
-        await self._store.write(conversations.rename, conversation, cleaned)
+        await self._store.write(conversations.rename_conversation, conversation, cleaned)
         return await self._store.read(conversations.get_conversation, conversation)
 
     async def delete(
@@ -212,8 +218,8 @@ class Records:
             found = await self._deleted(conversation, viewer)
             return None if found is None else found.undo_until
         # Somebody may have brought it back in between.
-        if await self._store.write(undelete.end_grace, conversation, at_once=True):
-            await upkeep.erase(self._store, conversation)
+        if await self._store.write(undelete.end_grace_period, conversation, at_once=True):
+            await upkeep.erase_conversation(self._store, conversation)
             await self._store.write(deletion.delete_orphan_blobs)
         return None
 
@@ -225,7 +231,7 @@ class Records:
 
     async def deleted(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[DeletedConversation]:
         """Return the deleted conversations that can be brought back, the last deleted first."""
-        return await self._store.read(undelete.deleted_conversations, viewer=viewer)
+        return await self._store.read(undelete.list_deleted_conversations, viewer=viewer)
 
     async def undelete(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
@@ -235,8 +241,8 @@ class Records:
 
         :raises NotFound: if it was not deleted, or its rows are gone, or ``viewer`` may not see it
         """
-        return await self._store.write(undelete.undelete, conversation, viewer=viewer)
+        return await self._store.write(undelete.undelete_conversation, conversation, viewer=viewer)
 
     async def check(self) -> None:
         """:raises StoreError: if the store cannot be read and written now"""
-        await self._store.check()
+        await self._store.check_available()

@@ -12,7 +12,7 @@ from clew.core.ids import TurnId
 from clew.engine.requests import model_of, request_of
 from clew.errors import NotFound
 from clew.store.transactions import requests, stops
-from clew.store.transactions.usage import Request, Used, micros, record_usage
+from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
     from clew.agent.messages import ModelResponse
@@ -55,7 +55,7 @@ class Replays:
     async def _turn(self, conversation: ConversationId, name: str) -> TurnId:
         store = self._means.store
         if name.isascii() and name.isdigit() and 0 < int(name) < 2**31:
-            turn = await store.read(requests.turn_number, conversation, int(name))
+            turn = await store.read(requests.find_turn_by_number, conversation, int(name))
             if turn is None:
                 raise NotFound("turn", name)
             return turn
@@ -88,15 +88,15 @@ class Replays:
             model=response.model_name or "unknown",
         )
 
-    def _cost(self, response: ModelResponse) -> Request:
+    def _cost(self, response: ModelResponse) -> UsageRecord:
         usage = response.usage
-        return Request(
+        return UsageRecord(
             id=self._means.ids.new_usage_id(),
-            used=Used(
+            used=TokenUsage(
                 input_tokens=usage.input_tokens,
                 cached_tokens=usage.cache_read_tokens,
                 output_tokens=usage.output_tokens,
-                cost_micros=micros(usage.cost),
+                cost_micros=dollars_to_micros(usage.cost),
             ),
             model=response.model_name or "unknown",
             purpose=PURPOSE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
     from clew.engine.turns import Means
-    from clew.store.transactions.requests import Asking
+    from clew.store.transactions.requests import TurnRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,20 +57,20 @@ async def request_of(means: Means, turn: TurnId, step: int) -> Sent:
     return await made_again(means, turn, asking)
 
 
-async def requests_of(means: Means, turn: TurnId) -> list[Asking]:
+async def requests_of(means: Means, turn: TurnId) -> list[TurnRequest]:
     """
     What is stored of a turn's requests, in order.
 
     :raises NotFound: if there is no such turn
     """
-    found = await means.store.read(requests.askings, turn)
+    found = await means.store.read(requests.list_turn_requests, turn)
     return [asking for asking in found if not messages.is_unasked(asking.entry.message)]
 
 
-async def made_again(means: Means, turn: TurnId, asking: Asking) -> Sent:
+async def made_again(means: Means, turn: TurnId, asking: TurnRequest) -> Sent:
     """One request of a turn; as ``request_of``."""
     entry = asking.entry
-    before = await means.store.read(requests.context_before, entry)
+    before = await means.store.read(requests.read_context_before, entry)
     asked = messages.asked_in(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
     context = LoopContext(

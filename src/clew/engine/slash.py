@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.engine.engine import Engine
-    from clew.store.transactions.hearing import Who
+    from clew.store.transactions.hearing import ChannelActor
 
 __all__ = ["COMMANDS", "Command", "Reply", "answer", "find", "is_command", "reference"]
 
@@ -192,7 +192,7 @@ async def answer(
     target: Route | ConversationId,
     viewer: Scope,
     operator: bool,
-    who: Who | None,
+    who: ChannelActor | None,
     on_filed: Callable[[], None],
 ) -> Reply:
     """

@@ -13,7 +13,7 @@ from clew.core.conversation import TitledBy
 from clew.engine.checks import checked_title
 from clew.errors import NotFound, TitleTaken, UsageError
 from clew.store.transactions import conversations, titles
-from clew.store.transactions.usage import Request, Used, record_usage
+from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage
 
 if TYPE_CHECKING:
     from clew.agent.models import Model
@@ -74,12 +74,12 @@ class Titles:
 
     async def _give(self, conversation: ConversationId, title: str) -> None:
         try:
-            await self._store.write(titles.give_title, conversation, checked_title(title))
+            await self._store.write(titles.set_title, conversation, checked_title(title))
         except (UsageError, NotFound):
             raise
         except Exception as error:  # noqa: BLE001  (whatever it is says nothing against the title)
             log.warning("title_kept", conversation=conversation, error=repr(error))
-            await self._store.write(titles.keep_title, conversation, title)
+            await self._store.write(titles.set_pending_title, conversation, title)
 
     def after_turn(self, conversation: ConversationId) -> None:
         """A turn was answered: whatever title the conversation lacks is given soon."""
@@ -103,7 +103,7 @@ class Titles:
         await self._line.join()
 
     async def _title(self, conversation: ConversationId) -> None:
-        pending = await self._store.read(titles.pending_title, conversation)
+        pending = await self._store.read(titles.get_pending_title, conversation)
         if pending is not None and await self._give_pending(conversation, pending):
             return
         if await self._store.read(titles.needs_title, conversation):
@@ -117,18 +117,18 @@ class Titles:
         """
         try:
             await self._store.write(
-                titles.give_pending_title, conversation, title, as_=checked_title(title)
+                titles.apply_pending_title, conversation, title, as_=checked_title(title)
             )
         except NotFound:
             raise
         except (UsageError, ValueError) as error:
             log.info("title_dropped", conversation=conversation, error=str(error))
-            await self._store.write(titles.drop_this_title, conversation, title)
+            await self._store.write(titles.discard_pending_title, conversation, title)
             return False
         return True
 
     async def _name(self, conversation: ConversationId) -> None:
-        exchange = await self._store.read(titles.first_exchange, conversation)
+        exchange = await self._store.read(titles.read_first_exchange, conversation)
         if exchange is None:
             return
         said, answer = exchange
@@ -146,9 +146,9 @@ class Titles:
             log.warning("title_not_suggested", conversation=conversation, error=str(error))
             return None
         usage = response.usage
-        request = Request(
+        request = UsageRecord(
             id=self._ids.new_usage_id(),
-            used=Used(
+            used=TokenUsage(
                 input_tokens=usage.input_tokens,
                 cached_tokens=usage.cache_read_tokens,
                 output_tokens=usage.output_tokens,
@@ -168,5 +168,5 @@ def _name_freely(t: Tx, conversation: ConversationId, title: str) -> None:
     for number in range(1, _MOST_NUMBERS):
         name = title if number == 1 else f"{title} ({number})"
         if not conversations.is_title_taken(t, scope, name):
-            conversations.rename(t, conversation, name, titled_by=TitledBy.MODEL)
+            conversations.rename_conversation(t, conversation, name, titled_by=TitledBy.MODEL)
             return

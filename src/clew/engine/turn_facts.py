@@ -98,7 +98,7 @@ class TurnFacts:
     async def answering(self, text: str) -> None:
         """Take down what is told of an answer that is about to be stored."""
         if self._facts.plugins.implements(ANSWERED):
-            said = await self._store.read(stops.said_in, self._turn)
+            said = await self._store.read(stops.read_user_texts, self._turn)
             self._answer = {"user_message": "\n".join(said), "assistant_response": text}
 
     def ended(self, session: SessionId | None, done: Turn) -> None:

@@ -22,7 +22,7 @@ from clew.engine.lasting import to_its_end
 from clew.engine.warm import context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
-from clew.store.transactions.usage import Request, Used, micros, record_usage
+from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -233,7 +233,7 @@ class TurnLog:
             return ()
         joined = await self._append(
             lambda session: self._store.bare.write(
-                turns.steer,
+                turns.steer_turn,
                 self._lease,
                 session,
                 self._turn.id,
@@ -283,22 +283,22 @@ class TurnLog:
             message="null",
         )
 
-    def step(self, response: ModelResponse, instructions: str | None) -> turns.Step:
+    def step(self, response: ModelResponse, instructions: str | None) -> turns.StepRecord:
         """What is recorded with a response."""
-        return turns.Step(
+        return turns.StepRecord(
             request=self._request(response),
             instructions=instructions if self._instructions is None else None,
         )
 
-    def _request(self, response: ModelResponse) -> Request:
+    def _request(self, response: ModelResponse) -> UsageRecord:
         usage = response.usage
-        used = Used(
+        used = TokenUsage(
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
-            cost_micros=micros(usage.cost),
+            cost_micros=dollars_to_micros(usage.cost),
         )
-        return Request(
+        return UsageRecord(
             id=self._ids.new_usage_id(), used=used, model=response.model_name or "unknown"
         )
 
@@ -323,7 +323,7 @@ class TurnLog:
     async def _store_drafts(self, drafts: Sequence[NewEntry]) -> None:
         await self._append(
             lambda session: self._store.bare.write(
-                entries.append, self._lease, session, drafts, turn=self._turn.id
+                entries.append_entries, self._lease, session, drafts, turn=self._turn.id
             )
         )
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from clew.engine.titles import Titles
     from clew.engine.warm import Warm
     from clew.store.contract import Store
-    from clew.store.transactions.turns import Begun
+    from clew.store.transactions.turns import StartedWork
 
 log = structlog.get_logger(__name__)
 
@@ -87,14 +87,14 @@ class Means:
     #: How long a deleted conversation can be brought back.
     undelete_for: timedelta = UNDELETE_FOR
     session_ids: SessionIdFactory = new_session_id
-    lease: timedelta = leases.DURATION
+    lease: timedelta = leases.LEASE_DURATION
     turns_at_once: int = AT_ONCE
 
 
 class TurnWork:
     """One owner's work on one turn."""
 
-    def __init__(self, means: Means, begun: Begun, poked: asyncio.Event, slot: Slot) -> None:
+    def __init__(self, means: Means, begun: StartedWork, poked: asyncio.Event, slot: Slot) -> None:
         assert begun.turn is not None
         self._means, self._begun, self._poked, self._slot = means, begun, poked, slot
         self._turn: Turn = begun.turn
@@ -120,7 +120,9 @@ class TurnWork:
             self._log.retract("this process may no longer go on with it")
             if not isinstance(error, LeaseExpired):
                 # Where nobody has taken it, it outlasted its lease here, and would do so for ever.
-                await self._means.store.write(turns.outlasted, self._begun.lease, self._turn.id)
+                await self._means.store.write(
+                    turns.release_expired_lease, self._begun.lease, self._turn.id
+                )
         except asyncio.CancelledError:
             await self._let_go()
             raise
@@ -131,7 +133,7 @@ class TurnWork:
         if self._log.session is not None:
             self._means.facts.stopping(self._log.session, self._platform)
         with suppress(StoreUnavailable):  # then the lease ends by itself
-            await asyncio.shield(self._means.store.write(leases.release, self._begun.lease))
+            await asyncio.shield(self._means.store.write(leases.release_lease, self._begun.lease))
 
     async def _carry_out_or_fail(self) -> None:
         try:
@@ -173,7 +175,7 @@ class TurnWork:
         await self._facts.begun(session, (chosen or self._means.models).first)
         if not self._begun.resumed:
             fresh = await self._store.read(
-                entries.entries_after,
+                entries.read_entries_after,
                 self._turn.conversation_id,
                 after=self._turn.first_seq - 1,
                 limit=100,
@@ -186,7 +188,7 @@ class TurnWork:
 
     async def _tell_what_was_left(self) -> None:
         if self._turn.first_seq == 1:
-            payload = await self._store.read(inbox.payload_of, self._turn.id)
+            payload = await self._store.read(inbox.get_turn_payload, self._turn.id)
             if (left := read_notice(payload)) is not None:
                 # A chat was told when the message was accepted.
                 await self._log.store_aside(left.user_notice)
@@ -210,7 +212,7 @@ class TurnWork:
             case Answer():
                 await self._answer(result)
             case Suspended():
-                await self._store.write(turns.wait, self._begun.lease, self._turn.id)
+                await self._store.write(turns.suspend_turn, self._begun.lease, self._turn.id)
             case OutOfSteps(steps=steps):
                 text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
                 await self._fail(text, "max_steps")
@@ -372,7 +374,7 @@ class TurnWork:
         await self._facts.answering(text)
         await self._finish(TurnOutcome.ANSWERED, drafts, step=step, said=said)
 
-    def _step_of(self, answer: Answer) -> turns.Step | None:
+    def _step_of(self, answer: Answer) -> turns.StepRecord | None:
         response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
         return None if response is None else self._log.step(response, answer.instructions)
 
@@ -412,10 +414,12 @@ class TurnWork:
         else:
             await self._finish(TurnOutcome.CANCELLED, drafts, said=said)
 
-    async def _roll_back(self, drafts: Sequence[NewEntry], step: turns.Step | None = None) -> None:
+    async def _roll_back(
+        self, drafts: Sequence[NewEntry], step: turns.StepRecord | None = None
+    ) -> None:
         done = await self._log.in_head(
             lambda session: self._store.bare.write(
-                rewinds.roll_back,
+                rewinds.roll_back_turn,
                 self._begun.lease,
                 session,
                 self._turn,
@@ -468,13 +472,13 @@ class TurnWork:
         *,
         error: str | None = None,
         code: str | None = None,
-        step: turns.Step | None = None,
+        step: turns.StepRecord | None = None,
         said: OutboundText | None = None,
     ) -> None:
         try:
             done = await self._log.in_head(
                 lambda session: self._store.bare.write(
-                    turns.finish,
+                    turns.finish_turn,
                     self._begun.lease,
                     session,
                     self._turn.id,

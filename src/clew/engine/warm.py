@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.session import Session
     from clew.store.contract import Store
-    from clew.store.transactions.context import ContextMessage, News, Position
+    from clew.store.transactions.context import ContextMessage, ContextPosition, ContextUpdate
 
 #: Conversations, and bytes of their messages as JSON, that are kept.
 MOST = 64
@@ -49,13 +49,13 @@ class State:
     The same object serves the conversation for as long as its session is the same.
     """
 
-    def __init__(self, news: News, kept: Sequence[Kept]) -> None:
+    def __init__(self, news: ContextUpdate, kept: Sequence[Kept]) -> None:
         self.session: Session = news.context.session
-        self.position: Position = news.position
+        self.position: ContextPosition = news.position
         self.kept: list[Kept] = list(kept)
         self.size = sum(kept.size for kept in self.kept)
 
-    def extend(self, news: News, newer: Sequence[Kept]) -> None:
+    def extend(self, news: ContextUpdate, newer: Sequence[Kept]) -> None:
         """Add what is newer."""
         self.session, self.position = news.context.session, news.position
         self.kept += newer
@@ -97,7 +97,7 @@ class Warm:
         """
         state = self._states.get(conversation)
         known = None if state is None else state.position
-        news = await self._store.read(context.newer_context, conversation, known)
+        news = await self._store.read(context.read_context_update, conversation, known)
         newer = await self._kept(news.context.messages)
         if self._states.get(conversation) is not state or (state and state.position != known):
             # Built, refreshed or dropped while we read: what we have may be older than that.

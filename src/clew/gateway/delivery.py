@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import DeliveryId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import Claimed, Deliveries, Preview
+    from clew.engine.deliveries import AnswerPreview, ClaimedDelivery, Deliveries
     from clew.gateway.line import Line
     from clew.gateway.monitor import DeliveryMonitor
     from clew.gateway.previews import Previews
@@ -126,7 +126,9 @@ class Sender:
             taken = None if preview is None else turn
             return await self._deliveries.fix(delivery.id, _stored(bodies), preview=taken)
 
-    async def _in_place_of(self, preview: Preview | None, delivery: Delivery, body: Body) -> Body:
+    async def _in_place_of(
+        self, preview: AnswerPreview | None, delivery: Delivery, body: Body
+    ) -> Body:
         """The first part, so that people do not see the beginning of it twice without a word."""
         if preview is None:
             return body
@@ -136,7 +138,7 @@ class Sender:
         # It may be there, and nobody can say.
         return body if self._channel.capabilities.read_back else {**body, "marked": True}
 
-    async def _found(self, preview: Preview, delivery: Delivery, body: Body) -> str | None:
+    async def _found(self, preview: AnswerPreview, delivery: Delivery, body: Body) -> str | None:
         """The message that was to show the answer when its process died, if it can be found."""
         can, route = self._channel.capabilities, Route.parse(delivery.route)
         if can.read_back:
@@ -401,7 +403,7 @@ class Lanes:
             return 0.0
         return min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 2))
 
-    async def _claimed(self, lane: _Lane) -> Claimed | None:
+    async def _claimed(self, lane: _Lane) -> ClaimedDelivery | None:
         return await self._deliveries.claim(list(lane.routes))
 
     async def _buried(self, delivery: DeliveryId) -> Left:

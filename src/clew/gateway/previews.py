@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clew.core.ids import TurnId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import Deliveries, Preview
+    from clew.engine.deliveries import AnswerPreview, Deliveries
 
 
 #: Routes whose newest turn is remembered.
@@ -87,7 +87,7 @@ class Previews:
         """The message was certainly not sent."""
         await self._deliveries.drop_preview(route, turn)
 
-    async def take(self, route: RouteKey, turn: TurnId) -> Preview | None:
+    async def take(self, route: RouteKey, turn: TurnId) -> AnswerPreview | None:
         """The message whose place a text of the turn takes, if one is shown, or may be."""
         shown = self._of(route, turn)
         shown.message = None

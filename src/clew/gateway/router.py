@@ -27,7 +27,7 @@ from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.people import AccessDecision, AccessPolicy, is_operator
 from clew.core.route import Route
 from clew.core.scope import scope_of
-from clew.engine.hearing import Change, Fetched, Who
+from clew.engine.hearing import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
 from clew.engine.slash import find, is_command
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
@@ -148,8 +148,8 @@ class Router:
             case ChatMigrated():
                 await self._engine.hearing.moved(event.route, event.to)
 
-    def _who(self, heard: MessageReceived, *, trusted: bool = False) -> Who:
-        return Who(
+    def _who(self, heard: MessageReceived, *, trusted: bool = False) -> ChannelActor:
+        return ChannelActor(
             account=self._account,
             user=heard.sender.id,
             policy=self._manners.policy,
@@ -248,7 +248,7 @@ class Router:
         heard: MessageReceived,
         command: AcceptResult,
         route: Route,
-        who: Who,
+        who: ChannelActor,
         filed: asyncio.Event,
     ) -> None:
         try:
@@ -265,7 +265,7 @@ class Router:
         heard: MessageReceived,
         command: AcceptResult,
         route: Route,
-        who: Who,
+        who: ChannelActor,
         filed: asyncio.Event,
     ) -> tuple[str, AcceptResult | None]:
         """What a command came to, and the message that it handed in again."""
@@ -296,7 +296,7 @@ class Router:
             else:
                 return
 
-    async def _is_operator(self, who: Who) -> bool:
+    async def _is_operator(self, who: ChannelActor) -> bool:
         if who.user not in who.policy.operators:
             return False
         standing = await self._engine.people.standing(who.account, who.user)
@@ -308,37 +308,37 @@ class Router:
         found = await self._engine.hearing.change(
             edited, account=self._account, who=self._who(edited), route=self._route(edited)
         )
-        if found is Change.AGAIN:
+        if found is ChangeOutcome.RESUBMIT:
             await self._heard(edited)
-        elif found is Change.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
+        elif found is ChangeOutcome.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
             # It was not meant for the agent before it was changed.
             await self._heard(edited.as_new_message)
-        elif found is not Change.DONE and found is not Change.FILED:
+        elif found is not ChangeOutcome.DONE and found is not ChangeOutcome.QUEUED:
             self._pass_over(edited, found)
 
     async def _deleted(self, deleted: MessageDeleted) -> None:
         found = await self._engine.hearing.change(
             deleted, account=self._account, who=None, route=deleted.route
         )
-        if found is Change.UNKNOWN:
+        if found is ChangeOutcome.UNKNOWN:
             self._pass_over(deleted, found)
 
     def _pass_over(
-        self, event: MessageEdited | MessageDeleted, found: Change | AccessDecision
+        self, event: MessageEdited | MessageDeleted, found: ChangeOutcome | AccessDecision
     ) -> None:
         """A message changed that was never heard, or by whom nothing is heard."""
         what = type(event).__name__.lower()
         log.debug("change_passed_over", change=what, id=event.event, reason=found.value)
 
     async def _pressed(self, pressed: ButtonPressed) -> None:
-        who = Who(
+        who = ChannelActor(
             account=self._account,
             user=pressed.sender.id,
             policy=self._manners.policy,
             trusted=True,
         )
         done = await self._engine.hearing.press(pressed, who=who)
-        self._spawn(self._line.answer(pressed, done.text, closed=done.closed, became=done.became))
+        self._spawn(self._line.answer(pressed, done.text, closed=done.closed, became=done.outcome))
 
     # Files
 
@@ -354,7 +354,7 @@ class Router:
         fetched = [await self._fetched(route, file) for file in unfetched_files(item.payload)]
         await self._engine.hearing.arrived(item.id, fetched)
 
-    async def _fetched(self, route: Route, file: IncomingFile) -> Fetched:
+    async def _fetched(self, route: Route, file: IncomingFile) -> FetchedFile:
         content, missing = None, self._refused(file)
         if missing is None:
             try:

@@ -1,1 +1,1 @@
-"""The only place that knows SQL: one contract, SQLite and PostgreSQL."""
+"""SQL layer of Clew: one contract, implemented on SQLite and PostgreSQL."""

@@ -1,11 +1,11 @@
 """
-The contract that every database fulfils.
+Contract that each database driver implements.
 
-A *job* is a synchronous function whose first argument is a transaction (``Tx``). What Clew does to
-its store is a set of such functions, in ``clew.store.transactions``; each is one transaction. A
-database runs them: ``await store.write(begin, conversation, owner=...)``. A job must not keep
-``Tx`` beyond its return, must not wait for anything, and may be run again from the start after its
-transaction was voided, so it has no effect but through ``Tx``.
+A *job* is a synchronous function whose first argument is a transaction (``Tx``). Everything
+that Clew does to its store is such a function, in ``clew.store.transactions``, and each is
+one transaction. A driver runs them: ``await store.write(begin, conversation, owner=...)``.
+A job must not keep ``Tx`` after it returns, and must not block. It may run again from the
+start after its transaction was rolled back, so ``Tx`` is its only side effect.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ P = ParamSpec("P")
 
 
 class Topics(frozenset[str]):
-    """What changed, where a database can tell who changed it: ``here`` is what this process did."""
+    """Changed topics; ``here`` has those that this process changed, if the driver knows."""
 
     here: frozenset[str] = frozenset()
 
 
 class Tx(Protocol):
     """
-    One open transaction.
+    Open transaction.
 
-    SQL is one text for both databases: parameters are ``$1``, ``$2``, …; JSON is TEXT, times are
-    INTEGER milliseconds, ids are TEXT. These macros differ:
+    SQL is one text for both databases: parameters are ``$1``, ``$2``, …; JSON is TEXT,
+    times are INTEGER milliseconds, ids are TEXT. These macros differ:
 
     ==========  =============================  ============================
     macro       SQLite                         PostgreSQL
@@ -57,51 +57,52 @@ class Tx(Protocol):
     ``@SKIP``   (nothing)                      FOR UPDATE SKIP LOCKED
     ==========  =============================  ============================
 
-    Errors of the driver arrive as ``clew.errors.StoreError`` and its kinds. After one the
-    transaction may be void: a job may turn it into an error of its own, but not go on without it.
+    Driver errors arrive as ``clew.errors.StoreError`` and its subclasses. After one the
+    transaction may be void: a job may replace the error with one of its own, but must not
+    continue.
     """
 
     @property
     def now(self) -> int:
-        """Milliseconds by the database host's clock; does not change within the transaction."""
+        """Return the database host's time in milliseconds, constant within the transaction."""
         ...
 
     @property
-    def index(self) -> SearchIndex:
-        """The search index; only ``clew.store.search`` uses it."""
+    def search_index(self) -> SearchIndex:
+        """Return the search index; only ``clew.store.search`` uses it."""
         ...
 
-    def run(self, sql: LiteralString, *args: Value) -> int:
+    def execute(self, sql: LiteralString, *args: Value) -> int:
         """
-        Execute one statement; the number of rows that it changed.
+        Execute one statement and return the number of rows that it changed.
 
         Without arguments the text may be a script of several statements.
         """
         ...
 
-    def one(self, sql: LiteralString, *args: Value) -> Row | None:
-        """The first row, or ``None``."""
+    def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
+        """Return the first row, or ``None``."""
         ...
 
-    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
-        """All rows."""
+    def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        """Return all rows."""
         ...
 
-    def alive(self, owner: str) -> bool:
-        """Whether the process that registered as ``owner`` still proves that it lives."""
+    def is_alive(self, owner: str) -> bool:
+        """Return true if the process registered as ``owner`` still proves that it is alive."""
         ...
 
-    def wake(self, topic: str) -> None:
-        """Tell the listeners of every process, after the commit, that ``topic`` changed."""
+    def notify(self, topic: str) -> None:
+        """Notify the listeners of every process, after the commit, that ``topic`` changed."""
         ...
 
 
 class Store(abc.ABC):
     """
-    An open database.
+    Open database.
 
-    Many processes may open the same one. Entering opens nothing: ``open_store`` returns it open,
-    and leaving the ``async with`` closes it.
+    Several processes may open the same one. ``open_store`` returns it open; leaving the
+    ``async with`` block closes it.
     """
 
     @abc.abstractmethod
@@ -109,14 +110,15 @@ class Store(abc.ABC):
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """
-        Run a job in a transaction of its own; return once its commit is durable.
+        Run a job in its own transaction; return its result once the commit is durable.
 
-        What the job raises is raised here, and nothing that it wrote stays; other jobs that share
-        the commit are not touched by it. Cancelling the caller does not stop a job that has begun;
-        one that has not begun does not run.
+        An exception from the job is raised here, and none of its writes remain; other jobs
+        in the same commit are unaffected. Cancelling the caller does not stop a job that
+        has started; a job that has not started does not run.
 
-        :raises StoreUnavailable: the outcome is that nothing was stored, or (connection lost in
-            COMMIT) unknown: every job takes ids made by its caller, so running it again is safe
+        :raises StoreUnavailable: nothing was stored, or (connection lost in COMMIT) the
+            outcome is unknown: every job takes ids made by its caller, so running it again
+            is safe
         :raises StoreFull: nothing of this job was stored
         """
 
@@ -125,40 +127,41 @@ class Store(abc.ABC):
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """
-        Run a job on a consistent snapshot that contains every commit acknowledged before the call.
+        Run a job on a snapshot that contains every commit acknowledged before the call.
 
         Never waits for a writer. A job that writes fails.
         """
 
     @abc.abstractmethod
-    def changes(self) -> AsyncIterator[frozenset[str] | None]:
+    def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
         """
-        What others and we have changed since the last step: topics given to ``Tx.wake``.
+        Iterate over the topics passed to ``Tx.notify``, by any process.
 
-        They are ``Topics`` where others may have woken some of them, else all are ours.
-        ``None`` stands for "anything may have changed" and comes first. Topics are merged
-        while nobody asks; none is lost. Each call is a listener of its own. It ends when the store
-        is closed.
-        """
-
-    @abc.abstractmethod
-    async def register(self, owner: str) -> None:
-        """
-        Prove that ``owner`` (this process) lives, from the return until ``aclose`` or death.
-
-        A proof may get lost with its connection, and comes back by itself; called again, this
-        returns once it stands.
-
-        :raises StoreUnavailable: if it does not for a while
+        Each step yields the topics since the previous one, as a ``Topics`` where other
+        processes may have notified some of its topics; otherwise all are from this process.
+        ``None`` means that anything may have changed, and comes first. Topics are merged
+        until the next step; none is lost. Each call is a separate listener. The iteration
+        ends when the store is closed.
         """
 
     @abc.abstractmethod
-    async def check(self) -> None:
-        """Return if the store can be read and written now, else raise what says why not."""
+    async def register_owner(self, owner: str) -> None:
+        """
+        Prove that ``owner`` (this process) is alive, until ``aclose`` or its death.
+
+        A proof can be lost with its connection; it is restored automatically. Called again,
+        this returns once the proof is in place.
+
+        :raises StoreUnavailable: if that takes too long
+        """
+
+    @abc.abstractmethod
+    async def check_available(self) -> None:
+        """Return if the store can be read and written now; otherwise raise the reason."""
 
     @abc.abstractmethod
     async def aclose(self) -> None:
-        """Finish the jobs that were accepted, then close. Later jobs raise ``StoreUnavailable``."""
+        """Finish the accepted jobs, then close; later jobs raise ``StoreUnavailable``."""
 
     async def __aenter__(self) -> Self:
         return self

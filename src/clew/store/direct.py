@@ -1,4 +1,4 @@
-"""A store in the hands of one thread: for programs that do one thing to it and end."""
+"""Synchronous store, for programs that do one thing to it and exit."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Direct(abc.ABC):
+class SyncStore(abc.ABC):
     """
-    One connection; jobs as those of ``Store`` run one by one, in the calling thread.
+    Store whose jobs run one by one, in the calling thread.
 
-    Ctrl-C ends a job at once, and nothing of it stays.
+    Ctrl-C ends a job at once and rolls it back.
     """
 
     dialect: Dialect
-    #: What people call this store: a file, or host and database; never with a password.
+    #: Display name: a file, or host and database; never with a password.
     name: str
 
     @abc.abstractmethod
     def read(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a job on a consistent snapshot, for as long as it takes; no writer waits for it."""
+        """Run a job on a consistent snapshot, however long it takes, without blocking writers."""
 
     @abc.abstractmethod
     def write(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a job in a transaction of its own; what it raises is raised, and nothing stays."""
+        """Run a job in its own transaction, which is rolled back if the job raises."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
 
     def __enter__(self) -> Self:
         return self

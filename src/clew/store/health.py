@@ -1,4 +1,4 @@
-"""How a store is, for whoever diagnoses it: reads only, and little of each table."""
+"""Health of a store, for diagnostics: reads only, and little of each table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.clock import from_millis
-from clew.store.search import BEHIND, is_damaged
+from clew.store.search import MAX_UNINDEXED, is_damaged
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -15,79 +15,85 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Clocks:
+class ClockReadings:
     #: The time of the database host.
     now: datetime
     #: When the newest entry was stored, by that clock.
     newest: datetime | None
 
 
-def clocks(t: Tx) -> Clocks:
-    """The time by the store, and by what was last said in it."""
-    row = t.one("SELECT created_at FROM entry ORDER BY n DESC LIMIT 1")
-    return Clocks(now=from_millis(t.now), newest=None if row is None else from_millis(row[0]))
+def read_clocks(t: Tx) -> ClockReadings:
+    """Return the database host's time and the time of the newest entry."""
+    row = t.fetch_one("SELECT created_at FROM entry ORDER BY n DESC LIMIT 1")
+    return ClockReadings(
+        now=from_millis(t.now), newest=None if row is None else from_millis(row[0])
+    )
 
 
-def journal_mode(t: Tx) -> str:
+def read_journal_mode(t: Tx) -> str:
     """Return SQLite's journal mode: ``wal``, or ``delete`` for a rollback journal."""
-    row = t.one("PRAGMA journal_mode")
+    row = t.fetch_one("PRAGMA journal_mode")
     assert row is not None
     return row[0]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SearchState:
+class SearchIndexState:
     damaged: bool
-    #: Messages that are not in the index; counted up to ``BEHIND``, where search refuses.
-    behind: int
+    #: Unindexed messages, counted up to ``MAX_UNINDEXED``, where searches are rejected.
+    unindexed: int
 
     @property
-    def refuses(self) -> bool:
-        return self.damaged or self.behind >= BEHIND
+    def is_unavailable(self) -> bool:
+        return self.damaged or self.unindexed >= MAX_UNINDEXED
 
 
-def search_state(t: Tx) -> SearchState:
-    """How far the search index is."""
+def read_search_state(t: Tx) -> SearchIndexState:
+    """Return how far the search index has got."""
     damaged = is_damaged(t)
-    return SearchState(damaged=damaged, behind=0 if damaged else t.index.behind(BEHIND))
+    return SearchIndexState(
+        damaged=damaged, unindexed=0 if damaged else t.search_index.count_unindexed(MAX_UNINDEXED)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stranded:
-    """Leases whose owner died before it let them go."""
+class OrphanedLeases:
+    """Leases of an owner that died without releasing them."""
 
     owner: str
     conversations: int
 
 
-def stranded(t: Tx) -> list[Stranded]:
-    """What dead owners hold; whoever works on such a conversation next takes it over."""
-    held = t.all(
+def find_orphaned_leases(t: Tx) -> list[OrphanedLeases]:
+    """Return the leases of dead owners; the next owner of each conversation takes it over."""
+    held = t.fetch_all(
         "SELECT owner, count(*) FROM lease WHERE owner IS NOT NULL GROUP BY owner ORDER BY owner"
     )
-    return [Stranded(owner=row[0], conversations=row[1]) for row in held if not t.alive(row[0])]
+    return [
+        OrphanedLeases(owner=row[0], conversations=row[1]) for row in held if not t.is_alive(row[0])
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Server:
-    """A PostgreSQL server, and what it promises."""
+class ServerInfo:
+    """PostgreSQL server and its durability settings."""
 
     version: str
     #: Bytes of the database.
     size: int
-    #: Whether a commit waits until it is on disk.
+    #: A commit waits until it is on disk.
     syncs: bool
     #: Names of the synchronous stand-bys; empty if it waits for none.
     standbys: str
 
 
-def server(t: Tx) -> Server:
-    """Only on PostgreSQL."""
-    row = t.one(
+def read_server_info(t: Tx) -> ServerInfo:
+    """Return the facts about the server; PostgreSQL only."""
+    row = t.fetch_one(
         """
         SELECT current_setting('server_version'), pg_database_size(current_database()),
                current_setting('fsync'), current_setting('synchronous_standby_names')
         """
     )
     assert row is not None
-    return Server(version=row[0], size=row[1], syncs=row[2] == "on", standbys=row[3])
+    return ServerInfo(version=row[0], size=row[1], syncs=row[2] == "on", standbys=row[3])

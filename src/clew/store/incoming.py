@@ -1,4 +1,4 @@
-"""A store that is being built, and takes the place of the one that is there when it is whole."""
+"""Store that is built beside the current one and replaces it when complete."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from clew.store.direct import Direct
+    from clew.store.direct import SyncStore
 
 
-class Incoming(abc.ABC):
+class StagedStore(abc.ABC):
     """
-    Beside a store, where nobody looks, until ``publish``.
+    Store under construction, not visible to others until ``publish``.
 
-    Leaving the block keeps what was built, so that building can go on later.
+    Leaving the block keeps what was built, so that the build can be resumed.
     """
 
-    #: The store that it will be.
+    #: Display name of the store that it will become.
     name: str
 
     @property
     @abc.abstractmethod
-    def direct(self) -> Direct:
-        """The store that is being built."""
+    def store(self) -> SyncStore:
+        """Return the store that is being built."""
 
     @abc.abstractmethod
-    def check(self, *, replace: bool) -> None:
+    def check_publishable(self, *, replace: bool) -> None:
         """
         Raise what ``publish`` would raise if it were called now.
 
-        :raises StoreInUse: if somebody works on the store in place
-        :raises StoreNotEmpty: if that one is not empty, unless it may be replaced
+        :raises StoreInUse: if a process uses the current store
+        :raises StoreNotEmpty: if the current store is not empty, unless ``replace``
         """
 
     @abc.abstractmethod
@@ -42,18 +42,18 @@ class Incoming(abc.ABC):
     @abc.abstractmethod
     def publish(self, *, replace: bool) -> str | None:
         """
-        Put it in place: until then, and if this fails, what is there stays as it is.
+        Replace the current store; until then, or on failure, that one is unchanged.
 
-        Takes the built store away from ``direct``. What was there is kept under another name, which
-        is returned; ``None`` if there was no store, or an empty one.
+        ``store`` can no longer be used. Returns the name under which the previous store is
+        kept, or ``None`` if there was none, or an empty one.
 
-        :raises StoreInUse: if somebody has the store in place open
-        :raises StoreNotEmpty: if that one is not empty, unless it may be replaced
+        :raises StoreInUse: if a process has the current store open
+        :raises StoreNotEmpty: if the current store is not empty, unless ``replace``
         """
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Let go of what is open."""
+        """Release the open files or connections."""
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""What a database does for search; ``clew.store.search`` says what for."""
+"""Interface of a database's search index, used by ``clew.store.search``."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ if TYPE_CHECKING:
     from clew.store.contract import Row
 
 #: Above every ``entry.n``.
-FAR = 2**62
+MAX_ENTRY_NUMBER = 2**62
 
-#: In one slice.
-_CHARACTERS = 50_000
-#: A message that may be what is looked for, from ``entry e`` and ``conversation c``.
-COLUMNS: LiteralString = "e.n, e.conversation_id, e.seq, e.role, e.text, e.created_at, c.title"
-#: Leaves out what is no message of a conversation that the scope ``$1`` may see.
-VISIBLE: LiteralString = (
+#: In one batch.
+_MAX_BATCH_CHARACTERS = 50_000
+#: Columns of a candidate message, from ``entry e`` and ``conversation c``.
+MESSAGE_COLUMNS: LiteralString = (
+    "e.n, e.conversation_id, e.seq, e.role, e.text, e.created_at, c.title"
+)
+#: Only messages of conversations that the scope ``$1`` may see.
+VISIBLE_CONDITION: LiteralString = (
     "e.kind = 'message' AND c.deleting_at IS NULL AND ($1 = 'local' OR c.scope = $1)"
 )
 
 
 def scope_token(scope: Scope) -> str:
-    """What the index holds for the scope of a message, beside the tokens of its text."""
-    # Begins with a private character: in a text such a character is a token by itself.
+    """Return the token that marks a message's scope in the index."""
+    # Starts with a private-use character, which is a token of its own in any text.
     return "\ue000" + hashlib.sha256(scope.encode()).hexdigest()[:12]
 
 
-def within_budget(messages: list[Row]) -> list[Row]:
-    """The first of ``(n, scope, text)``: one at least, and what is quickly indexed."""
-    left = _CHARACTERS
+def take_within_budget(messages: list[Row]) -> list[Row]:
+    """Return the first of ``(n, scope, text)`` that are quick to index, at least one."""
+    left = _MAX_BATCH_CHARACTERS
     for count, (_, _, text) in enumerate(messages):
         left -= len(text)
         if left < 0:
@@ -42,52 +44,52 @@ def within_budget(messages: list[Row]) -> list[Row]:
 
 class SearchIndex(Protocol):
     """
-    An inverted index from tokens to the ``n`` of messages.
+    Inverted index from tokens to the ``n`` of messages.
 
-    Rows are ``COLUMNS``, newest first, and lazy: whoever has enough stops. What turns out to be a
-    damaged index raises ``SearchNotReady``.
+    Rows are ``MESSAGE_COLUMNS``, newest first, and lazy: callers stop when they have
+    enough. A damaged index raises ``SearchNotReady``.
     """
 
-    def behind(self, most: int) -> int:
-        """How many messages are not in the index; counts up to ``most``."""
+    def count_unindexed(self, most: int) -> int:
+        """Return how many messages are not indexed, counting up to ``most``."""
         ...
 
-    def tail(self, viewer: Scope, before: int) -> Iterator[Row]:
-        """The messages with an ``n`` below ``before`` that are not in the index."""
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
+        """Iterate over the unindexed messages with an ``n`` below ``before``."""
         ...
 
-    def find(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
-        """The messages with an ``n`` below ``before`` that the index has with all ``tokens``."""
+    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+        """Iterate over the indexed messages below ``before`` that have all ``tokens``."""
         ...
 
-    def take(self, limit: int) -> list[Row]:
-        """The oldest messages not in the index, as ``(n, scope, text)``, to be added now."""
+    def claim_unindexed(self, limit: int) -> list[Row]:
+        """Return the oldest unindexed messages as ``(n, scope, text)``, to be added now."""
         ...
 
-    def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+    def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
         """Add messages with their tokens."""
         ...
 
-    def remove(self, messages: Sequence[tuple[int, set[str]]]) -> None:
-        """Remove those that are in it, given the tokens that they were added with."""
+    def remove_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        """Remove those that are indexed, given the tokens that they were added with."""
         ...
 
-    def faults(self) -> list[str]:
+    def find_faults(self) -> list[str]:
         """
-        Where it is not what the messages and its own account of them say; reads all of it.
+        Return where the index disagrees with the messages or its own state.
 
-        Nothing where all is well.
+        Reads the whole index. Empty if it is intact.
         """
         ...
 
     def clear(self) -> None:
-        """Begin with an empty index, whatever state it is in; no message counts as indexed."""
+        """Start with an empty index, whatever its state; no message counts as indexed."""
         ...
 
-    def remains(self) -> list[LiteralString]:
-        """What is left of earlier indexes."""
+    def find_leftover_tables(self) -> list[LiteralString]:
+        """Return the leftover tables of earlier indexes."""
         ...
 
-    def discard(self, remains: LiteralString) -> None:
-        """Free the space of what is left; fails, and has to be left, where it is damaged."""
+    def drop_leftover_table(self, remains: LiteralString) -> None:
+        """Free the space of a leftover table; fails, leaving it, where it is damaged."""
         ...

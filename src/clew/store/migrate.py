@@ -1,9 +1,10 @@
 """
 Migrations: numbered files, applied once, in order, under a lock.
 
-``migrations/NNNN_name.sql`` holds for both databases, ``NNNN_name.sqlite.sql`` and
-``NNNN_name.postgres.sql`` what differs; both parts of one number are applied together. All that is
-missing is applied in one transaction: a process that dies in the middle leaves the store as it was.
+``migrations/NNNN_name.sql`` applies to both databases, ``NNNN_name.sqlite.sql`` and
+``NNNN_name.postgres.sql`` to one; the parts of one number are applied together. All pending
+migrations are applied in one transaction: if the process dies midway, the store is
+unchanged.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def migrations(dialect: Dialect) -> list[Migration]:
-    """All that this version of Clew knows, in order."""
+def load_migrations(dialect: Dialect) -> list[Migration]:
+    """Return all migrations of this version of Clew, in order."""
     parts: dict[str, list[str]] = {}
     folder = resources.files("clew.store").joinpath("migrations")
     for file in sorted(folder.iterdir(), key=lambda file: file.name.count(".")):
@@ -60,50 +61,50 @@ def migrations(dialect: Dialect) -> list[Migration]:
     ]
 
 
-def migrate(t: Tx, dialect: Dialect, *, only: Collection[int] | None = None) -> list[str]:
+def migrate_schema(t: Tx, dialect: Dialect, *, only: Collection[int] | None = None) -> list[str]:
     """
-    Bring the schema up to date, or to these numbers; the names of what was applied.
+    Apply the pending migrations, or ``only`` these numbers; return their names.
 
-    :raises StoreUnusable: if the store was written by a newer Clew or by another program; nothing
-        was changed
+    :raises StoreUnusable: if a newer Clew or another program wrote the store; nothing was
+        changed
     """
     if lock := _LOCK[dialect]:
-        t.all(lock)
-    known = migrations(dialect)
-    done = applied(t, dialect)
+        t.fetch_all(lock)
+    known = load_migrations(dialect)
+    done = read_applied_migrations(t, dialect)
     if done is None:
-        _begin(t)
+        _create_migration_table(t)
         done = {}
-    _refuse_foreign(known, done)
+    _reject_incompatible(known, done)
     due = [migration for migration in known if migration.number not in done]
     if only is not None:
         due = [migration for migration in due if migration.number in only]
     for migration in due:
-        _apply(t, migration)
+        _apply_migration(t, migration)
     return [migration.name for migration in due]
 
 
-def missing(t: Tx, dialect: Dialect) -> list[str]:
+def find_pending_migrations(t: Tx, dialect: Dialect) -> list[str]:
     """
-    The names of what ``migrate`` would apply; writes nothing.
+    Return the names of what ``migrate_schema`` would apply; writes nothing.
 
-    :raises StoreUnusable: as ``migrate``
+    :raises StoreUnusable: as ``migrate_schema``
     """
-    known = migrations(dialect)
-    done = applied(t, dialect) or {}
-    _refuse_foreign(known, done)
+    known = load_migrations(dialect)
+    done = read_applied_migrations(t, dialect) or {}
+    _reject_incompatible(known, done)
     return [migration.name for migration in known if migration.number not in done]
 
 
-def applied(t: Tx, dialect: Dialect) -> dict[int, str] | None:
+def read_applied_migrations(t: Tx, dialect: Dialect) -> dict[int, str] | None:
     """
-    The hash of each migration that was applied, by number; ``None`` in an empty database.
+    Return the hash of each applied migration by number; ``None`` in an empty database.
 
     :raises StoreUnusable: if the database belongs to another program
     """
-    tables = {row[0] for row in t.all(_TABLES[dialect])}
+    tables = {row[0] for row in t.fetch_all(_TABLES[dialect])}
     if "migration" in tables:
-        return dict(t.all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]
+        return dict(t.fetch_all("SELECT number, sha256 FROM migration"))  # pyright: ignore[reportArgumentType]
     if tables:
         raise StoreUnusable(
             f"the database belongs to another program (it has a table {min(tables)!r}): "
@@ -112,8 +113,8 @@ def applied(t: Tx, dialect: Dialect) -> dict[int, str] | None:
     return None
 
 
-def _begin(t: Tx) -> None:
-    t.run(
+def _create_migration_table(t: Tx) -> None:
+    t.execute(
         """
         CREATE TABLE migration (
             number BIGINT PRIMARY KEY, name TEXT NOT NULL, sha256 TEXT NOT NULL,
@@ -123,7 +124,7 @@ def _begin(t: Tx) -> None:
     )
 
 
-def _refuse_foreign(known: list[Migration], applied: dict[int, str]) -> None:
+def _reject_incompatible(known: list[Migration], applied: dict[int, str]) -> None:
     newest = max(applied, default=0)
     if newest > known[-1].number:
         raise StoreUnusable(
@@ -139,9 +140,9 @@ def _refuse_foreign(known: list[Migration], applied: dict[int, str]) -> None:
             )
 
 
-def _apply(t: Tx, migration: Migration) -> None:
-    t.run(migration.sql)
-    t.run(
+def _apply_migration(t: Tx, migration: Migration) -> None:
+    t.execute(migration.sql)
+    t.execute(
         "INSERT INTO migration (number, name, sha256, applied_at) VALUES ($1, $2, $3, $4)",
         migration.number,
         migration.name,

@@ -1,4 +1,4 @@
-"""Opening a store by its URL."""
+"""Functions that open a store by its URL."""
 
 from __future__ import annotations
 
@@ -6,60 +6,65 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import SettingsError, UsageError
-from clew.store.migrate import Dialect, applied, migrate, missing
+from clew.store.migrate import (
+    Dialect,
+    find_pending_migrations,
+    migrate_schema,
+    read_applied_migrations,
+)
 from clew.store.sqlite import open_sqlite
-from clew.store.sqlite.direct import open_used
-from clew.store.sqlite.incoming import SqliteIncoming
+from clew.store.sqlite.direct import open_shared
+from clew.store.sqlite.incoming import SqliteStagedStore
 
 if TYPE_CHECKING:
     from clew.clock import Clock
     from clew.store.contract import Store
-    from clew.store.direct import Direct
-    from clew.store.incoming import Incoming
+    from clew.store.direct import SyncStore
+    from clew.store.incoming import StagedStore
 
 
 async def open_store(
     url: str, *, home: Path, clock: Clock | None = None, upgrade: bool = True
 ) -> Store:
     """
-    Open the store that a URL names, with its schema brought up to date unless ``upgrade`` is false.
+    Open the store that a URL names; migrate its schema unless ``upgrade`` is false.
 
     ``sqlite:///FILE`` (relative to ``home``; an absolute path has four slashes) or
-    ``postgresql://…``. ``home`` also holds ``run/``, the owners' locks. ``clock`` replaces the
-    database host's clock in tests.
+    ``postgresql://…``. ``home`` also contains ``run/`` with the lock files of the owners.
+    ``clock`` replaces the database host's clock in tests.
 
-    :raises SettingsError: if the URL names no database that Clew knows
-    :raises StoreUnusable: if it cannot be opened; says why and what to do
+    :raises SettingsError: if the URL names no supported database
+    :raises StoreUnusable: if it cannot be opened; the message says why and what to do
     """
-    store, dialect = await _open(url, home=home, clock=clock)
+    store, dialect = await _open_driver(url, home=home, clock=clock)
     try:
         if upgrade:
-            await store.write(migrate, dialect)
+            await store.write(migrate_schema, dialect)
     except BaseException:
         await store.aclose()
         raise
     return store
 
 
-def file_of(url: str, *, home: Path) -> Path | None:
-    """The file of an SQLite store, which may not be there yet; ``None`` for other databases."""
+def sqlite_path(url: str, *, home: Path) -> Path | None:
+    """Return the file of an SQLite store, which may not exist; ``None`` for other databases."""
     scheme, _, rest = url.partition("://")
     return home / rest[1:] if scheme == "sqlite" and rest.startswith("/") and rest != "/" else None
 
 
-def open_direct(url: str, *, home: Path) -> Direct:
+def open_sync_store(url: str, *, home: Path) -> SyncStore:
     """
-    Open a store that is there already for one thread, to read it beside whoever uses it.
+    Open an existing store for one thread, to read it while others may be using it.
 
-    Its schema stays as it is.
+    Does not migrate its schema.
 
-    :raises UsageError: if there is no store, or the URL names no database that Clew knows
-    :raises StoreUnusable: if it cannot be opened, or is a newer Clew's
+    :raises UsageError: if there is no store, or the URL names no supported database
+    :raises StoreUnusable: if it cannot be opened, or a newer Clew wrote it
     """
-    found = _direct(url, home=home)
+    found = _connect_sync_store(url, home=home)
     try:
-        found.read(missing, found.dialect)
-        if found.read(applied, found.dialect) is None:
+        found.read(find_pending_migrations, found.dialect)
+        if found.read(read_applied_migrations, found.dialect) is None:
             raise UsageError(f"there is no store in {found.name} yet")
     except BaseException:
         found.close()
@@ -67,41 +72,41 @@ def open_direct(url: str, *, home: Path) -> Direct:
     return found
 
 
-def _direct(url: str, *, home: Path) -> Direct:
-    dialect_of(url)
-    if path := file_of(url, home=home):
+def _connect_sync_store(url: str, *, home: Path) -> SyncStore:
+    detect_dialect(url)
+    if path := sqlite_path(url, home=home):
         if not path.exists():
             raise UsageError(f"there is no store at {path} yet")
-        return open_used(path.resolve(), run_dir=home / "run")
-    from clew.store.postgres.direct import PostgresDirect  # noqa: PLC0415  (an optional driver)
+        return open_shared(path.resolve(), run_dir=home / "run")
+    from clew.store.postgres.direct import PostgresSyncStore  # noqa: PLC0415  (an optional driver)
 
-    return PostgresDirect(url)
+    return PostgresSyncStore(url)
 
 
-def open_incoming(url: str, *, home: Path) -> Incoming:
+def open_staged_store(url: str, *, home: Path) -> StagedStore:
     """
-    A store to be built, that will be the one that a URL names; its folder is made.
+    Prepare a store that will become the one that a URL names; create its folder.
 
-    :raises StoreInUse: while another process builds there
-    :raises StoreUnusable: if there can be no store
+    :raises StoreInUse: while another process builds one there
+    :raises StoreUnusable: if no store can be there
     """
-    if dialect_of(url) == "sqlite":
-        path = file_of(url, home=home)
+    if detect_dialect(url) == "sqlite":
+        path = sqlite_path(url, home=home)
         assert path is not None
-        return SqliteIncoming(path.resolve(), run_dir=home / "run")
-    from clew.store.postgres.incoming import PostgresIncoming  # noqa: PLC0415  (optional)
+        return SqliteStagedStore(path.resolve(), run_dir=home / "run")
+    from clew.store.postgres.incoming import PostgresStagedStore  # noqa: PLC0415  (optional)
 
-    return PostgresIncoming(url)
+    return PostgresStagedStore(url)
 
 
-def dialect_of(url: str) -> Dialect:
+def detect_dialect(url: str) -> Dialect:
     """
-    Which database a URL names.
+    Return the database that a URL names.
 
-    :raises SettingsError: if none that Clew knows
+    :raises SettingsError: if it is not a supported one
     """
     scheme = url.partition("://")[0]
-    if scheme == "sqlite" and file_of(url, home=Path()) is not None:
+    if scheme == "sqlite" and sqlite_path(url, home=Path()) is not None:
         return "sqlite"
     if scheme in ("postgresql", "postgres"):
         return "postgres"
@@ -111,9 +116,9 @@ def dialect_of(url: str) -> Dialect:
     )
 
 
-async def _open(url: str, *, home: Path, clock: Clock | None) -> tuple[Store, Dialect]:
-    dialect = dialect_of(url)
-    if path := file_of(url, home=home):
+async def _open_driver(url: str, *, home: Path, clock: Clock | None) -> tuple[Store, Dialect]:
+    dialect = detect_dialect(url)
+    if path := sqlite_path(url, home=home):
         return await open_sqlite(path, run_dir=home / "run", clock=clock), dialect
     from clew.store.postgres import open_postgres  # noqa: PLC0415  (an optional driver)
 

@@ -1,21 +1,21 @@
-"""Room on the disk: what takes it, and how what is free is given back, in slices."""
+"""Disk usage, and the release of free space in batches."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.store.sqlite.search import SqliteIndex
+from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-#: Free pages that are kept: what is written next needs some.
-_KEPT = 1000
-#: More of the file may not be free.
-_SHARE = 10
-#: Gives pages back at a time; each may have to be moved.
-_GIVE_BACK: LiteralString = "PRAGMA incremental_vacuum(200)"
+#: Free pages that are kept for the next writes.
+_MIN_FREE_PAGES = 1000
+#: Release space when more than one page in this many is free.
+_FREE_PAGE_DIVISOR = 10
+#: Few pages at a time: each may have to be moved.
+_RELEASE_PAGES: LiteralString = "PRAGMA incremental_vacuum(200)"
 
 _INDEX_SIZES: dict[bool, LiteralString] = {
     True: "SELECT COALESCE(sum(length(block)), 0) FROM search_index_data",
@@ -25,62 +25,64 @@ _BLOBS: LiteralString = "SELECT count(*), COALESCE(sum(size), 0) FROM blob"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Room:
-    """What takes how many bytes."""
+class DiskUsage:
+    """Sizes of a database and its parts, in bytes."""
 
-    #: Of the database, without a log.
-    whole: int
-    #: In it, for the search index and for attachments.
+    #: Of the database, without its log.
+    total: int
+    #: Of the search index and of attachments.
     index: int
     blobs: int
-    #: How many attachments there are.
+    #: Number of attachments.
     attachments: int
-    #: In it, and used for nothing; ``None`` where the server looks after that.
+    #: Unused; ``None`` where the server manages it.
     free: int | None
 
 
-def room(t: Tx) -> Room:
-    """How much room the store takes; reads the index and the list of attachments."""
-    on_file = isinstance(t.index, SqliteIndex)
-    attachments, blobs = _row(t, _BLOBS)
-    (index,) = _row(t, _INDEX_SIZES[on_file])
+def measure_disk_usage(t: Tx) -> DiskUsage:
+    """Return the disk usage; reads the index and the list of attachments."""
+    on_file = isinstance(t.search_index, SqliteSearchIndex)
+    attachments, blobs = _fetch_row(t, _BLOBS)
+    (index,) = _fetch_row(t, _INDEX_SIZES[on_file])
     if on_file:
-        size, pages, free = _pages(t)
+        size, pages, free = _read_page_counts(t)
         whole, spare = size * pages, size * free
     else:
-        (whole,), spare = _row(t, "SELECT pg_database_size(current_database())"), None
-    return Room(
-        whole=whole, index=int(index), blobs=int(blobs), attachments=attachments, free=spare
+        (whole,), spare = _fetch_row(t, "SELECT pg_database_size(current_database())"), None
+    return DiskUsage(
+        total=whole, index=int(index), blobs=int(blobs), attachments=attachments, free=spare
     )
 
 
-def is_wasteful(t: Tx) -> bool:
-    """Whether much of the file is free, and can be given back."""
-    if not isinstance(t.index, SqliteIndex):
+def has_reclaimable_space(t: Tx) -> bool:
+    """Return true if much of the file is free and can be released."""
+    if not isinstance(t.search_index, SqliteSearchIndex):
         return False
-    _, pages, free = _pages(t)
-    return free > max(_KEPT, pages // _SHARE) and _row(t, "PRAGMA auto_vacuum") == (2,)
+    _, pages, free = _read_page_counts(t)
+    return free > max(_MIN_FREE_PAGES, pages // _FREE_PAGE_DIVISOR) and _fetch_row(
+        t, "PRAGMA auto_vacuum"
+    ) == (2,)
 
 
-def give_back(t: Tx) -> int:
-    """Give some free pages back to the disk; how many."""
-    _, before, _ = _pages(t)
-    t.all(_GIVE_BACK)
-    _, after, _ = _pages(t)
+def release_space(t: Tx) -> int:
+    """Return some free pages to the file system, and report how many."""
+    _, before, _ = _read_page_counts(t)
+    t.fetch_all(_RELEASE_PAGES)
+    _, after, _ = _read_page_counts(t)
     return before - after
 
 
-def _pages(t: Tx) -> tuple[int, int, int]:
-    """Bytes of a page, how many there are, how many are free."""
+def _read_page_counts(t: Tx) -> tuple[int, int, int]:
+    """Return the page size in bytes, the number of pages and the number of free pages."""
     ((size,), (pages,), (free,)) = (
-        _row(t, "PRAGMA page_size"),
-        _row(t, "PRAGMA page_count"),
-        _row(t, "PRAGMA freelist_count"),
+        _fetch_row(t, "PRAGMA page_size"),
+        _fetch_row(t, "PRAGMA page_count"),
+        _fetch_row(t, "PRAGMA freelist_count"),
     )
     return size, pages, free
 
 
-def _row(t: Tx, sql: LiteralString) -> tuple[int, ...]:
-    row = t.one(sql)
+def _fetch_row(t: Tx, sql: LiteralString) -> tuple[int, ...]:
+    row = t.fetch_one(sql)
     assert row is not None
     return row

@@ -1,4 +1,4 @@
-"""What whoever looks after a store calls: work in slices, so that no write waits for it long."""
+"""Periodic maintenance of a store, in batches, so that no write waits long."""
 
 from __future__ import annotations
 
@@ -17,66 +17,69 @@ if TYPE_CHECKING:
     from clew.store.search import SearchPage
 
 
-async def find(
+async def run_search(
     store: Store, query: str, *, viewer: Scope, limit: int = 20, cursor: str | None = None
 ) -> SearchPage:
     """
-    Search; an index that turns out to be damaged will be made anew by the next ``catch_up``.
+    Search; mark a damaged index, so that the next ``update_index`` rebuilds it.
 
-    :raises UsageError: if there is nothing in the query to look for, or the cursor is none of ours
-    :raises SearchNotReady: if the index cannot answer now
+    :raises UsageError: if the query contains nothing to search for, or the cursor is
+        invalid
+    :raises SearchNotReady: if the index cannot be used now
     """
     try:
-        return await store.read(search.search, query, viewer=viewer, limit=limit, cursor=cursor)
+        return await store.read(
+            search.search_messages, query, viewer=viewer, limit=limit, cursor=cursor
+        )
     except SearchNotReady as error:
         if error.damaged:
-            await store.write(search.condemn)
+            await store.write(search.mark_damaged)
         raise
 
 
-async def catch_up(store: Store, *, slices: int | None = None) -> None:
+async def update_index(store: Store, *, slices: int | None = None) -> None:
     """
-    Put messages into the search index until all are in it, or for so many ``slices``.
+    Index messages until none is left, or for at most ``slices`` batches.
 
-    Writes nothing where there is nothing to do. A damaged index is made anew, once.
+    Writes nothing if there is nothing to do. A damaged index is rebuilt, once.
     """
     try:
-        await _index(store, slices)
+        await _run_index_batches(store, slices)
     except SearchNotReady:
-        await store.write(search.condemn)
-        await store.write(search.begin_anew)
-        for name in await store.read(search.remains):
+        await store.write(search.mark_damaged)
+        await store.write(search.start_rebuild)
+        for name in await store.read(search.find_leftover_tables):
             with suppress(SearchNotReady):
-                await store.write(search.discard, name)
-        await _index(store, slices)
+                await store.write(search.drop_leftover_table, name)
+        await _run_index_batches(store, slices)
 
 
-async def _index(store: Store, slices: int | None) -> None:
+async def _run_index_batches(store: Store, slices: int | None) -> None:
     for done in count():
-        if done == slices or not await store.read(search.is_behind):
+        if done == slices or not await store.read(search.needs_indexing):
             return
-        await store.write(search.index_slice)
+        await store.write(search.index_batch)
 
 
-async def shrink(store: Store, *, slices: int = 50) -> int:
-    """Give back what deletions have left free in the file, if it is much; how many pages."""
+async def release_free_space(store: Store, *, slices: int = 50) -> int:
+    """Release the free space in the file if there is much; return how many pages."""
     given = 0
     for _ in range(slices):
-        if not await store.read(space.is_wasteful):
+        if not await store.read(space.has_reclaimable_space):
             break
-        given += await store.write(space.give_back)
+        given += await store.write(space.release_space)
     return given
 
 
-async def erase(store: Store, conversation: ConversationId) -> None:
-    """Remove the rows of a conversation that was marked as deleted, however the index is."""
+async def erase_conversation(store: Store, conversation: ConversationId) -> None:
+    """Remove the rows of a conversation marked as deleted, even if the index is damaged."""
     try:
-        await _delete(store, conversation)
+        await _delete_in_batches(store, conversation)
     except SearchNotReady:
-        await store.write(search.condemn)
-        await _delete(store, conversation)
+        await store.write(search.mark_damaged)
+        await _delete_in_batches(store, conversation)
 
 
-async def _delete(store: Store, conversation: ConversationId) -> None:
+async def _delete_in_batches(store: Store, conversation: ConversationId) -> None:
     while await store.write(delete_slice, conversation):
         pass

@@ -45,13 +45,13 @@ class CountedStore(Store):
         return await self.inner.read(job, *args, **kwargs)
 
     def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
-        return self.inner.changes()
+        return self.inner.watch_changes()
 
     async def register_owner(self, owner: str) -> None:
-        await self.inner.register(owner)
+        await self.inner.register_owner(owner)
 
     async def check_available(self) -> None:
-        await self.inner.check()
+        await self.inner.check_available()
 
     async def aclose(self) -> None:
         await self.inner.aclose()
@@ -72,25 +72,25 @@ class _CountedTx:
 
     @property
     def search_index(self) -> SearchIndex:
-        return self._real.index
+        return self._real.search_index
 
     def execute(self, sql: LiteralString, *args: Value) -> int:
-        rows = self._real.run(sql, *args)
+        rows = self._real.execute(sql, *args)
         self._count(sql, rows)
         return rows
 
     def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
-        row = self._real.one(sql, *args)
+        row = self._real.fetch_one(sql, *args)
         self._count(sql, 0 if row is None else 1)
         return row
 
     def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
-        rows = self._real.all(sql, *args)
+        rows = self._real.fetch_all(sql, *args)
         self._count(sql, len(rows))
         return rows
 
     def is_alive(self, owner: str) -> bool:
-        return self._real.alive(owner)
+        return self._real.is_alive(owner)
 
     def notify(self, topic: str) -> None:
-        self._real.wake(topic)
+        self._real.notify(topic)

@@ -39,13 +39,13 @@ def fill(
     first: int = 1,
 ) -> list[ModelMessage]:
     """Append so many messages to the head, numbered from ``first``; returns them."""
-    lease = leases.acquire(t, conversation, owner=EARLIER).lease
+    lease = leases.acquire_lease(t, conversation, owner=EARLIER).lease
     head = sessions.get_head(t, conversation)
     talk = [message(number, size) for number in range(first, first + count)]
     drafts = [
         messages.to_draft(EntryId(f"ent_{head.id}_{number}"), one)
         for number, one in enumerate(talk, 1)
     ]
-    entries.append(t, lease, head.id, drafts)
-    leases.release(t, lease)
+    entries.append_entries(t, lease, head.id, drafts)
+    leases.release_lease(t, lease)
     return talk

@@ -99,7 +99,7 @@ class House:
     async def lineage(self, name: str) -> list[tuple[str, str | None]]:
         """Every session of a conversation with its end reason, oldest first."""
         conversation = await self.engine.resolve(name)
-        found = await self.store.read(sessions.lineage, conversation)
+        found = await self.store.read(sessions.list_sessions, conversation)
         return [(one.id, one.end_reason) for one in found]
 
     async def open(self, route: Route) -> ConversationId:

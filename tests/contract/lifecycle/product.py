@@ -358,8 +358,8 @@ def continue_talk(
     """Go on in another session, after the head has ended for ``reason``."""
     head = sessions.get_head(t, conversation)
     last_seq = conversations.get_conversation(t, conversation).last_seq
-    lease = leases.acquire(t, conversation, owner=EARLIER).lease
-    following = sessions.rotate(
+    lease = leases.acquire_lease(t, conversation, owner=EARLIER).lease
+    following = sessions.rotate_session(
         t,
         lease,
         operation=f"op_{session}",
@@ -368,7 +368,7 @@ def continue_talk(
         reason=reason,
         session_ids=Proposals(session),
     )
-    leases.release(t, lease)
+    leases.release_lease(t, lease)
     if messages:
         fill(t, conversation, messages, size=10)
     return following

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 def claim(sim: Sim, route: Route, owner: OwnerId) -> None:
     """The first unsent delivery of a route; one that a lost owner was at is unknown first."""
     number = sim.new("op")
-    found = sim.desk.do(deliveries.next_delivery, route.key, owner=owner, claim=number)
-    again = sim.desk.do(deliveries.next_delivery, route.key, owner=owner, claim=number)
+    found = sim.desk.do(deliveries.claim_next_delivery, route.key, owner=owner, claim=number)
+    again = sim.desk.do(deliveries.claim_next_delivery, route.key, owner=owner, claim=number)
     assert again == found, "a claim whose answer was lost was not repeated"
     if found is None:
         return
     before = sim.deliveries[found.id]
     if before is DeliveryState.PENDING:
         assert found.state is DeliveryState.SENDING
-        sim.desk.do(deliveries.set_chunks, found.id, ["one", "two"])
+        sim.desk.do(deliveries.store_chunks, found.id, ["one", "two"])
     else:
         assert found.state is DeliveryState.UNKNOWN
     sim.deliveries[found.id] = found.state
@@ -45,13 +45,13 @@ def move(sim: Sim, index: int, state: DeliveryState, owner: OwnerId) -> None:
     delivery = list(sim.deliveries)[index % len(sim.deliveries)]
     before = sim.deliveries[delivery]
     if state not in TRANSITIONS[before] and state is not before:
-        sim.refused(InvalidTransition, deliveries.move_delivery, delivery, state, owner=owner)
+        sim.refused(InvalidTransition, deliveries.set_delivery_state, delivery, state, owner=owner)
         return
     if before is state is DeliveryState.SENDING and sim.sending.get(delivery) != owner:
-        sim.refused(InvalidTransition, deliveries.move_delivery, delivery, state, owner=owner)
+        sim.refused(InvalidTransition, deliveries.set_delivery_state, delivery, state, owner=owner)
         return
     moved = sim.move(
-        lambda d: (d.id, d.state, d.attempts), deliveries.move_delivery, delivery, state,
+        lambda d: (d.id, d.state, d.attempts), deliveries.set_delivery_state, delivery, state,
         owner=owner,
     )  # fmt: skip
     assert moved.state is state
@@ -71,9 +71,9 @@ def send(sim: Sim, index: int) -> None:
 def _send(sim: Sim, delivery: DeliveryId, position: int) -> None:
     if sim.deliveries[delivery] is not DeliveryState.SENDING:
         return
-    sim.desk.do(deliveries.move_chunk, delivery, position, DeliveryState.SENDING)
+    sim.desk.do(deliveries.set_chunk_state, delivery, position, DeliveryState.SENDING)
     sent = sim.move(
-        lambda c: c, deliveries.move_chunk, delivery, position, DeliveryState.DELIVERED,
+        lambda c: c, deliveries.set_chunk_state, delivery, position, DeliveryState.DELIVERED,
         platform_id=sim.new("msg"),
     )  # fmt: skip
     assert sent.state is DeliveryState.DELIVERED

@@ -63,19 +63,19 @@ def use_ghost(sim: Sim, run: Run, index: int) -> None:
     drafts = [sim.draft(Role.ASSISTANT)]
     expected = Head(session=run.session, last_seq=len(run.thread.log))
     writes = (
-        lambda: sim.refused(LeaseLost, entries.append, run.lease, run.session, drafts),
-        lambda: sim.refused(LeaseLost, leases.renew, run.lease),
+        lambda: sim.refused(LeaseLost, entries.append_entries, run.lease, run.session, drafts),
+        lambda: sim.refused(LeaseLost, leases.renew_lease, run.lease),
         lambda: sim.refused(LeaseLost, sessions.end_head, run.lease, reasons.IDLE),
         lambda: sim.refused(
-            LeaseLost, sessions.rotate, run.lease, operation=sim.new("op"), expected=expected,
+            LeaseLost, sessions.rotate_session, run.lease, operation=sim.new("op"), expected=expected,
             base=(), reason=reasons.REWIND, session_ids=sim.session_ids,
         ),
-        lambda: sim.desk.do(leases.release, run.lease),
+        lambda: sim.desk.do(leases.release_lease, run.lease),
         lambda: run.turn and sim.refused(
             LeaseLost, turns.store_step, run.lease, run.session, run.turn, drafts
         ),
         lambda: run.turn and sim.refused(
-            LeaseLost, turns.steer, run.lease, run.session, run.turn, step=1, after=0,
+            LeaseLost, turns.steer_turn, run.lease, run.session, run.turn, step=1, after=0,
             compose=compose,
         ),
     )  # fmt: skip
@@ -119,12 +119,14 @@ def _stored(sim: Sim, thread: Thread) -> list[Delivery]:
 
 
 def _deliveries_of(t: Tx, conversation: ConversationId) -> list[DeliveryId]:
-    found = t.all("SELECT id FROM delivery WHERE conversation_id = $1 ORDER BY n", conversation)
+    found = t.fetch_all(
+        "SELECT id FROM delivery WHERE conversation_id = $1 ORDER BY n", conversation
+    )
     return [row[0] for row in found]
 
 
 def _would_come_back(call: Call, conversation: ConversationId) -> bool:
-    if call.job is inbox.accept:
+    if call.job is inbox.accept_input:
         item: NewInput = call.args[0]
         return item.event is None and conversation in str(call.answer)
     return conversation in call.args
@@ -134,11 +136,11 @@ def _nothing_lands(sim: Sim, thread: Thread) -> None:
     item = NewInput(id=InboxId(sim.new("inb")), text="late", double_text=DoubleText.QUEUE)
     new = ConversationId(sim.new("cnv"))
     sim.refused(
-        NotFound, inbox.accept, item, target=thread.id, new_conversation=new,
+        NotFound, inbox.accept_input, item, target=thread.id, new_conversation=new,
         session_ids=sim.session_ids,
     )  # fmt: skip
-    sim.refused(NotFound, context.head_context, thread.id)
-    sim.refused(NotFound, leases.acquire, thread.id, owner=OwnerId("own_late"))
+    sim.refused(NotFound, context.read_head_context, thread.id)
+    sim.refused(NotFound, leases.acquire_lease, thread.id, owner=OwnerId("own_late"))
 
 
 def delete_slice(sim: Sim, index: int) -> None:
@@ -153,4 +155,4 @@ def delete_slice(sim: Sim, index: int) -> None:
         sim.deliveries.pop(gone, None)
     if not more:
         assert left == unsent
-        assert (conversation in sim.desk.do(deletion.half_deleted)) is bool(unsent)
+        assert (conversation in sim.desk.do(deletion.list_pending_deletions)) is bool(unsent)

@@ -28,7 +28,7 @@ def who(accepted: AcceptResult) -> object:
 
 def new_thread(sim: Sim, conversation: ConversationId) -> Thread:
     """The model of a conversation that the store has just opened."""
-    found = sim.desk.do(context.head_context, conversation)
+    found = sim.desk.do(context.read_head_context, conversation)
     thread = Thread(id=conversation)
     thread.opened(found.session.id, tuple(message.message for message in found.messages))
     thread.after = [thread.context]
@@ -50,7 +50,12 @@ def accept(
     )
     new = ConversationId(sim.new("cnv"))
     accepted = sim.call(
-        who, inbox.accept, item, target=target, new_conversation=new, session_ids=sim.session_ids
+        who,
+        inbox.accept_input,
+        item,
+        target=target,
+        new_conversation=new,
+        session_ids=sim.session_ids,
     )
     known = target if isinstance(target, str) else sim.routes.get(target.key)
     assert accepted.conversation_id == (known or new)
@@ -85,7 +90,7 @@ def redeliver(sim: Sim, index: int, route: Route) -> None:
         id=InboxId(sim.new("inb")), text="again", double_text=DoubleText.QUEUE, event=event
     )
     accepted = sim.desk.do(
-        inbox.accept,
+        inbox.accept_input,
         again,
         target=route,
         new_conversation=ConversationId(sim.new("cnv")),
@@ -98,8 +103,8 @@ def redeliver(sim: Sim, index: int, route: Route) -> None:
 
 def cancel(sim: Sim, thread: Thread, index: int) -> None:
     item = list(thread.items)[index % len(thread.items)]
-    assert sim.desk.do(inbox.cancel, item, note="the person took it back")
-    assert not sim.desk.do(inbox.cancel, item, note="again")
+    assert sim.desk.do(inbox.cancel_item, item, note="the person took it back")
+    assert not sim.desk.do(inbox.cancel_item, item, note="again")
     del thread.items[item]
     sim.touched.add(thread.id)
 
@@ -107,7 +112,7 @@ def cancel(sim: Sim, thread: Thread, index: int) -> None:
 def edit(sim: Sim, thread: Thread, index: int) -> None:
     item = list(thread.items.values())[index % len(thread.items)]
     text, changes = sim.new("edited"), item.kind is InboxKind.MESSAGE
-    assert sim.desk.do(inbox.edit, item.id, text) is changes
+    assert sim.desk.do(inbox.edit_message, item.id, text) is changes
     if changes:
         item.text = text
     sim.touched.add(thread.id)
@@ -122,14 +127,16 @@ def move_route(sim: Sim, route: Route, thread: Thread) -> None:
 def resolve(sim: Sim, thread: Thread, index: int) -> None:
     """Every session id that a conversation ever had leads to it, and so do its routes."""
     session = thread.sessions[index % len(thread.sessions)].id
-    assert sim.desk.do(conversations.resolve, session) == thread.id
+    assert sim.desk.do(conversations.resolve_conversation, session) == thread.id
     for route in ROUTES:
         if route.key in sim.routes:
-            assert sim.desk.do(conversations.resolve, route.key) == sim.routes[route.key]
+            assert (
+                sim.desk.do(conversations.resolve_conversation, route.key) == sim.routes[route.key]
+            )
         else:
-            sim.refused(NotFound, conversations.resolve, route.key)
+            sim.refused(NotFound, conversations.resolve_conversation, route.key)
 
 
 def due(t: Tx, conversation: ConversationId) -> double_text.Work | None:
     """What the line asks for, by the pure rule."""
-    return double_text.next_work(inbox.line(t, conversation), from_millis(t.now))
+    return double_text.next_work(inbox.list_open_items(t, conversation), from_millis(t.now))

@@ -36,7 +36,7 @@ def rotate(sim: Sim, run: Run, base: Base, reason: str, messages: Messages) -> N
     thread = run.thread
     expected = Head(session=run.session, last_seq=len(thread.log))
     session = sim.under(
-        run, _opened, sessions.rotate, operation=sim.new("op"), expected=expected, base=base,
+        run, _opened, sessions.rotate_session, operation=sim.new("op"), expected=expected, base=base,
         reason=reason, session_ids=sim.session_ids,
     )  # fmt: skip
     if session is not None:
@@ -69,7 +69,7 @@ def rewind(sim: Sim, run: Run, index: int) -> None:
     thread = run.thread
     seq = _boundary(thread, index)
     if thread.id in sim.threads:
-        base = sim.desk.do(context.base_at, thread.id, seq)
+        base = sim.desk.do(context.build_base_at, thread.id, seq)
         rotate(sim, run, base, reasons.REWIND, thread.after[seq])
 
 
@@ -100,7 +100,7 @@ def conflict(sim: Sim, run: Run, *, stale_seq: bool) -> None:
         expected = Head(session=thread.head.id, last_seq=len(thread.log) + 1)
     before = sim.desk.snapshot()
     sim.refused(
-        RotationConflict, sessions.rotate, run.lease, operation=sim.new("op"), expected=expected,
+        RotationConflict, sessions.rotate_session, run.lease, operation=sim.new("op"), expected=expected,
         base=(), reason=reasons.COMPRESSION, session_ids=sim.session_ids,
     )  # fmt: skip
     assert sim.desk.snapshot() == before
@@ -113,13 +113,13 @@ def append_to_the_past(sim: Sim, run: Run, index: int) -> None:
     if not sim.holds(run) or (old == thread.head.id and thread.open):
         return
     drafts = [sim.draft(Role.ASSISTANT)]
-    sim.refused(SessionEnded, entries.append, run.lease, old, drafts)
+    sim.refused(SessionEnded, entries.append_entries, run.lease, old, drafts)
     doing = thread.turn
     if run.turn is not None and doing is not None:
         sim.refused(SessionEnded, turns.store_step, run.lease, old, run.turn, drafts)
         sim.refused(
             TurnRolledBack if doing.stop is StopRequest.ROLLBACK else SessionEnded,
-            turns.finish,
+            turns.finish_turn,
             run.lease,
             old,
             run.turn,
@@ -163,7 +163,7 @@ def _branch(
     origin_seq: int,
     session_ids: conversations.SessionIdFactory,
 ) -> object:
-    found = context.head_context(t, origin)
+    found = context.read_head_context(t, origin)
     base = tuple(InlineMessage(format=m.format, message=m.message) for m in found.messages)
     return conversations.open_conversation(
         t, new, scope=LOCAL, session_ids=session_ids, base=base, opened_by=reasons.BRANCH,
@@ -175,16 +175,16 @@ def look_back(sim: Sim, thread: Thread, index: int) -> None:
     """The context at any past point is what it was then; a session's whole base is its context."""
     seq = index % len(thread.after)
     assert sim.desk.do(_at, thread.id, seq) == thread.after[seq]
-    chain = sim.desk.do(sessions.lineage, thread.id)
+    chain = sim.desk.do(sessions.list_sessions, thread.id)
     assert [session.id for session in chain] == [session.id for session in thread.sessions]
 
 
 def _at(t: Tx, conversation: ConversationId, seq: int) -> Messages:
     messages: Messages = ()
-    for item in context.base_at(t, conversation, seq):
+    for item in context.build_base_at(t, conversation, seq):
         if isinstance(item, InlineMessage):
             messages += (item.message,)
         else:
-            found = context.messages_between(t, conversation, first=item.first, last=item.last)
+            found = context.read_messages(t, conversation, first=item.first, last=item.last)
             messages += tuple(message.message for message in found)
     return messages

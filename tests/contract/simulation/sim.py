@@ -214,15 +214,17 @@ def _look(t: Tx, conversations: list[ConversationId]) -> tuple[list[Seen], list[
 
 
 def _look_at(t: Tx, conversation: ConversationId) -> Seen:
-    turn = stops.unfinished_turn(t, conversation)
+    turn = stops.find_unfinished_turn(t, conversation)
     return Seen(
         conversation=conversation,
-        context=context.head_context(t, conversation),
+        context=context.read_head_context(t, conversation),
         turn=None
         if turn is None
         else (turn.id, turn.state.value, turn.stop and turn.stop.value, turn.steps),
-        items=inbox.line(t, conversation),
-        lease=t.one("SELECT owner, fence FROM lease WHERE conversation_id = $1", conversation),
+        items=inbox.list_open_items(t, conversation),
+        lease=t.fetch_one(
+            "SELECT owner, fence FROM lease WHERE conversation_id = $1", conversation
+        ),
     )
 
 
@@ -246,7 +248,7 @@ def compare_logs(sim: Sim) -> None:
     """Every log is what was said, to the letter and in order; every chain holds."""
     assert sim.desk.do(invariants.check) == []
     for thread in sim.threads.values():
-        stored = sim.desk.do(entries.entries_after, thread.id, after=0, limit=10_000)
+        stored = sim.desk.do(entries.read_entries_after, thread.id, after=0, limit=10_000)
         assert [(e.seq, e.id, e.message, e.kind) for e in stored] == [
             (seq, draft.id, draft.message, draft.kind) for seq, draft in enumerate(thread.log, 1)
         ]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from clew.core.journal import JournaledCall
     from clew.store.contract import Tx
 
-_DURATION_MS = leases.DURATION // timedelta(milliseconds=1)
+_DURATION_MS = leases.LEASE_DURATION // timedelta(milliseconds=1)
 
 
 def held_by_another(sim: Sim, thread: Thread, owner: OwnerId) -> bool:
@@ -47,7 +47,7 @@ def held_by_another(sim: Sim, thread: Thread, owner: OwnerId) -> bool:
     return sim.world.now < expires_at <= sim.world.now + 2 * _DURATION_MS
 
 
-def begun(result: turns.Begun | None) -> object:
+def begun(result: turns.StartedWork | None) -> object:
     return result and (
         result.lease.owner, result.lease.fence, result.turn and result.turn.id, result.item
     )  # fmt: skip
@@ -58,14 +58,14 @@ def begin(sim: Sim, owner: OwnerId, thread: Thread) -> None:
     turn = TurnId(sim.new("trn"))
     if held_by_another(sim, thread, owner):
         sim.refused(
-            LeaseHeld, turns.begin, thread.id, owner=owner, turn=turn, compose=compose,
+            LeaseHeld, turns.begin_work, thread.id, owner=owner, turn=turn, compose=compose,
             session_ids=sim.session_ids,
         )  # fmt: skip
         return
     work = sim.desk.do(due, thread.id)
     goes_on = _goes_on(sim, thread)
     result = sim.desk.do(
-        turns.begin, thread.id, owner=owner, turn=turn, compose=compose,
+        turns.begin_work, thread.id, owner=owner, turn=turn, compose=compose,
         session_ids=sim.session_ids,
     )  # fmt: skip
     sim.touched.add(thread.id)
@@ -92,7 +92,7 @@ def begin(sim: Sim, owner: OwnerId, thread: Thread) -> None:
 
 def see_what_is_due(sim: Sim, owner: OwnerId) -> None:
     """Whoever looks for work finds every conversation in which there is some, and no other's."""
-    listed = sim.desk.do(work_of.due_work, me=owner)
+    listed = sim.desk.do(work_of.find_due_work, me=owner)
     for thread in sim.threads.values():
         now = listed.get(thread.id, sim.world.now + 1) <= sim.world.now
         if held_by_another(sim, thread, owner):
@@ -104,7 +104,7 @@ def see_what_is_due(sim: Sim, owner: OwnerId) -> None:
         else:
             ready = isinstance(sim.desk.do(due, thread.id), StartTurn | RunCommand)
             assert now is ready, f"{thread.id} has work that nobody would find, or has none"
-            known = sim.desk.do(work_of.is_due, thread.id)
+            known = sim.desk.do(work_of.find_next_work, thread.id)
             assert (known is not None and known.at <= sim.world.now) is ready
 
 
@@ -113,7 +113,7 @@ def begin_again(sim: Sim, run: Run) -> None:
     if run.turn is None or not sim.holds(run):
         return
     again = sim.desk.do(
-        turns.begin, run.thread.id, owner=run.owner, turn=run.turn, compose=compose,
+        turns.begin_work, run.thread.id, owner=run.owner, turn=run.turn, compose=compose,
         session_ids=sim.session_ids,
     )  # fmt: skip
     assert again is not None
@@ -134,11 +134,11 @@ def _goes_on(sim: Sim, thread: Thread) -> bool:
 
 def _steering(t: Tx, conversation: ConversationId) -> list[InboxId]:
     now = turns.from_millis(t.now)
-    return [item.id for item in select_steering(inbox.line(t, conversation), now)]
+    return [item.id for item in select_steering(inbox.list_open_items(t, conversation), now)]
 
 
 def _follow(
-    sim: Sim, thread: Thread, result: turns.Begun, work: Work | None, *, goes_on: bool
+    sim: Sim, thread: Thread, result: turns.StartedWork, work: Work | None, *, goes_on: bool
 ) -> None:
     assert result.resumed is goes_on
     if goes_on:
@@ -147,7 +147,7 @@ def _follow(
         assert result.turn.id == thread.turn.id
         thread.turn.state = TurnState.RUNNING
         # A message that steers denies what is open.
-        still_open = sim.desk.do(approvals.open_approvals, thread.id)
+        still_open = sim.desk.do(approvals.list_open_approvals, thread.id)
         assert {a.id for a in still_open} <= set(thread.turn.approvals.values())
         thread.turn.approvals = {a.call_id: a.id for a in still_open}
         return
@@ -187,9 +187,14 @@ def note_attempt(sim: Sim, run: Run) -> None:
     """A cut stream is kept, outside the context."""
     drafts = [sim.draft(Role.ASSISTANT, kind=EntryKind.ATTEMPT)]
     if sim.holds(run) and not run.thread.open:
-        sim.refused(SessionEnded, entries.append, run.lease, run.session, drafts, turn=run.turn)
+        sim.refused(
+            SessionEnded, entries.append_entries, run.lease, run.session, drafts, turn=run.turn
+        )
         return
-    if sim.under(run, itself, entries.append, run.session, drafts, turn=run.turn) is not None:
+    if (
+        sim.under(run, itself, entries.append_entries, run.session, drafts, turn=run.turn)
+        is not None
+    ):
         run.thread.said(drafts)
 
 
@@ -201,14 +206,14 @@ def steer(sim: Sim, run: Run) -> None:
     stopped = thread.turn is not None and thread.turn.stop is not None
     expected = sim.desk.do(_steering, thread.id) if sim.holds(run) and not stopped else []
     items = (
-        [item for item in sim.desk.do(inbox.line, thread.id) if item.id in expected]
+        [item for item in sim.desk.do(inbox.list_open_items, thread.id) if item.id in expected]
         if expected
         else []
     )
     found = sim.under(
         run,
         itself,
-        turns.steer,
+        turns.steer_turn,
         run.session,
         turn,
         step=step,
@@ -249,7 +254,7 @@ def run_tool(sim: Sim, run: Run, index: int, effect: Effect) -> None:
     call = _call(run, index)
     key = _key(run, call)
     result = sim.under(
-        run, _first, journal.intend, key, position=index, tool="t", args="{}", effect=effect
+        run, _first, journal.record_intent, key, position=index, tool="t", args="{}", effect=effect
     )
     if result is None:
         return
@@ -259,7 +264,7 @@ def run_tool(sim: Sim, run: Run, index: int, effect: Effect) -> None:
     if first:
         doing.calls[call] = "intended"
     elif known.status is None and resume_action(known.effect) is ResumeAction.RUN:
-        again = sim.desk.do(journal.run_again, run.lease, key)
+        again = sim.desk.do(journal.count_rerun, run.lease, key)
         assert again.runs == known.runs + 1
 
 
@@ -273,7 +278,7 @@ def settle(sim: Sim, run: Run, index: int, status: CallStatus) -> None:
         return
     result = sim.new("result")
     stored = sim.under(
-        run, _settled, journal.settle, _key(run, call), status, format=FORMAT, result=result
+        run, _settled, journal.record_result, _key(run, call), status, format=FORMAT, result=result
     )
     if stored is not None:
         assert doing is not None
@@ -293,7 +298,7 @@ def hand_in(sim: Sim, run: Run) -> None:
     if any(state != "settled" for state in doing.calls.values()):
         return
     drafts = [sim.draft(Role.TOOL, answers=tuple(doing.calls))]
-    stored = sim.under(run, itself, entries.append, run.session, drafts, turn=run.turn)
+    stored = sim.under(run, itself, entries.append_entries, run.session, drafts, turn=run.turn)
     assert stored is not None
     run.thread.said(drafts)
     doing.calls = {}
@@ -305,7 +310,7 @@ def ask(sim: Sim, run: Run, index: int) -> None:
         return
     call, approval = _call(run, index), ApprovalId(sim.new("apr"))
     asked = sim.under(
-        run, lambda asked: asked.id, approvals.ask, _key(run, call), approval=approval, tool="t",
+        run, lambda asked: asked.id, approvals.request_approval, _key(run, call), approval=approval, tool="t",
         args="{}", route=None, expires_in=timedelta(seconds=60),
     )  # fmt: skip
     if asked is None:
@@ -314,7 +319,9 @@ def ask(sim: Sim, run: Run, index: int) -> None:
         # A call that has to be asked for has not begun; to begin it is a new call then.
         doing.calls[call] = None
         key = _key(run, call)
-        sim.history = [c for c in sim.history if c.job is not journal.intend or key not in c.args]
+        sim.history = [
+            c for c in sim.history if c.job is not journal.record_intent or key not in c.args
+        ]
     if asked.state is ApprovalState.OPEN:
         assert asked.id in (approval, doing.approvals.get(call))
         doing.approvals[call] = asked.id
@@ -327,20 +334,20 @@ def answer(sim: Sim, thread: Thread, state: ApprovalState) -> None:
         return
     call, approval = list(doing.approvals.items())[-1]
     if doing.deadlines[approval] <= sim.world.now:
-        sim.refused(InvalidTransition, approvals.answer, approval, state, answered_by="p")
+        sim.refused(InvalidTransition, approvals.answer_approval, approval, state, answered_by="p")
         return
     del doing.approvals[call]
     answered = sim.call(
-        lambda a: (a.id, a.state), approvals.answer, approval, state, answered_by="p"
+        lambda a: (a.id, a.state), approvals.answer_approval, approval, state, answered_by="p"
     )
     assert (answered.call_id, answered.state) == (call, state)
     other = ApprovalState.EXPIRED if state is not ApprovalState.EXPIRED else ApprovalState.DENIED
-    sim.refused(InvalidTransition, approvals.answer, approval, other, answered_by="late")
+    sim.refused(InvalidTransition, approvals.answer_approval, approval, other, answered_by="late")
 
 
 def expire(sim: Sim) -> None:
     """Questions whose time is over end, and their turns may go on."""
-    ended = sim.desk.do(approvals.expire)
+    ended = sim.desk.do(approvals.expire_approvals)
     over: list[ConversationId] = []
     for thread in sim.threads.values():
         doing = thread.turn
@@ -358,7 +365,7 @@ def wait(sim: Sim, run: Run) -> None:
         return
     if not sim.holds(run) and doing is not None and doing.state is TurnState.WAITING:
         return
-    result = sim.under(run, lambda turn: (turn.id, turn.state), turns.wait, run.turn)
+    result = sim.under(run, lambda turn: (turn.id, turn.state), turns.suspend_turn, run.turn)
     if result is not None:
         assert doing is not None
         doing.state, run.thread.lease = TurnState.WAITING, None
@@ -384,7 +391,7 @@ def finish(sim: Sim, run: Run, outcome: TurnOutcome, deliveries: int) -> None:
         _finish_what_is_done(sim, run, turn)
         return
     if sim.holds(run) and doing is not None and doing.stop is StopRequest.ROLLBACK:
-        sim.refused(TurnRolledBack, turns.finish, run.lease, run.session, turn, outcome)
+        sim.refused(TurnRolledBack, turns.finish_turn, run.lease, run.session, turn, outcome)
         _roll_back(sim, run, turn)
         return
     drafts = _last_words(sim, doing, outcome)
@@ -398,7 +405,7 @@ def finish(sim: Sim, run: Run, outcome: TurnOutcome, deliveries: int) -> None:
         for n in range(deliveries)
     ]
     done = sim.under(
-        run, itself, turns.finish, run.session, turn, outcome, drafts=drafts, deliveries=new
+        run, itself, turns.finish_turn, run.session, turn, outcome, drafts=drafts, deliveries=new
     )
     if done is not None:
         assert done.outcome is outcome
@@ -414,7 +421,7 @@ def _roll_back(sim: Sim, run: Run, turn: TurnId) -> None:
     drafts = _last_words(sim, thread.turn, TurnOutcome.CANCELLED)
     before = sim.desk.do(stops.get_turn, turn)
     done = sim.under(
-        run, itself, rewinds.roll_back, run.session, before, drafts=drafts,
+        run, itself, rewinds.roll_back_turn, run.session, before, drafts=drafts,
         session_ids=sim.session_ids,
     )  # fmt: skip
     assert done is not None
@@ -442,7 +449,9 @@ def _finish_what_is_done(sim: Sim, run: Run, turn: TurnId) -> None:
         return
     before = sim.desk.snapshot()
     known = sim.desk.do(stops.get_turn, turn)
-    again = sim.desk.do(turns.finish, run.lease, run.session, turn, TurnOutcome.FAILED, error="x")
+    again = sim.desk.do(
+        turns.finish_turn, run.lease, run.session, turn, TurnOutcome.FAILED, error="x"
+    )
     assert again == known
     assert sim.desk.snapshot() == before
     sim.drop(run)
@@ -450,7 +459,7 @@ def _finish_what_is_done(sim: Sim, run: Run, turn: TurnId) -> None:
 
 def drain(sim: Sim, run: Run) -> None:
     """The process stops in order: the turn stays for the next owner."""
-    sim.desk.do(leases.release, run.lease)
+    sim.desk.do(leases.release_lease, run.lease)
     if sim.holds(run):
         run.thread.lease = None
     sim.drop(run)
@@ -460,10 +469,10 @@ def drain(sim: Sim, run: Run) -> None:
 def renew(sim: Sim, run: Run) -> None:
     sim.touched.add(run.thread.id)
     if not sim.holds(run):
-        sim.refused(LeaseLost, leases.renew, run.lease)
+        sim.refused(LeaseLost, leases.renew_lease, run.lease)
         sim.drop(run)
         return
-    run.thread.lease = run.lease = sim.desk.do(leases.renew, run.lease)
+    run.thread.lease = run.lease = sim.desk.do(leases.renew_lease, run.lease)
 
 
 def close_item(sim: Sim, run: Run) -> None:
@@ -471,7 +480,7 @@ def close_item(sim: Sim, run: Run) -> None:
     item, thread = run.item, run.thread
     if item is None or not sim.holds(run):
         return
-    first = sim.desk.do(inbox.executed, item.id, note="done")
+    first = sim.desk.do(inbox.mark_executed, item.id, note="done")
     assert first is (item.id in thread.items)
     thread.items.pop(item.id, None)
     drain(sim, run)

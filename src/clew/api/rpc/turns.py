@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from clew.api.rpc.office import Call
     from clew.core.inbox import InboxItem
-    from clew.engine.orders import Fetched, Key
+    from clew.engine.orders import FetchedFile, IdempotencyKey
     from clew.wire import params
 
 
@@ -59,7 +59,7 @@ async def submit(call: Call, given: params.SubmitParams) -> Submitted:
     )
 
 
-def _key(call: Call, given: params.SubmitParams) -> Key | None:
+def _key(call: Call, given: params.SubmitParams) -> IdempotencyKey | None:
     if given.key is None:
         return None
     # The session is left out: who comes again may name a newer one of the same conversation.
@@ -69,7 +69,7 @@ def _key(call: Call, given: params.SubmitParams) -> Key | None:
     )
 
 
-def _files(call: Call, given: Sequence[params.Attachment]) -> list[Fetched]:
+def _files(call: Call, given: Sequence[params.Attachment]) -> list[FetchedFile]:
     return [
         call.engine.orders.file(
             name=one.name, media_type=one.media_type, content=_content(one, place)

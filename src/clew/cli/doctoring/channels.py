@@ -10,7 +10,7 @@ from clew.clock import SystemClock, to_millis
 from clew.core.health import DeliveryLimits
 from clew.errors import ClewError
 from clew.gateway.gateway import make_setup
-from clew.store.transactions.backlog import backlogs, given_up
+from clew.store.transactions.backlog import backlogs_by_account, count_dead_letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.cli.doctoring.findings import Finding
     from clew.config import Settings
     from clew.store.contract import Store
-    from clew.store.transactions.backlog import Backlog, Front
+    from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 
 #: What was given up in so long is told of.
 _LATELY: Final = timedelta(days=1)
@@ -43,8 +43,8 @@ def channels(settings: Settings) -> Iterator[Finding]:
 async def deliveries(store: Store, settings: Settings) -> Sequence[Finding]:
     """Look at what waits to be delivered, and at what was given up lately."""
     now = SystemClock().now()
-    waiting = await store.read(backlogs)
-    lost = await store.read(given_up, since=to_millis(now - _LATELY))
+    waiting = await store.read(backlogs_by_account)
+    lost = await store.read(count_dead_letters, since=to_millis(now - _LATELY))
     troubles = [
         warn("deliveries", detail, fix="clew deliveries list --all")
         for front in sorted({*waiting, *lost}, key=lambda front: (front[0], front[1] or ""))
@@ -55,7 +55,7 @@ async def deliveries(store: Store, settings: Settings) -> Sequence[Finding]:
     return troubles or [fine]
 
 
-def _limits(settings: Settings, front: Front) -> DeliveryLimits:
+def _limits(settings: Settings, front: PlatformAccount) -> DeliveryLimits:
     platform, account = front
     channel = settings.channels.get(account or platform)
     if channel is None:
@@ -64,9 +64,9 @@ def _limits(settings: Settings, front: Front) -> DeliveryLimits:
 
 
 def _troubles(
-    front: Front,
-    waiting: Mapping[Front, Backlog],
-    lost: Mapping[Front, int],
+    front: PlatformAccount,
+    waiting: Mapping[PlatformAccount, DeliveryBacklog],
+    lost: Mapping[PlatformAccount, int],
     limits: DeliveryLimits,
 ) -> Iterator[str]:
     name = front[1] or front[0]

@@ -12,13 +12,13 @@ from clew.cli.reading import when
 from clew.clock import SystemClock
 from clew.errors import ClewError, StoreDamaged, StoreError
 from clew.store import health, space
-from clew.store.migrate import missing
-from clew.store.opening import file_of, open_store
-from clew.store.sqlite.filesystems import filesystem_of
+from clew.store.migrate import find_pending_migrations
+from clew.store.opening import open_store, sqlite_path
+from clew.store.sqlite.filesystems import detect_filesystem
 from clew.store.sqlite.integrity import quick_check
-from clew.store.sqlite.opening import JOURNAL_LIMIT, refuse_old_sqlite, sqlite_version
-from clew.store.transactions.locks import rights
-from clew.store.transactions.owners import living_owners
+from clew.store.sqlite.opening import JOURNAL_LIMIT, reject_old_sqlite, sqlite_version
+from clew.store.transactions.locks import list_process_locks
+from clew.store.transactions.owners import list_living_owners
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,10 +40,10 @@ _RESTORE: Final = "stop everything that uses it, keep a copy, and restore a back
 
 async def store(settings: Settings) -> AsyncIterator[Finding]:
     """Everything about the store; what cannot be looked at once something failed is left out."""
-    file = file_of(settings.store.url, home=settings.home)
+    file = sqlite_path(settings.store.url, home=settings.home)
     if file is not None:
         try:
-            refuse_old_sqlite(sqlite_version())
+            reject_old_sqlite(sqlite_version())
         except ClewError as error:
             yield fail("sqlite", str(error))
             return
@@ -69,8 +69,8 @@ def _broken(error: ClewError) -> Finding:
 
 
 async def _inside(store: Store, file: Path | None, settings: Settings) -> AsyncIterator[Finding]:
-    await store.check()
-    due = await store.read(missing, "postgres" if file is None else "sqlite")
+    await store.check_available()
+    due = await store.read(find_pending_migrations, "postgres" if file is None else "sqlite")
     if due:
         yield warn(
             "store",
@@ -111,8 +111,8 @@ async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
 async def journal(store: Store, file: Path) -> Finding:
     """Report how the file is written, which its file system decides, or somebody has by hand."""
     # A network file system is refused when the store is opened.
-    kind = filesystem_of(file) or "unknown"
-    mode = await store.read(health.journal_mode)
+    kind = detect_filesystem(file) or "unknown"
+    mode = await store.read(health.read_journal_mode)
     if mode == "wal":
         return ok("journal", f"write-ahead log, on {kind}, a file system of this machine")
     return warn(
@@ -137,8 +137,8 @@ def sizes(file: Path) -> Finding:
 
 async def contents(store: Store) -> Finding:
     """What takes how much room."""
-    found = await store.read(space.room)
-    rest = found.whole - found.index - found.blobs - (found.free or 0)
+    found = await store.read(space.measure_disk_usage)
+    rest = found.total - found.index - found.blobs - (found.free or 0)
     parts = [
         f"conversations {size(max(rest, 0))}",
         f"search index {size(found.index)}",
@@ -150,7 +150,7 @@ async def contents(store: Store) -> Finding:
 
 
 async def _server(store: Store) -> AsyncIterator[Finding]:
-    found = await store.read(health.server)
+    found = await store.read(health.read_server_info)
     yield ok("postgresql", f"version {found.version}, the database has {size(found.size)}")
     if not found.syncs:
         yield warn(
@@ -171,7 +171,7 @@ async def _server(store: Store) -> AsyncIterator[Finding]:
 async def clock(store: Store) -> Finding:
     """Whether the clocks agree, and nothing was stored in the future."""
     before = SystemClock().now()
-    found = await store.read(health.clocks)
+    found = await store.read(health.read_clocks)
     after = SystemClock().now()
     fix = "have both machines keep their time (NTP)"
     if not before - _SKEW <= found.now <= after + _SKEW:
@@ -189,7 +189,7 @@ async def clock(store: Store) -> Finding:
 
 async def processes(store: Store) -> AsyncIterator[Finding]:
     """Who has the store open, and what those left who had."""
-    living = await store.read(living_owners)
+    living = await store.read(list_living_owners)
     foreign = sorted({each.version for each in living} - {VERSION})
     told = "; ".join(map(_process, living)) or "none has the store open"
     if foreign:
@@ -200,10 +200,10 @@ async def processes(store: Store) -> AsyncIterator[Finding]:
         )
     else:
         yield ok("processes", told)
-    held = await store.read(rights)
+    held = await store.read(list_process_locks)
     if held:
         yield ok("rights", "; ".join(f"{each.name}: {each.holder}" for each in held))
-    left = await store.read(health.stranded)
+    left = await store.read(health.find_orphaned_leases)
     if left:
         count = sum(each.conversations for each in left)
         yield warn(
@@ -222,11 +222,11 @@ def _process(owner: OwnerRecord) -> str:
 
 async def search(store: Store) -> Finding:
     """Whether search answers."""
-    found = await store.read(health.search_state)
+    found = await store.read(health.read_search_state)
     fix = "leave clew serve running: it brings the index up to date"
     if found.damaged:
         return warn("search", "the index is damaged, and search refuses", fix=fix)
-    if found.refuses:
-        return warn("search", f"{found.behind:,} messages or more are not in the index", fix=fix)
-    late = f", {found.behind} of the newest messages are to be added" if found.behind else ""
+    if found.is_unavailable:
+        return warn("search", f"{found.unindexed:,} messages or more are not in the index", fix=fix)
+    late = f", {found.unindexed} of the newest messages are to be added" if found.unindexed else ""
     return ok("search", f"the index can be used{late}")

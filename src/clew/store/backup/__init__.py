@@ -1,9 +1,9 @@
 """
-Backups: one file that holds a whole store, of either database, and can be restored into either.
+Backups: one file with a whole store, of either database, restorable into either.
 
-The file is an SQLite database with the tables of a store, verified before it takes the place of an
-older one. Nothing here is part of a running gateway: each function is a program that does one thing
-in one thread, beside whoever uses the store.
+The file is an SQLite database with the tables of a store, verified before it replaces an
+older one. Nothing here is part of a running gateway: each function runs in one thread of a
+separate program, while others may use the store.
 """
 
 from __future__ import annotations

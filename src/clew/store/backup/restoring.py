@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a store."""
+"""Restore of a backup in place of a store."""
 
 from __future__ import annotations
 
@@ -11,66 +11,70 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged, StoreNotEmpty, StoreUnusable, UsageError
 from clew.store.backup import files
-from clew.store.backup.verification import verify
-from clew.store.copying.copy import Source
-from clew.store.copying.moving import transfer
-from clew.store.copying.tables import counts
-from clew.store.migrate import migrate, missing
-from clew.store.opening import file_of, open_incoming
-from clew.store.sqlite.direct import open_kept
-from clew.store.sqlite.exclusive import told
-from clew.store.sqlite.incoming import SqliteIncoming
-from clew.store.transactions.afresh import let_go
+from clew.store.backup.verification import verify_store_file
+from clew.store.copying.copy import CopySource
+from clew.store.copying.moving import transfer_rows
+from clew.store.copying.tables import count_table_rows
+from clew.store.migrate import find_pending_migrations, migrate_schema
+from clew.store.opening import open_staged_store, sqlite_path
+from clew.store.sqlite.direct import open_read_only
+from clew.store.sqlite.exclusive import translate_os_errors
+from clew.store.sqlite.incoming import SqliteStagedStore
+from clew.store.transactions.afresh import clear_runtime_state
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from clew.store.contract import Tx
-    from clew.store.copying.copy import Tell
-    from clew.store.direct import Direct
-    from clew.store.incoming import Incoming
-    from clew.store.transactions.afresh import Begun
+    from clew.store.copying.copy import ProgressCallback
+    from clew.store.direct import SyncStore
+    from clew.store.incoming import StagedStore
+    from clew.store.transactions.afresh import ResumableWork
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Restored:
-    """A backup that is a store again."""
+class RestoreResult:
+    """Result of a restore."""
 
     file: Path
-    #: The moment that it holds; ``None`` if the file is a store that somebody copied.
+    #: When the backup was taken; ``None`` if the file is a plain copy of a store.
     taken_at: datetime | None
-    #: Where it is now.
+    #: The restored store.
     store: str
     #: Rows of each table, as in the backup.
     counts: dict[str, int]
-    #: Where what was there before is kept.
-    aside: str | None
-    begun: Begun
+    #: Where the previous store is kept.
+    previous_store: str | None
+    unfinished_work: ResumableWork
 
 
-def restore(url: str, *, home: Path, file: Path, replace: bool = False, tell: Tell) -> Restored:
+def restore_backup(
+    url: str, *, home: Path, file: Path, replace: bool = False, tell: ProgressCallback
+) -> RestoreResult:
     """
-    Make the store that ``url`` names what it was when a backup was taken.
+    Restore the store that ``url`` names to the state of a backup.
 
-    Everything is verified before anything is touched, and at once in place at the end. Processes of
-    then are forgotten: turns that were under way go on when the store is used next.
+    Everything is verified before anything is changed, and published in one step at the end.
+    The processes of that time are forgotten: interrupted turns resume when the store is
+    used next.
 
-    :raises UsageError: if there is no such file, or the store is not empty, unless ``replace``
+    :raises UsageError: if the file is missing, or the store is not empty, unless
+        ``replace``
     :raises StoreInUse: while a process works on the store
-    :raises StoreDamaged: if the backup is not whole
-    :raises StoreUnusable: if the file is no backup, or a newer Clew's
+    :raises StoreDamaged: if the backup is incomplete
+    :raises StoreUnusable: if the file is not a backup, or a newer Clew made it
     """
     file = file.absolute()
-    with told(file):
-        stamp = _look_at(file, file_of(url, home=home))
+    with translate_os_errors(file):
+        stamp = _check_backup_file(file, sqlite_path(url, home=home))
         if stamp != files.STORE:
-            _check_seal(file, tell)
-        with open_kept(file) as kept, open_incoming(url, home=home) as place:
+            _verify_seal(file, tell)
+        with open_read_only(file) as kept, open_staged_store(url, home=home) as place:
             try:
-                place.check(replace=replace)
-                _check(kept, tell)
-                found = kept.read(counts, "sqlite")
-                begun = _fill(kept, place, home=home, tell=tell)
+                place.check_publishable(replace=replace)
+                _verify_contents(kept, tell)
+                found = kept.read(count_table_rows, "sqlite")
+                begun = _fill_store(kept, place, home=home, tell=tell)
                 store = place.name
                 aside = place.publish(replace=replace)
             except StoreNotEmpty as error:
@@ -79,21 +83,26 @@ def restore(url: str, *, home: Path, file: Path, replace: bool = False, tell: Te
                     "another name"
                 ) from error
     taken_at = datetime.fromtimestamp(stamp, UTC) if stamp != files.STORE else None
-    return Restored(
-        file=file, taken_at=taken_at, store=store, counts=found, aside=aside, begun=begun
+    return RestoreResult(
+        file=file,
+        taken_at=taken_at,
+        store=store,
+        counts=found,
+        previous_store=aside,
+        unfinished_work=begun,
     )
 
 
-def _look_at(file: Path, store: Path | None) -> int:
+def _check_backup_file(file: Path, store: Path | None) -> int:
     if not file.exists():
-        before = files.older(file, 1)
+        before = files.older_path(file, 1)
         hint = f"; {before} is an older backup" if before.exists() else ""
         raise UsageError(f"there is no backup {file}{hint}")
     if not file.is_file():
         raise UsageError(f"{file} is no file: name the file of a backup")
     if store is not None and store.exists() and store.samefile(file):
         raise UsageError(f"{file} is the store itself: name the file of a backup")
-    stamp = files.stamp_of(file)
+    stamp = files.read_stamp(file)
     if stamp is None:
         raise StoreUnusable(
             f"{file} is no backup, or its beginning is damaged; nothing was changed"
@@ -103,54 +112,56 @@ def _look_at(file: Path, store: Path | None) -> int:
     return stamp
 
 
-def _check_seal(file: Path, tell: Tell) -> None:
+def _verify_seal(file: Path, tell: ProgressCallback) -> None:
     tell(f"reading {file}", 0, 0)
     try:
-        files.check_seal(file)
+        files.verify_seal(file)
     except StoreDamaged as error:
-        raise _damaged(str(file), error) from error
+        raise _damaged_error(str(file), error) from error
 
 
-def _check(kept: Direct, tell: Tell) -> None:
+def _verify_contents(kept: SyncStore, tell: ProgressCallback) -> None:
     try:
-        kept.read(missing, "sqlite")
-        verify(kept, tell=tell)
+        kept.read(find_pending_migrations, "sqlite")
+        verify_store_file(kept, tell=tell)
     except StoreUnusable as error:
         raise StoreUnusable(f"{kept.name} cannot be restored: {error}") from error
     except StoreDamaged as error:
-        raise _damaged(kept.name, error) from error
+        raise _damaged_error(kept.name, error) from error
 
 
-def _damaged(name: str, error: StoreDamaged) -> StoreDamaged:
+def _damaged_error(name: str, error: StoreDamaged) -> StoreDamaged:
     return StoreDamaged(
         f"the backup {name} is damaged ({error}): restore an older one; nothing was changed"
     )
 
 
-def _fill(kept: Direct, place: Incoming, *, home: Path, tell: Tell) -> Begun:
-    if isinstance(place, SqliteIncoming):
-        place.fill_with(kept, tell=lambda done, total: tell("copying pages", done, total))
-        place.direct.write(migrate, "sqlite")
+def _fill_store(
+    kept: SyncStore, place: StagedStore, *, home: Path, tell: ProgressCallback
+) -> ResumableWork:
+    if isinstance(place, SqliteStagedStore):
+        place.copy_from(kept, tell=lambda done, total: tell("copying pages", done, total))
+        place.store.write(migrate_schema, "sqlite")
     else:
-        with _up_to_date(kept, home) as source:
-            source.read(_transfer, source, place, tell)
-    return place.direct.write(let_go, later=True)
+        with _open_migrated(kept, home) as source:
+            source.read(_transfer_rows, source, place, tell)
+    return place.store.write(clear_runtime_state, later=True)
 
 
-def _transfer(t: Tx, source: Direct, place: Incoming, tell: Tell) -> None:
-    transfer(Source(t=t, dialect="sqlite", name=source.name), place, tell=tell)
+def _transfer_rows(t: Tx, source: SyncStore, place: StagedStore, tell: ProgressCallback) -> None:
+    transfer_rows(CopySource(t=t, dialect="sqlite", name=source.name), place, tell=tell)
 
 
 @contextmanager
-def _up_to_date(kept: Direct, home: Path) -> Generator[Direct]:
-    """The backup, or a copy of it whose schema is that of this Clew."""
-    if not kept.read(missing, "sqlite"):
+def _open_migrated(kept: SyncStore, home: Path) -> Generator[SyncStore]:
+    """Yield the backup, or a copy of it with the current schema."""
+    if not kept.read(find_pending_migrations, "sqlite"):
         yield kept
         return
     with (
         tempfile.TemporaryDirectory(prefix="restoring-", dir=home) as folder,
-        SqliteIncoming(Path(folder) / "copy.db", run_dir=Path(folder)) as copy,
+        SqliteStagedStore(Path(folder) / "copy.db", run_dir=Path(folder)) as copy,
     ):
-        copy.fill_with(kept, tell=lambda _done, _total: None)
-        copy.direct.write(migrate, "sqlite")
-        yield copy.direct
+        copy.copy_from(kept, tell=lambda _done, _total: None)
+        copy.store.write(migrate_schema, "sqlite")
+        yield copy.store

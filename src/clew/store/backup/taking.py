@@ -1,4 +1,4 @@
-"""Taking a backup, beside whoever uses the store."""
+"""Creation of a backup while others may be using the store."""
 
 from __future__ import annotations
 
@@ -10,75 +10,78 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged, StoreError, UsageError
 from clew.store.backup import files
-from clew.store.backup.verification import verify
+from clew.store.backup.verification import verify_store_file
 from clew.store.copying import filling
-from clew.store.copying.copy import Copied, Source, copy_rows
-from clew.store.copying.tables import counts
-from clew.store.migrate import applied, migrate
-from clew.store.opening import file_of, open_direct
-from clew.store.sqlite.direct import open_alone, open_kept
-from clew.store.sqlite.exclusive import told
-from clew.store.sqlite.pages import Pages, copy_pages
+from clew.store.copying.copy import CopyResult, CopySource, copy_rows
+from clew.store.copying.tables import count_table_rows
+from clew.store.migrate import migrate_schema, read_applied_migrations
+from clew.store.opening import open_sync_store, sqlite_path
+from clew.store.sqlite.direct import open_exclusive, open_read_only
+from clew.store.sqlite.exclusive import translate_os_errors
+from clew.store.sqlite.pages import PageCopyResult, copy_pages
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
     from clew.store.contract import Tx
-    from clew.store.copying.copy import Tell
-    from clew.store.direct import Direct
+    from clew.store.copying.copy import ProgressCallback
+    from clew.store.direct import SyncStore
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Taken:
-    """A backup that is in its place."""
+class BackupInfo:
+    """Published backup."""
 
     file: Path
-    #: The moment that it holds: everything acknowledged before is in it.
+    #: The time of its snapshot, which has everything acknowledged before.
     taken_at: datetime
     #: Bytes.
     size: int
     #: Rows of each table.
     counts: dict[str, int]
-    #: Of SQLite: how many pages it has, and how many of them were written.
-    pages: Pages | None
-    #: Those before, the newest first.
+    #: SQLite only: its pages, and how many of them were written.
+    pages: PageCopyResult | None
+    #: The kept older backups, newest first.
     older: list[Path]
-    #: What ``clew fsck --repair`` would repair, in the store as in its backup.
+    #: What ``clew fsck --repair`` would repair, in the store as well as in its backup.
     repairable: list[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Snapshot:
     counts: dict[str, int]
-    #: Seconds.
+    #: Seconds since the epoch.
     at: int
-    pages: Pages | None = None
+    pages: PageCopyResult | None = None
 
 
-def take(url: str, *, home: Path, file: Path, keep: int = 2, tell: Tell) -> Taken:
+def create_backup(
+    url: str, *, home: Path, file: Path, keep: int = 2, tell: ProgressCallback
+) -> BackupInfo:
     """
-    Copy the store to ``file``; an older backup there is replaced once the copy was verified.
+    Copy the store to ``file``, replacing an older backup once the copy is verified.
 
-    On SQLite only those pages are written that the oldest of ``keep`` files does not have already.
+    On SQLite only the pages that differ from the oldest of ``keep`` files are written.
 
-    :raises UsageError: if there is no store, or something else is at ``file``
+    :raises UsageError: if there is no store, or ``file`` is not a backup
     :raises StoreInUse: while another backup is made there
-    :raises StoreDamaged: if the copy is not whole, and so the store is not: the older one stays
+    :raises StoreDamaged: if the copy, and so the store, is damaged; the older backup is
+        kept
     """
     file = file.absolute()
-    with told(file):
-        _refuse_the_store(url, home, file)
-        files.refuse_other(file, keep=keep)
-        with _damage_told(), open_direct(url, home=home) as source:
-            # One that cannot be read does not cost the oldest backup.
-            source.read(counts, source.dialect)
-            with files.begun(file, keep=keep) as unfinished:
-                found = _copied(source, unfinished, tell)
-                files.seal(unfinished.descriptor)
-                repairable = _verified(unfinished.path, found, tell)
-                behind = unfinished.put_in_place()
-        return Taken(
+    with translate_os_errors(file):
+        _reject_store_path(url, home, file)
+        files.reject_foreign_files(file, keep=keep)
+        with _explain_damage(), open_sync_store(url, home=home) as source:
+            # Before the oldest backup is overwritten: the store may be unreadable.
+            source.read(count_table_rows, source.dialect)
+            with files.open_partial(file, keep=keep) as unfinished:
+                found = _copy_store(source, unfinished, tell)
+                files.write_seal(unfinished.descriptor)
+                repairable = _verify_copy(unfinished.path, found, tell)
+                behind = unfinished.publish()
+        return BackupInfo(
             file=file,
             taken_at=datetime.fromtimestamp(found.at, UTC),
             size=file.stat().st_size,
@@ -89,18 +92,18 @@ def take(url: str, *, home: Path, file: Path, keep: int = 2, tell: Tell) -> Take
         )
 
 
-def _refuse_the_store(url: str, home: Path, file: Path) -> None:
-    store = file_of(url, home=home)
+def _reject_store_path(url: str, home: Path, file: Path) -> None:
+    store = sqlite_path(url, home=home)
     if store is not None and store.resolve() == file.resolve():
         raise UsageError(f"{file} is the store itself: name another file for its backup")
 
 
-def _rows(t: Tx, source: Direct, copy: Direct, tell: Tell) -> Copied:
-    return copy_rows(Source(t=t, dialect=source.dialect, name=source.name), copy, tell=tell)
+def _copy_rows(t: Tx, source: SyncStore, copy: SyncStore, tell: ProgressCallback) -> CopyResult:
+    return copy_rows(CopySource(t=t, dialect=source.dialect, name=source.name), copy, tell=tell)
 
 
 @contextmanager
-def _damage_told() -> Generator[None]:
+def _explain_damage() -> Generator[None]:
     try:
         yield
     except StoreDamaged as error:
@@ -110,38 +113,42 @@ def _damage_told() -> Generator[None]:
         ) from error
 
 
-def _copied(source: Direct, unfinished: files.Unfinished, tell: Tell) -> _Snapshot:
+def _copy_store(
+    source: SyncStore, unfinished: files.PartialBackup, tell: ProgressCallback
+) -> _Snapshot:
     if source.dialect == "sqlite":
-        return source.read(_by_pages, unfinished.descriptor, tell)
-    return _by_rows(source, unfinished, tell)
+        return source.read(_copy_by_pages, unfinished.descriptor, tell)
+    return _copy_by_rows(source, unfinished, tell)
 
 
-def _by_pages(t: Tx, descriptor: int, tell: Tell) -> _Snapshot:
-    found, at = counts(t, "sqlite"), t.now // 1000
+def _copy_by_pages(t: Tx, descriptor: int, tell: ProgressCallback) -> _Snapshot:
+    found, at = count_table_rows(t, "sqlite"), t.now // 1000
     pages = copy_pages(
         t, descriptor, stamp=at, tell=lambda done, total: tell("copying pages", done, total)
     )
     return _Snapshot(counts=found, at=at, pages=pages)
 
 
-def _by_rows(source: Direct, unfinished: files.Unfinished, tell: Tell) -> _Snapshot:
+def _copy_by_rows(
+    source: SyncStore, unfinished: files.PartialBackup, tell: ProgressCallback
+) -> _Snapshot:
     os.ftruncate(unfinished.descriptor, 0)
-    done = source.read(applied, source.dialect) or {}
-    with open_alone(unfinished.path) as copy:
-        copy.settle(stamp=files.UNFINISHED)
-        copy.write(migrate, "sqlite", only=done)
-        copy.write(filling.begin, "sqlite", source.name)
-        copied = source.read(_rows, source, copy, tell)
-        copy.write(filling.finish, "sqlite", copied.numbers)
-        copy.settle(stamp=copied.at // 1000)
+    done = source.read(read_applied_migrations, source.dialect) or {}
+    with open_exclusive(unfinished.path) as copy:
+        copy.finalize_file(stamp=files.UNFINISHED)
+        copy.write(migrate_schema, "sqlite", only=done)
+        copy.write(filling.begin_fill, "sqlite", source.name)
+        copied = source.read(_copy_rows, source, copy, tell)
+        copy.write(filling.finish_fill, "sqlite", copied.numbers)
+        copy.finalize_file(stamp=copied.at // 1000)
     return _Snapshot(counts=copied.counts, at=copied.at // 1000)
 
 
-def _verified(path: Path, found: _Snapshot, tell: Tell) -> list[str]:
-    """What could be repaired in the copy, which is whole."""
-    with open_kept(path) as copy:
-        repairable = verify(copy, tell=tell)
-        stored = copy.read(counts, "sqlite")
+def _verify_copy(path: Path, found: _Snapshot, tell: ProgressCallback) -> list[str]:
+    """Verify the copy; return what could be repaired in it."""
+    with open_read_only(path) as copy:
+        repairable = verify_store_file(copy, tell=tell)
+        stored = copy.read(count_table_rows, "sqlite")
     if stored != found.counts:
         raise StoreError(f"the copy has not what the store has: {stored}, not {found.counts}")
     return repairable

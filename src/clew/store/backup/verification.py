@@ -1,4 +1,4 @@
-"""Whether a file is a whole store, as far as can be told without the store that it is a copy of."""
+"""Verification that a file is a complete store, without access to its original."""
 
 from __future__ import annotations
 
@@ -7,50 +7,49 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreDamaged
 from clew.store.checks import pages
 from clew.store.checks.catalogue import CHECKS
-from clew.store.migrate import missing
-from clew.store.sqlite.integrity import dangling
+from clew.store.migrate import find_pending_migrations
+from clew.store.sqlite.integrity import find_dangling_references
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
-    from clew.store.copying.copy import Tell
-    from clew.store.direct import Direct
+    from clew.store.copying.copy import ProgressCallback
+    from clew.store.direct import SyncStore
 
-#: Complaints that are told.
-_TOLD = 3
+#: Problems that are reported.
+_MAX_REPORTED = 3
 
 
-def verify(file: Direct, *, tell: Tell) -> list[str]:
+def verify_store_file(file: SyncStore, *, tell: ProgressCallback) -> list[str]:
     """
-    Return if the file can be restored: what ``clew fsck --repair`` would repair in it.
+    Verify that a file can be restored; return what could be repaired in it.
 
-    Looks at every page, index, reference and row, with every check that ``clew fsck`` has.
+    Checks every page, index, reference and row, with every check of ``clew fsck``.
 
-    :raises StoreDamaged: if something in it is not as it was written, or nothing can surely be done
-        about it; says what
+    :raises StoreDamaged: if the file is damaged or has a violation without a safe repair
     """
-    return file.read(_verify, file.name, tell)
+    return file.read(_verify_snapshot, file.name, tell)
 
 
-def _verify(t: Tx, name: str, tell: Tell) -> list[str]:
+def _verify_snapshot(t: Tx, name: str, tell: ProgressCallback) -> list[str]:
     tell(f"verifying {name}", 0, 0)
-    _refuse([found.detail for found in pages.look(t)])
-    _refuse(dangling(t))
-    # The checks are about the schema of this version.
-    return [] if missing(t, "sqlite") else _findings(t, name, tell)
+    _raise_if_any([found.detail for found in pages.find_damaged_pages(t)])
+    _raise_if_any(find_dangling_references(t))
+    # The checks apply to the schema of this version only.
+    return [] if find_pending_migrations(t, "sqlite") else _run_checks(t, name, tell)
 
 
-def _findings(t: Tx, name: str, tell: Tell) -> list[str]:
+def _run_checks(t: Tx, name: str, tell: ProgressCallback) -> list[str]:
     hopeless: list[str] = []
     curable: list[str] = []
     for number, check in enumerate(CHECKS):
         tell(f"verifying {name}", number, len(CHECKS))
-        for found in check.look(t):
-            (hopeless if check.remedy(found) is None else curable).append(found.detail)
-    _refuse(hopeless)
+        for found in check.find(t):
+            (hopeless if check.describe_repair(found) is None else curable).append(found.detail)
+    _raise_if_any(hopeless)
     return curable
 
 
-def _refuse(found: list[str]) -> None:
+def _raise_if_any(found: list[str]) -> None:
     if found:
-        more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
-        raise StoreDamaged(f"{'; '.join(found[:_TOLD])}{more}")
+        more = f" and {len(found) - _MAX_REPORTED} more" if len(found) > _MAX_REPORTED else ""
+        raise StoreDamaged(f"{'; '.join(found[:_MAX_REPORTED])}{more}")

@@ -1,1 +1,1 @@
-"""Checks of a stored database: each sentence that has to hold, and how it is made to hold again."""
+"""Checks of a stored database: its invariants, and how violations are repaired."""

@@ -1,76 +1,76 @@
-"""Attachments: each has its bytes, which are what their name says."""
+"""Attachments: each has its bytes, which match their hash and size."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING
 
-from clew.store.checks.check import MOST, Check, Found, statement
+from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation, sql_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.store.contract import Tx
 
-#: Bytes that nothing refers to for so long were left behind.
-_LEFT_AFTER = 24 * 3600 * 1000
+#: Unreferenced bytes older than this were left behind, in milliseconds.
+_UNREFERENCED_AFTER = 24 * 3600 * 1000
 
 
-def _keys(t: Tx) -> Iterator[bytes]:
+def _iter_keys(t: Tx) -> Iterator[bytes]:
     last = b""
-    while rows := t.all(
+    while rows := t.fetch_all(
         "SELECT sha256 FROM blob WHERE sha256 > $1 ORDER BY sha256 LIMIT 500", last
     ):
         yield from (bytes(row[0]) for row in rows)
         last = bytes(rows[-1][0])
 
 
-def _contents(t: Tx, again: Found | None = None) -> list[Found]:
-    found: list[Found] = []
-    for sha256 in _keys(t) if again is None else [bytes.fromhex(again.subject)]:
-        row = t.one("SELECT size, bytes FROM blob WHERE sha256 = $1", sha256)
-        if row is not None and (wrong := _wrong(sha256, row[0], bytes(row[1]))):
+def _find_changed_blobs(t: Tx, again: Violation | None = None) -> list[Violation]:
+    found: list[Violation] = []
+    for sha256 in _iter_keys(t) if again is None else [bytes.fromhex(again.subject)]:
+        row = t.fetch_one("SELECT size, bytes FROM blob WHERE sha256 = $1", sha256)
+        if row is not None and (wrong := _compare_content(sha256, row[0], bytes(row[1]))):
             found.append(wrong)
-        if len(found) >= MOST:
+        if len(found) >= MAX_VIOLATIONS:
             break
     return found
 
 
-def _wrong(sha256: bytes, size: int, content: bytes) -> Found | None:
+def _compare_content(sha256: bytes, size: int, content: bytes) -> Violation | None:
     intact = hashlib.sha256(content).digest() == sha256
     if intact and size == len(content):
         return None
     what = f"has {len(content)} bytes, not {size}" if intact else "was changed"
-    return Found(
+    return Violation(
         conversation=None,
         seq=None,
         subject=sha256.hex(),
-        sure=intact,
+        repairable=intact,
         detail=f"attachment {sha256.hex()[:12]} {what}",
     )
 
 
-def _resize(t: Tx, found: Found) -> None:
+def _fix_size(t: Tx, found: Violation) -> None:
     key = bytes.fromhex(found.subject)
-    t.run("UPDATE blob SET size = length(bytes) WHERE sha256 = $1", key)
+    t.execute("UPDATE blob SET size = length(bytes) WHERE sha256 = $1", key)
 
 
-def _left(t: Tx, again: Found | None = None) -> list[Found]:
-    rows = t.all(
+def _find_unreferenced(t: Tx, again: Violation | None = None) -> list[Violation]:
+    rows = t.fetch_all(
         """
         SELECT b.sha256, b.size FROM blob b
         WHERE b.created_at < $1
           AND NOT EXISTS (SELECT 1 FROM attachment a WHERE a.sha256 = b.sha256)
         ORDER BY b.sha256
         """,
-        t.now - _LEFT_AFTER,
+        t.now - _UNREFERENCED_AFTER,
     )
     return [
-        Found(
+        Violation(
             conversation=None,
             seq=None,
             subject=bytes(sha256).hex(),
-            sure=True,
+            repairable=True,
             detail=f"nothing refers to attachment {bytes(sha256).hex()[:12]}, of {size} bytes",
         )
         for sha256, size in rows
@@ -78,8 +78,8 @@ def _left(t: Tx, again: Found | None = None) -> list[Found]:
     ]
 
 
-def _drop(t: Tx, found: Found) -> None:
-    t.run(
+def _delete_unreferenced(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         DELETE FROM blob WHERE sha256 = $1
           AND NOT EXISTS (SELECT 1 FROM attachment a WHERE a.sha256 = blob.sha256)
@@ -89,7 +89,7 @@ def _drop(t: Tx, found: Found) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "attachment-bytes",
         "An attachment has its bytes.",
         """
@@ -103,17 +103,17 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         name="blob-content",
-        says="The bytes of an attachment are those that were stored, and as many.",
-        look=_contents,
+        description="The bytes of an attachment are those that were stored, and as many.",
+        find=_find_changed_blobs,
         repair="store how many bytes {subject} has",
-        mend=_resize,
-        decide="restore a backup that has them, or ask for the file again",
+        repair_fn=_fix_size,
+        manual_fix="restore a backup that has them, or ask for the file again",
     ),
     Check(
         name="blob-used",
-        says="Bytes that no attachment refers to go within a day.",
-        look=_left,
+        description="Bytes that no attachment refers to go within a day.",
+        find=_find_unreferenced,
         repair="remove the bytes of {subject}",
-        mend=_drop,
+        repair_fn=_delete_unreferenced,
     ),
 )

@@ -1,4 +1,4 @@
-"""Every check, in the order in which what they find is told and repaired."""
+"""Registry of all checks, in the order in which violations are reported and repaired."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clew.store.checks import (
     sessions,
     turns,
 )
-from clew.store.checks.check import Check, Found, found_in
+from clew.store.checks.check import Check, Violation, violation_from_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,57 +39,60 @@ CHECKS: tuple[Check, ...] = (
     *index.CHECKS,
     *schema.CHECKS,
 )
-BY_NAME = {check.name: check for check in CHECKS}
+CHECKS_BY_NAME = {check.name: check for check in CHECKS}
 
-#: So many checks in one statement: the drivers keep no longer ones prepared.
-_FEW = 10
+#: Checks in one statement: the drivers do not keep longer ones prepared.
+_CHECKS_PER_STATEMENT = 10
 
 
-def _together(checks: Sequence[Check]) -> list[LiteralString]:
+def _combine_statements(checks: Sequence[Check]) -> list[LiteralString]:
     each: list[LiteralString] = [
         f"SELECT '{check.name}', x.* FROM ({check.sql}) x"
         for check in checks
         if check.sql is not None
     ]
-    return [" UNION ALL ".join(each[start : start + _FEW]) for start in range(0, len(each), _FEW)]
+    return [
+        " UNION ALL ".join(each[start : start + _CHECKS_PER_STATEMENT])
+        for start in range(0, len(each), _CHECKS_PER_STATEMENT)
+    ]
 
 
-_REFUSED = _together([check for check in CHECKS if check.refused])
-_NOT_REFUSED = _together([check for check in CHECKS if not check.refused])
+_SCHEMA_ENFORCED = _combine_statements([check for check in CHECKS if check.schema_enforced])
+_NOT_ENFORCED = _combine_statements([check for check in CHECKS if not check.schema_enforced])
 
 
-def look_quickly(t: Tx) -> list[tuple[Check, Found]]:
+def find_fast(t: Tx) -> list[tuple[Check, Violation]]:
     """
-    In a small store what the schema cannot refuse, in a few statements.
+    Return what the schema cannot prevent, in a few statements, for a small store.
 
-    Without what grows with the log: hashes, search, attachments.
+    Leaves out what grows with the log: hashes, search, attachments.
     """
-    return _in_one_go(t, _NOT_REFUSED) + _each(t, context.CHECKS)
+    return _run_combined(t, _NOT_ENFORCED) + _run_each(t, context.CHECKS)
 
 
-def _in_one_go(t: Tx, statements: list[LiteralString]) -> list[tuple[Check, Found]]:
-    rows = [row for statement in statements for row in t.all(statement)]
-    return [(BY_NAME[row[0]], found_in(row[1:])) for row in rows]
+def _run_combined(t: Tx, statements: list[LiteralString]) -> list[tuple[Check, Violation]]:
+    rows = [row for statement in statements for row in t.fetch_all(statement)]
+    return [(CHECKS_BY_NAME[row[0]], violation_from_row(row[1:])) for row in rows]
 
 
-def look(t: Tx) -> list[tuple[Check, Found]]:
-    """Every check, in one transaction."""
+def find_all(t: Tx) -> list[tuple[Check, Violation]]:
+    """Run every check in one transaction."""
     rest = [check for check in CHECKS if check.sql is None and check not in context.CHECKS]
-    return look_quickly(t) + _in_one_go(t, _REFUSED) + _each(t, rest)
+    return find_fast(t) + _run_combined(t, _SCHEMA_ENFORCED) + _run_each(t, rest)
 
 
-def _each(t: Tx, checks: Sequence[Check]) -> list[tuple[Check, Found]]:
-    return [(check, found) for check in checks for found in check.look(t)]
+def _run_each(t: Tx, checks: Sequence[Check]) -> list[tuple[Check, Violation]]:
+    return [(check, found) for check in checks for found in check.find(t)]
 
 
-COUNTED: tuple[LiteralString, ...] = (
+COUNTED_TABLES: tuple[LiteralString, ...] = (
     "conversation", "session", "entry", "turn", "inbox", "journal", "delivery", "blob",
 )  # fmt: skip
 
 
-def count(t: Tx) -> dict[str, int]:
-    """How many rows there are of what is checked, by table."""
+def count_rows(t: Tx) -> dict[str, int]:
+    """Return the number of rows of each checked table."""
     counted: LiteralString = " UNION ALL ".join(
-        [f"SELECT '{table}', count(*) FROM {table}" for table in COUNTED]
+        [f"SELECT '{table}', count(*) FROM {table}" for table in COUNTED_TABLES]
     )
-    return {row[0]: row[1] for row in t.all(counted)}
+    return {row[0]: row[1] for row in t.fetch_all(counted)}

@@ -1,9 +1,9 @@
 """
-The hash chain: each entry carries the hash of itself and of the one before.
+Hash chain: each entry carries its own hash and that of the previous entry.
 
-The whole log is walked through in the order in which it was stored, in stretches that several
-processes can share; what looks wrong there is looked at again, conversation by conversation, in one
-snapshot. So neither a turn nor a deletion that is under way is ever taken for a fault.
+The whole log is read in the order in which it was stored, in segments that several
+processes can share. Conversations that look wrong are checked again, one by one, in one
+snapshot, so that a running turn or deletion is never taken for a fault.
 """
 
 from __future__ import annotations
@@ -13,69 +13,69 @@ from typing import TYPE_CHECKING, LiteralString
 
 from clew.core.entry import GENESIS, EntryKind, chain_hash
 from clew.core.ids import ConversationId
-from clew.store.checks.check import MOST, Check, Found
+from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.store.contract import Row, Tx
 
-#: Rows that are read at once.
+#: Rows that are read in one statement.
 _ROWS = 5_000
-_MANY: LiteralString = "5000"
+_ROW_LIMIT: LiteralString = "5000"
 
 _COLUMNS: LiteralString = """
     SELECT e.conversation_id, e.seq, e.id, e.session_id, e.turn_id, e.kind, e.role, e.text,
            e.calls, e.answers, e.format, e.message, e.created_at, e.prev_hash, e.hash
     FROM entry e
 """
-_STORED: LiteralString = f"{_COLUMNS} WHERE e.n > $1 AND e.n <= $2 ORDER BY e.n"
-_SAID: LiteralString = f"""
+_BY_STORAGE_ORDER: LiteralString = f"{_COLUMNS} WHERE e.n > $1 AND e.n <= $2 ORDER BY e.n"
+_BY_CONVERSATION: LiteralString = f"""
     {_COLUMNS} JOIN lease l ON l.conversation_id = e.conversation_id
-    WHERE e.conversation_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT {_MANY}
+    WHERE e.conversation_id = $1 AND e.seq > $2 ORDER BY e.seq LIMIT {_ROW_LIMIT}
 """
 
 
 _MESSAGE = EntryKind.MESSAGE.value
-#: No message of the conversation yet.
-_NOTHING = ""
-_NONE = "[]"
+#: The part has no message yet.
+_NO_MESSAGE = ""
+_NO_CALLS = "[]"
 
 
-#: What has to fit what stands before a part of a conversation, and what stands after it: the first
-#: seq, the hash before it, the calls that the first message answers; the last seq, its hash, the
-#: calls that the last message asks for.
-Ends = tuple[int, bytes, str, int, bytes, str]
+#: Both ends of a part of a conversation, to compare with its neighbours: the first seq, the hash
+#: before it, the calls that the first message answers; the last seq, its hash, the calls that the
+#: last message requests.
+SegmentEnds = tuple[int, bytes, str, int, bytes, str]
 
-_BEGINNING: Ends = (0, b"", _NOTHING, 0, GENESIS, _NONE)
+_LOG_START: SegmentEnds = (0, b"", _NO_MESSAGE, 0, GENESIS, _NO_CALLS)
 
 
 @dataclass(slots=True)
-class Stretch:
-    """What one walk over a part of the log has found."""
+class LogSegment:
+    """Result of reading one part of the log."""
 
-    ends: dict[str, Ends] = field(default_factory=dict[str, Ends])
-    #: Conversations in which a hash does not fit.
+    ends: dict[str, SegmentEnds] = field(default_factory=dict[str, SegmentEnds])
+    #: Conversations with a wrong hash.
     broken: set[str] = field(default_factory=set[str])
-    #: Conversations in which a call is not answered by the next message.
+    #: Conversations with a call that the next message does not answer.
     unpaired: set[str] = field(default_factory=set[str])
 
 
-def last_stored(t: Tx) -> int:
-    """The number of the newest entry, by the order in which they were stored."""
-    row = t.one("SELECT max(n) FROM entry")
+def last_entry_number(t: Tx) -> int:
+    """Return the number of the newest entry, in storage order."""
+    row = t.fetch_one("SELECT max(n) FROM entry")
     return 0 if row is None or row[0] is None else row[0]
 
 
-def walk(t: Tx, first: int, last: int) -> Stretch:
-    """Look at the entries that were stored as ``first`` to ``last``, both included."""
-    found = Stretch()
+def walk_segment(t: Tx, first: int, last: int) -> LogSegment:
+    """Check the entries with the numbers ``first`` to ``last``, both included."""
+    found = LogSegment()
     for start in range(first - 1, last, _ROWS):
-        _walk(t.all(_STORED, start, min(start + _ROWS, last)), found)
+        _walk_rows(t.fetch_all(_BY_STORAGE_ORDER, start, min(start + _ROWS, last)), found)
     return found
 
 
-def _walk(rows: list[Row], found: Stretch) -> None:
+def _walk_rows(rows: list[Row], found: LogSegment) -> None:
     ends, broken, unpaired = found.ends, found.broken, found.unpaired
     for row in rows:
         conversation, seq, prev, own = row[0], row[1], row[13], row[14]
@@ -83,14 +83,14 @@ def _walk(rows: list[Row], found: Stretch) -> None:
             broken.add(conversation)
         before = ends.get(conversation)
         if before is None:
-            answers, calls = (row[9], row[8]) if row[5] == _MESSAGE else (_NOTHING, _NOTHING)
+            answers, calls = (row[9], row[8]) if row[5] == _MESSAGE else (_NO_MESSAGE, _NO_MESSAGE)
             ends[conversation] = (seq, prev, answers, seq, own, calls)
             continue
         first, first_prev, answers, last, last_hash, calls = before
         if seq != last + 1 or prev != last_hash:
             broken.add(conversation)
         if row[5] == _MESSAGE:
-            if answers is _NOTHING:
+            if answers is _NO_MESSAGE:
                 answers = row[9]
             elif row[9] != calls:
                 unpaired.add(conversation)
@@ -98,72 +98,74 @@ def _walk(rows: list[Row], found: Stretch) -> None:
         ends[conversation] = (first, first_prev, answers, seq, own, calls)
 
 
-def joined(stretches: Iterable[Stretch]) -> Stretch:
-    """Stretches in the order of the log, as one."""
-    whole = Stretch()
+def join_segments(stretches: Iterable[LogSegment]) -> LogSegment:
+    """Merge segments, given in the order of the log, into one."""
+    whole = LogSegment()
     for stretch in stretches:
         whole.broken |= stretch.broken
         whole.unpaired |= stretch.unpaired
         for conversation, part in stretch.ends.items():
             first, first_prev, answers, last, last_hash, calls = part
-            _, _, _, before, before_hash, asked = whole.ends.get(conversation, _BEGINNING)
+            _, _, _, before, before_hash, asked = whole.ends.get(conversation, _LOG_START)
             if first != before + 1 or first_prev != before_hash:
                 whole.broken.add(conversation)
-            if answers not in (_NOTHING, asked):
+            if answers not in (_NO_MESSAGE, asked):
                 whole.unpaired.add(conversation)
             kept = (first, first_prev, answers, last, last_hash, calls or asked)
             whole.ends[conversation] = kept
-    # What waits for its result, or lacks it.
-    whole.unpaired |= {name for name, ends in whole.ends.items() if ends[5] != _NONE}
+    # Calls that wait for their result, or lack it.
+    whole.unpaired |= {name for name, ends in whole.ends.items() if ends[5] != _NO_CALLS}
     return whole
 
 
-def broken(t: Tx, conversation: ConversationId) -> list[Found]:
-    """Every entry of a conversation that was changed, or that does not follow the one before."""
-    found: list[Found] = []
+def find_broken_entries(t: Tx, conversation: ConversationId) -> list[Violation]:
+    """Return every changed entry of a conversation, and every break of its chain."""
+    found: list[Violation] = []
     seq, hashed = 0, GENESIS
-    while rows := t.all(_SAID, conversation, seq):
+    while rows := t.fetch_all(_BY_CONVERSATION, conversation, seq):
         for row in rows:
             prev, own = bytes(row[13]), bytes(row[14])
             if chain_hash(prev, row[:13]) != own:
-                found.append(_finding(row, "is not what was said: its hash is another one"))
-            # A number that is missing is told by another check.
+                found.append(_entry_violation(row, "is not what was said: its hash is another one"))
+            # A missing number is reported by another check.
             elif row[1] == seq + 1 and prev != hashed:
-                found.append(_finding(row, "does not follow the one before: that one was replaced"))
+                found.append(
+                    _entry_violation(row, "does not follow the one before: that one was replaced")
+                )
             seq, hashed = row[1], own
     return found
 
 
-def _finding(row: Row, what: str) -> Found:
-    return Found(
+def _entry_violation(row: Row, what: str) -> Violation:
+    return Violation(
         conversation=ConversationId(row[0]),
         seq=row[1],
         subject=row[2],
-        sure=False,
+        repairable=False,
         detail=f"entry {row[2]} {what}",
     )
 
 
-def _look(t: Tx, again: Found | None = None) -> list[Found]:
+def _find_broken_chains(t: Tx, again: Violation | None = None) -> list[Violation]:
     if again is not None:
-        return [] if again.conversation is None else broken(t, again.conversation)
-    return confirmed(t, joined([walk(t, 1, last_stored(t))]).broken)
+        return [] if again.conversation is None else find_broken_entries(t, again.conversation)
+    return confirm_broken(t, join_segments([walk_segment(t, 1, last_entry_number(t))]).broken)
 
 
-def confirmed(t: Tx, conversations: Iterable[str]) -> list[Found]:
-    """What is wrong in those that looked so."""
-    found: list[Found] = []
+def confirm_broken(t: Tx, conversations: Iterable[str]) -> list[Violation]:
+    """Return what is actually wrong in the suspected conversations."""
+    found: list[Violation] = []
     for conversation in sorted(conversations):
-        found += broken(t, ConversationId(conversation))
-        if len(found) >= MOST:
+        found += find_broken_entries(t, ConversationId(conversation))
+        if len(found) >= MAX_VIOLATIONS:
             break
     return found
 
 
-CHAIN = Check(
+HASH_CHAIN = Check(
     name="hash-chain",
-    says="Each entry carries the hash of itself and of the one before.",
-    look=_look,
-    decide="restore a backup from before the change; compare with an export (clew sessions verify)",
+    description="Each entry carries the hash of itself and of the one before.",
+    find=_find_broken_chains,
+    manual_fix="restore a backup from before the change; compare with an export (clew sessions verify)",
 )
-CHECKS: tuple[Check, ...] = (CHAIN,)
+CHECKS: tuple[Check, ...] = (HASH_CHAIN,)

@@ -1,4 +1,4 @@
-"""What a check is: a sentence, the rows that break it, and what is surely right to do then."""
+"""Definition of a check: an invariant, the rows that violate it, and the safe repair."""
 
 from __future__ import annotations
 
@@ -13,138 +13,138 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Row, Tx
 
-#: So many findings of one check are told at once; a repair goes on until there are none.
-MOST = 1000
+#: Violations of one check that are reported at once; a repair continues until there are none.
+MAX_VIOLATIONS = 1000
 _LIMITED: LiteralString = "{} LIMIT 1000"
-#: Where one finding is looked for again, ``{s.conversation_id}`` in a text stands for "and only in
-#: its conversation", ``{=s.id}`` for "and only its subject".
-_ONLY = re.compile(r"\{(=?)([\w.]+)\}")
+#: When one violation is checked again, ``{s.conversation_id}`` in a statement limits it to its
+#: conversation, ``{=s.id}`` to its subject.
+_RECHECK_FILTER = re.compile(r"\{(=?)([\w.]+)\}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
-    """One place where a sentence does not hold."""
+class Violation:
+    """Place where an invariant does not hold."""
 
     conversation: ConversationId | None
-    #: The entry, where there is one.
+    #: The entry, if there is one.
     seq: int | None
     #: The id of the row that is wrong.
     subject: str
-    #: There is one thing that can be right, and ``Check.mend`` does it.
-    sure: bool
-    #: What is wrong, for people.
+    #: Only one repair can be right, and ``Check.repair_fn`` does it.
+    repairable: bool
+    #: Description of the problem, for people.
     detail: str
 
 
-class Look(Protocol):
-    """Looks everywhere, or only whether one finding is still to be found."""
+class ViolationFinder(Protocol):
+    """Function that finds all violations, or tells whether one is still there."""
 
-    def __call__(self, t: Tx, again: Found | None = None, /) -> list[Found]: ...
+    def __call__(self, t: Tx, again: Violation | None = None, /) -> list[Violation]: ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:
     """
-    One sentence about the store, and what follows where it does not hold.
+    Invariant of the store, and what to do where it does not hold.
 
-    Every process may write while it looks: a check reads one snapshot, and what a transaction
-    leaves behind never breaks its sentence, also in the middle of a turn.
+    Other processes may write during a check: it reads one snapshot, and no transaction ever
+    leaves the invariant broken, not even in the middle of a turn.
     """
 
     name: LiteralString
-    #: What has to hold.
-    says: str
-    look: Look
-    #: What a repair does, with ``{subject}``, ``{conversation}`` and ``{seq}``; ``None``: nothing
-    #: is surely right.
+    #: The invariant.
+    description: str
+    find: ViolationFinder
+    #: What a repair does, with ``{subject}``, ``{conversation}`` and ``{seq}``; ``None``: no
+    #: repair is safe.
     repair: str | None = None
-    #: Does it, in the transaction that has looked again.
-    mend: Callable[[Tx, Found], object] | None = None
-    #: What a person can decide where no repair is sure.
-    decide: str | None = None
-    #: The statement behind ``look``, where one statement is all there is.
+    #: Makes the repair, in the transaction that has checked again.
+    repair_fn: Callable[[Tx, Violation], object] | None = None
+    #: What a person can do where no repair is safe.
+    manual_fix: str | None = None
+    #: The statement behind ``find``, if it is a single one.
     sql: LiteralString | None = None
-    #: The schema refuses it too: only damage, or another program, can bring it about.
-    refused: bool = False
+    #: The schema enforces it too: only damage, or another program, can violate it.
+    schema_enforced: bool = False
 
-    def remedy(self, found: Found) -> str | None:
-        """What ``mend`` would do; ``None`` where a person has to decide."""
-        if self.repair is None or not found.sure:
+    def describe_repair(self, found: Violation) -> str | None:
+        """Return what ``repair_fn`` would do; ``None`` where a person has to decide."""
+        if self.repair is None or not found.repairable:
             return None
         return self.repair.format(
             subject=found.subject, conversation=found.conversation, seq=found.seq
         )
 
 
-class ByStatement:
+class SqlViolationFinder:
     """
-    A statement whose rows are ``conversation, seq, subject, sure, detail``.
+    Statement whose rows are ``conversation, seq, subject, repairable, detail``.
 
-    It reads one snapshot by itself.
+    A single statement reads one snapshot by itself.
     """
 
     def __init__(self, sql: LiteralString) -> None:
-        self.everywhere: LiteralString = cast("LiteralString", _ONLY.sub("", sql))
+        self.everywhere: LiteralString = cast("LiteralString", _RECHECK_FILTER.sub("", sql))
         self._by_subject = "{=" in sql
-        self._one: LiteralString = cast("LiteralString", _ONLY.sub(r" AND \2 = $1 ", sql))
+        self._one: LiteralString = cast("LiteralString", _RECHECK_FILTER.sub(r" AND \2 = $1 ", sql))
 
-    def __call__(self, t: Tx, again: Found | None = None, /) -> list[Found]:
+    def __call__(self, t: Tx, again: Violation | None = None, /) -> list[Violation]:
         if again is not None:
             key = again.subject if self._by_subject else again.conversation
-            return [found_in(row) for row in t.all(self._one, key)]
-        return [found_in(row) for row in t.all(_LIMITED.format(self.everywhere))]
+            return [violation_from_row(row) for row in t.fetch_all(self._one, key)]
+        return [violation_from_row(row) for row in t.fetch_all(_LIMITED.format(self.everywhere))]
 
 
-def found_in(row: Row) -> Found:
-    """From ``conversation, seq, subject, sure, detail``."""
+def violation_from_row(row: Row) -> Violation:
+    """Build a violation from ``conversation, seq, subject, repairable, detail``."""
     conversation, seq, subject, sure, detail = row
-    return Found(
+    return Violation(
         conversation=None if conversation is None else ConversationId(conversation),
         seq=seq,
         subject=subject,
-        sure=bool(sure),
+        repairable=bool(sure),
         detail=detail,
     )
 
 
-def statement(
+def sql_check(
     name: LiteralString,
     says: str,
     sql: LiteralString,
     *,
     repair: str | None = None,
-    mend: Callable[[Tx, Found], object] | None = None,
+    mend: Callable[[Tx, Violation], object] | None = None,
     decide: str | None = None,
     refused: bool = False,
 ) -> Check:
-    """A check that is one statement."""
-    look = ByStatement(sql)
+    """Build a check that is one statement."""
+    look = SqlViolationFinder(sql)
     return Check(
         name=name,
-        says=says,
-        look=look,
+        description=says,
+        find=look,
         repair=repair,
-        mend=mend,
-        decide=decide,
+        repair_fn=mend,
+        manual_fix=decide,
         sql=look.everywhere,
-        refused=refused,
+        schema_enforced=refused,
     )
 
 
-def mend_again(t: Tx, check: Check, found: Found) -> bool:
+def repair_if_confirmed(t: Tx, check: Check, found: Violation) -> bool:
     """
-    Repair what was found, if it is still so in this transaction; ``False`` if it is not.
+    Repair a violation if it is still there; return false if it is not.
 
-    Whoever writes to the conversation is waited for, so that a turn under way is never taken for a
-    fault.
+    Waits for the current writer of the conversation, so that a running turn is never taken
+    for a fault.
     """
-    assert check.mend is not None
+    assert check.repair_fn is not None
     if found.conversation is not None:
-        t.one("SELECT 1 FROM lease WHERE conversation_id = $1 @LOCK", found.conversation)
-    for now in check.look(t, found):
-        if now.subject == found.subject and now.sure:
-            check.mend(t, now)
+        t.fetch_one("SELECT 1 FROM lease WHERE conversation_id = $1 @LOCK", found.conversation)
+    for now in check.find(t, found):
+        if now.subject == found.subject and now.repairable:
+            check.repair_fn(t, now)
             if now.conversation is not None:
-                t.wake(now.conversation)
+                t.notify(now.conversation)
             return True
     return False

@@ -1,4 +1,4 @@
-"""Contexts: what the model is sent has each tool call with its one result, right after it."""
+"""Contexts: every tool call sent to the model has exactly one result, right after it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import json
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from clew.core.ids import ConversationId
-from clew.store.checks.check import MOST, Check, Found
+from clew.store.checks.check import MAX_VIOLATIONS, Check, Violation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from clew.store.contract import Tx
 
-# The stretches of the log that a head's context is made of. Where neighbours within a stretch do
-# not pair, the whole context is looked at: the result may stand in the base as it is.
+# The ranges of the log in a head's context. Where neighbours within a range do not pair, the
+# whole context is checked: the result may be a literal in the base.
 _SUSPECTS: LiteralString = """
     SELECT DISTINCT x.conversation_id FROM (
         SELECT p.conversation_id FROM (
@@ -61,52 +61,52 @@ _CONTEXT: LiteralString = """
 """
 
 
-def _look(t: Tx, again: Found | None = None) -> list[Found]:
+def _find_unpaired_calls(t: Tx, again: Violation | None = None) -> list[Violation]:
     if again is not None:
-        return [] if again.conversation is None else _pairs(t, again.conversation)
-    return confirmed(t, (row[0] for row in t.all(_SUSPECTS)))
+        return [] if again.conversation is None else _check_pairs(t, again.conversation)
+    return confirm_unpaired(t, (row[0] for row in t.fetch_all(_SUSPECTS)))
 
 
-def of_walk(t: Tx, unpaired: Iterable[str]) -> list[Found]:
+def find_unpaired_after_walk(t: Tx, unpaired: Iterable[str]) -> list[Violation]:
     """
-    As ``CONTEXT.look``, by what a walk over the log has seen.
+    Find unpaired calls like ``CONTEXT.find``, using the result of a walk over the log.
 
-    Where all neighbours in the log pair, those in a context do, but at the ends of its ranges and
-    beside what stands in its base as it is.
+    If all neighbours in the log pair, those in a context do, except at the ends of its
+    ranges and beside literals in its base.
     """
-    bases = t.all(
+    bases = t.fetch_all(
         "SELECT DISTINCT conversation_id FROM head h WHERE EXISTS ("
         "SELECT 1 FROM base_item b WHERE b.session_id = h.session_id)"
     )
-    return confirmed(t, {*unpaired, *(row[0] for row in bases)})
+    return confirm_unpaired(t, {*unpaired, *(row[0] for row in bases)})
 
 
-def confirmed(t: Tx, conversations: Iterable[str]) -> list[Found]:
-    """What is wrong in those that looked so."""
-    found: list[Found] = []
+def confirm_unpaired(t: Tx, conversations: Iterable[str]) -> list[Violation]:
+    """Return what is actually wrong in the suspected conversations."""
+    found: list[Violation] = []
     for conversation in conversations:
-        found += _pairs(t, ConversationId(conversation))
-        if len(found) >= MOST:
+        found += _check_pairs(t, ConversationId(conversation))
+        if len(found) >= MAX_VIOLATIONS:
             break
     return found
 
 
-def _pairs(t: Tx, conversation: ConversationId) -> list[Found]:
-    found: list[Found] = []
+def _check_pairs(t: Tx, conversation: ConversationId) -> list[Violation]:
+    found: list[Violation] = []
     asked: list[str] = []
-    for _, seq, calls, answers, literal in t.all(_CONTEXT, conversation):
+    for _, seq, calls, answers, literal in t.fetch_all(_CONTEXT, conversation):
         if literal is None:
             calls, answers = json.loads(calls), json.loads(answers)
         else:
-            calls, answers = _of_literal(literal)
+            calls, answers = _parse_literal_calls(literal)
         if answers != asked:
-            found.append(_unpaired(conversation, seq, asked, answers))
+            found.append(_unpaired_violation(conversation, seq, asked, answers))
         asked = calls
     return found
 
 
-def _of_literal(message: str) -> tuple[list[str], list[str]]:
-    """What a message asks for and answers that stands in a base as it is: a shortened result."""
+def _parse_literal_calls(message: str) -> tuple[list[str], list[str]]:
+    """Return the calls that a literal message of a base requests and answers."""
     parts: list[dict[str, Any]] = json.loads(message)["parts"]
     calls = [part["tool_call_id"] for part in parts if part["part_kind"] == "tool-call"]
     answered = [
@@ -117,22 +117,22 @@ def _of_literal(message: str) -> tuple[list[str], list[str]]:
     return calls, answered
 
 
-def _unpaired(
+def _unpaired_violation(
     conversation: ConversationId, seq: int, asked: list[str], answers: list[str]
-) -> Found:
-    return Found(
+) -> Violation:
+    return Violation(
         conversation=conversation,
         seq=seq or None,
         subject=conversation,
-        sure=False,
+        repairable=False,
         detail=f"the model asked for calls {asked}, and what follows answers {answers}",
     )
 
 
 CONTEXT = Check(
     name="call-answered",
-    says="In a head's context each call has one result, right after it; the last may wait.",
-    look=_look,
-    decide="go back to before that call with clew sessions rewind",
+    description="In a head's context each call has one result, right after it; the last may wait.",
+    find=_find_unpaired_calls,
+    manual_fix="go back to before that call with clew sessions rewind",
 )
 CHECKS: tuple[Check, ...] = (CONTEXT,)

@@ -1,28 +1,28 @@
-"""What was deleted is gone: nothing leads there, nothing is open, a tombstone stays."""
+"""Deletions: nothing leads to a deleted conversation or is open in it; a tombstone stays."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, LiteralString
 
-from clew.store.checks.check import Check, Found, statement
-from clew.store.transactions.deletion import end_what_is_open
+from clew.store.checks.check import Check, Violation, sql_check
+from clew.store.transactions.deletion import cancel_open_work
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-#: Tables whose rows belong to a conversation: what they have without one was left behind.
-_OF_A_CONVERSATION: tuple[LiteralString, ...] = (
+#: Tables whose rows belong to a conversation: rows without one were left behind.
+_CONVERSATION_TABLES: tuple[LiteralString, ...] = (
     "session", "turn", "entry", "inbox", "delivery", "journal", "approval", "attachment",
 )  # fmt: skip
-_LEFT: LiteralString = " UNION ALL ".join(
+_LEFTOVER_ROWS: LiteralString = " UNION ALL ".join(
     [
         f"""
         SELECT '{table}' AS place, r.conversation_id FROM (
             SELECT DISTINCT o.conversation_id FROM {table} o
         ) r WHERE NOT EXISTS (SELECT 1 FROM conversation c WHERE c.id = r.conversation_id)
         """
-        for table in _OF_A_CONVERSATION
+        for table in _CONVERSATION_TABLES
     ]
 )
 _WITHOUT_CONVERSATION: LiteralString = (
@@ -32,8 +32,8 @@ _WITHOUT_TURN: LiteralString = (
     "EXISTS (SELECT 1 FROM conversation c WHERE c.id = o.conversation_id) "
     "AND NOT EXISTS (SELECT 1 FROM turn t WHERE t.id = o.turn_id)"
 )
-#: Rows that nothing can reach any more: their table, what they belong to, and where that is not.
-_LOOSE: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
+#: Unreachable rows: their table, the column that names their parent, and the condition for none.
+_ORPHAN_RULES: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
     "base_item": ("session_id", "NOT EXISTS (SELECT 1 FROM session s WHERE s.id = o.session_id)"),
     "compaction": ("session_id", "NOT EXISTS (SELECT 1 FROM session s WHERE s.id = o.session_id)"),
     "delivery_chunk": (
@@ -48,53 +48,53 @@ _LOOSE: dict[LiteralString, tuple[LiteralString, LiteralString]] = {
     "resent": ("conversation_id", _WITHOUT_CONVERSATION),
     "pending_title": ("conversation_id", _WITHOUT_CONVERSATION),
 }
-_ALL_LOOSE: LiteralString = " UNION ALL ".join(
+_ALL_ORPHANS: LiteralString = " UNION ALL ".join(
     [
         f"""
         SELECT '{table}' AS place, o.{owner} AS owner, count(*) AS many
         FROM {table} o WHERE {where} GROUP BY o.{owner}
         """
-        for table, (owner, where) in _LOOSE.items()
+        for table, (owner, where) in _ORPHAN_RULES.items()
     ]
 )
 
 
-def _drop_loose(t: Tx, found: Found) -> None:
+def _delete_orphans(t: Tx, found: Violation) -> None:
     table, _, owner = found.subject.partition(" ")
-    for name, (column, where) in _LOOSE.items():
+    for name, (column, where) in _ORPHAN_RULES.items():
         if name == table:
-            t.run(f"DELETE FROM {name} AS o WHERE o.{column} = $1 AND {where}", owner)
+            t.execute(f"DELETE FROM {name} AS o WHERE o.{column} = $1 AND {where}", owner)
 
 
-_LOOSE_ENDS = statement(
+_ORPHANS = sql_check(
     "loose-ends",
     "A row that belongs to another row is not without it.",
     f"""
     SELECT CAST(NULL AS TEXT), CAST(NULL AS BIGINT), x.place || ' ' || x.owner, 1,
            x.many || ' rows of ' || x.place || ' belong to ' || x.owner || ', which is not there'
-    FROM ({_ALL_LOOSE}) x
+    FROM ({_ALL_ORPHANS}) x
     """,
     repair="remove {subject}: nothing can reach it",
-    mend=_drop_loose,
+    mend=_delete_orphans,
     refused=True,
 )
 
 
-def _loose(t: Tx, again: Found | None = None) -> list[Found]:
-    # Looking through all of those tables again would keep others waiting; the removal looks itself.
-    return _LOOSE_ENDS.look(t) if again is None else [again]
+def _find_orphans(t: Tx, again: Violation | None = None) -> list[Violation]:
+    # Searching all of those tables again would block others; the removal checks by itself.
+    return _ORPHANS.find(t) if again is None else [again]
 
 
-def _rows_left(t: Tx, again: Found | None = None) -> list[Found]:
+def _find_leftover_rows(t: Tx, again: Violation | None = None) -> list[Violation]:
     if again is None:
-        return _DELETED_ROWS.look(t)
-    there = t.one("SELECT 1 FROM conversation WHERE id = $1", again.conversation)
+        return _DELETED_ROWS.find(t)
+    there = t.fetch_one("SELECT 1 FROM conversation WHERE id = $1", again.conversation)
     return [again] if there is None else []
 
 
-def _delete_again(t: Tx, found: Found) -> None:
-    # As a conversation whose deletion was interrupted: its rows go in slices afterwards.
-    t.run(
+def _restart_deletion(t: Tx, found: Violation) -> None:
+    # As a conversation whose deletion was interrupted: its rows are deleted in batches later.
+    t.execute(
         """
         INSERT INTO conversation (id, scope, created_at, deleting_at)
         SELECT conversation_id, 'local', deleted_at, deleted_at FROM tombstone
@@ -104,18 +104,18 @@ def _delete_again(t: Tx, found: Found) -> None:
     )
 
 
-def _take_away(t: Tx, found: Found) -> None:
+def _remove_route_and_lease(t: Tx, found: Violation) -> None:
     for table in ("route", "head", "lease"):
-        t.run(f"DELETE FROM {table} WHERE conversation_id = $1", found.conversation)
+        t.execute(f"DELETE FROM {table} WHERE conversation_id = $1", found.conversation)
 
 
-def _end_open(t: Tx, found: Found) -> None:
+def _end_open_work(t: Tx, found: Violation) -> None:
     assert found.conversation is not None
-    end_what_is_open(t, found.conversation)
+    cancel_open_work(t, found.conversation)
 
 
-def _bury(t: Tx, found: Found) -> None:
-    t.run(
+def _write_tombstone(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         INSERT INTO tombstone (conversation_id, last_seq, last_hash, deleted_at)
         SELECT c.id, e.seq, e.hash, c.deleting_at
@@ -126,7 +126,7 @@ def _bury(t: Tx, found: Found) -> None:
     )
 
 
-_DELETED_ROWS = statement(
+_DELETED_ROWS = sql_check(
     "deleted-rows",
     "Nothing is left of a conversation that is not there.",
     f"""
@@ -135,17 +135,17 @@ _DELETED_ROWS = statement(
            'there are rows of it in ' || count(*) || ' tables, among them ' || min(x.place)
            || CASE WHEN b.conversation_id IS NULL THEN ', and it was never deleted'
               ELSE ', and it was deleted' END
-    FROM ({_LEFT}) x LEFT JOIN tombstone b ON b.conversation_id = x.conversation_id
+    FROM ({_LEFTOVER_ROWS}) x LEFT JOIN tombstone b ON b.conversation_id = x.conversation_id
     GROUP BY x.conversation_id, b.conversation_id
     """,
     repair="delete what is left",
-    mend=_delete_again,
+    mend=_restart_deletion,
     decide="restore a backup: the conversation's own row is lost",
     refused=True,
 )
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "route-leads",
         "A route leads to a conversation that is there.",
         """
@@ -155,7 +155,7 @@ CHECKS: tuple[Check, ...] = (
         WHERE (c.id IS NULL OR c.deleting_at IS NOT NULL) {=r.key}
         """,
         repair="free the route {subject}: the next message there begins a new conversation",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             DELETE FROM route WHERE key = $1 AND NOT EXISTS (
                 SELECT 1 FROM conversation c
@@ -165,7 +165,7 @@ CHECKS: tuple[Check, ...] = (
             found.subject,
         ),
     ),
-    statement(
+    sql_check(
         "deleted-reach",
         "A conversation that is being deleted can be neither read nor written.",
         """
@@ -177,9 +177,9 @@ CHECKS: tuple[Check, ...] = (
             OR EXISTS (SELECT 1 FROM lease l WHERE l.conversation_id = c.id)) {c.id}
         """,
         repair="take its head and its lease away",
-        mend=_take_away,
+        mend=_remove_route_and_lease,
     ),
-    statement(
+    sql_check(
         "deleted-open",
         "In a conversation that is being deleted nothing is open.",
         """
@@ -193,9 +193,9 @@ CHECKS: tuple[Check, ...] = (
                      AND d.kind <> 'notice' AND d.state NOT IN ('delivered', 'failed'))) {c.id}
         """,
         repair="end what is open as cancelled, denied or failed",
-        mend=_end_open,
+        mend=_end_open_work,
     ),
-    statement(
+    sql_check(
         "tombstone",
         "A conversation that is being deleted has a tombstone.",
         """
@@ -209,9 +209,9 @@ CHECKS: tuple[Check, ...] = (
         ) {c.id}
         """,
         repair="write the tombstone from its last entry",
-        mend=_bury,
+        mend=_write_tombstone,
         decide="leave it: its last entry is gone, so no export of it can be verified",
     ),
-    replace(_DELETED_ROWS, look=_rows_left),
-    replace(_LOOSE_ENDS, look=_loose),
+    replace(_DELETED_ROWS, look=_find_leftover_rows),
+    replace(_ORPHANS, look=_find_orphans),
 )

@@ -1,4 +1,4 @@
-"""The search index: it has every message that it should have, and nothing else."""
+"""Search index: it contains every message that it should, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import TYPE_CHECKING
 
 from clew.errors import SearchNotReady
 from clew.store import search
-from clew.store.checks.check import Check, Found
+from clew.store.checks.check import Check, Violation
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def _look(t: Tx, again: Found | None = None) -> list[Found]:
-    if again is not None:  # making it anew is never wrong, and looking takes long
+def _find_index_faults(t: Tx, again: Violation | None = None) -> list[Violation]:
+    if again is not None:  # a rebuild is never wrong, and the check takes long
         return [again]
     if search.is_damaged(t):
-        return [_found("it has to be made anew, and search refuses until then")]
+        return [_index_violation("it has to be made anew, and search refuses until then")]
     try:
-        return [_found(fault) for fault in t.index.faults()]
+        return [_index_violation(fault) for fault in t.search_index.find_faults()]
     except SearchNotReady:
-        return [_found("it is damaged")]
+        return [_index_violation("it is damaged")]
 
 
-def _found(detail: str) -> Found:
-    return Found(
+def _index_violation(detail: str) -> Violation:
+    return Violation(
         conversation=None,
         seq=None,
         subject="search_index",
-        sure=True,
+        repairable=True,
         detail=f"the search index: {detail}",
     )
 
@@ -36,9 +36,9 @@ def _found(detail: str) -> Found:
 CHECKS: tuple[Check, ...] = (
     Check(
         name="search-index",
-        says="The search index has each message that was put into it, and no other.",
-        look=_look,
+        description="The search index has each message that was put into it, and no other.",
+        find=_find_index_faults,
         repair="make the search index anew from the entries, in slices",
-        mend=lambda t, found: search.condemn(t),
+        repair_fn=lambda t, found: search.mark_damaged(t),
     ),
 )

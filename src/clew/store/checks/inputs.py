@@ -1,20 +1,20 @@
-"""Inputs and the keys under which they came: each is stored, and has one outcome."""
+"""Inputs and their keys: each is stored, and has one outcome."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.store.checks.check import Check, Found, statement
+from clew.store.checks.check import Check, Violation, sql_check
 from clew.store.transactions.inbox import DEDUPE_DAYS
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-_DAY = 24 * 3600 * 1000
+_DAY_MS = 24 * 3600 * 1000
 
 
-def _expire(t: Tx, found: Found) -> None:
-    t.run(
+def _set_dedupe_expiry(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE dedupe SET expires_at = (
             SELECT b.deleted_at FROM tombstone b WHERE b.conversation_id = dedupe.conversation_id
@@ -22,13 +22,13 @@ def _expire(t: Tx, found: Found) -> None:
         WHERE conversation_id = $1 AND inbox_id = $3 AND expires_at IS NULL
         """,
         found.conversation,
-        DEDUPE_DAYS * _DAY,
+        DEDUPE_DAYS * _DAY_MS,
         found.subject,
     )
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "input-outcome",
         "An input has one outcome with its time, turn and step, or none of them.",
         """
@@ -48,7 +48,7 @@ CHECKS: tuple[Check, ...] = (
             OR (i.step IS NOT NULL) <> (COALESCE(i.outcome, '') = 'steered')) {=i.id}
         """,
         repair="go by the outcome of {subject}: give it the time when it was received, or none",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE inbox
             SET resolved_at = CASE WHEN outcome IS NULL THEN NULL ELSE received_at END
@@ -59,7 +59,7 @@ CHECKS: tuple[Check, ...] = (
         decide="compare it with the log of its conversation, and say it again if it is not there",
         refused=True,
     ),
-    statement(
+    sql_check(
         "input-kind",
         "Only messages lead to turns or are rejected, and only the rest is executed.",
         """
@@ -72,7 +72,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="leave it: nothing is done with it any more",
     ),
-    statement(
+    sql_check(
         "input-turn",
         "An input that led to a turn names one of its conversation.",
         """
@@ -86,7 +86,7 @@ CHECKS: tuple[Check, ...] = (
         decide="read the log of its conversation: if the message is not in it, say it again",
         refused=True,
     ),
-    statement(
+    sql_check(
         "event-stored",
         "A platform's event that was acknowledged is stored, unless it was deleted.",
         """
@@ -98,10 +98,10 @@ CHECKS: tuple[Check, ...] = (
           AND NOT EXISTS (SELECT 1 FROM inbox i WHERE i.id = d.inbox_id) {d.conversation_id}
         """,
         repair="forget the event 30 days after its conversation was deleted",
-        mend=_expire,
+        mend=_set_dedupe_expiry,
         decide="ask the person who wrote it to write it again: it was lost",
     ),
-    statement(
+    sql_check(
         "key-input",
         "A caller's key that led to an input leads to one that is stored.",
         """
@@ -113,14 +113,14 @@ CHECKS: tuple[Check, ...] = (
             OR NOT EXISTS (SELECT 1 FROM inbox i WHERE i.id = k.inbox_id)) {k.conversation_id}
         """,
         repair="forget the key with its answer: its conversation was deleted",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             "DELETE FROM idempotency WHERE conversation_id = $1 AND inbox_id = $2",
             found.conversation,
             found.subject,
         ),
         decide="wait: the key is forgotten 7 days after it came",
     ),
-    statement(
+    sql_check(
         "key-answer",
         "A caller's key has a status with an answer, or neither.",
         """
@@ -132,7 +132,7 @@ CHECKS: tuple[Check, ...] = (
         FROM idempotency k WHERE (k.status IS NULL) <> (k.answer IS NULL) {k.conversation_id}
         """,
         repair="have the answer of {subject} made again from its turn",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE idempotency SET status = NULL, answer = NULL
             WHERE conversation_id = $1 AND inbox_id = $2 AND (status IS NULL) <> (answer IS NULL)

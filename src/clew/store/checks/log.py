@@ -1,21 +1,21 @@
-"""The log: numbered without a gap, counted by the lease, each entry of a session and a turn."""
+"""Log: numbered without gaps, counted by the lease, each entry with its session and turn."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.store.checks.check import Check, Found, statement
+from clew.store.checks.check import Check, Violation, sql_check
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-_LOST = (
+_RESTORE_ADVICE = (
     "restore a backup that has them; what is left can be read, and saved with clew sessions export"
 )
 
 
-def _count(t: Tx, found: Found) -> None:
-    t.run(
+def _fix_last_seq(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE lease SET last_seq = (SELECT max(seq) FROM entry WHERE conversation_id = $1)
         WHERE conversation_id = $1
@@ -25,7 +25,7 @@ def _count(t: Tx, found: Found) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "seq-gapless",
         "The entries of a conversation are numbered 1, 2, 3 … without a gap.",
         """
@@ -46,9 +46,9 @@ CHECKS: tuple[Check, ...] = (
         ) x JOIN lease l ON l.conversation_id = x.conversation_id
         WHERE x.entries <> x.last OR x.first <> 1
         """,
-        decide=_LOST,
+        decide=_RESTORE_ADVICE,
     ),
-    statement(
+    sql_check(
         "last-seq",
         "The lease counts to the last entry.",
         """
@@ -64,10 +64,10 @@ CHECKS: tuple[Check, ...] = (
         WHERE x.last <> x.last_seq
         """,
         repair="have the lease count to the last entry",
-        mend=_count,
-        decide=f"the last entries are missing, or the count was changed: {_LOST}",
+        mend=_fix_last_seq,
+        decide=f"the last entries are missing, or the count was changed: {_RESTORE_ADVICE}",
     ),
-    statement(
+    sql_check(
         "entry-belongs",
         "An entry belongs to a session and, if it names one, to a turn of its conversation.",
         """

@@ -1,25 +1,25 @@
-"""The pages of the file: what is damaged below everything else."""
+"""Pages of the database file: damage below everything else."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.store.checks.check import Check, Found
-from clew.store.sqlite.integrity import integrity
-from clew.store.sqlite.search import SqliteIndex
+from clew.store.checks.check import Check, Violation
+from clew.store.sqlite.integrity import check_integrity
+from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
-    from clew.store.sqlite.integrity import Damage
+    from clew.store.sqlite.integrity import DamageReport
 
-#: Tables whose constraints are looked at by checks of their own.
-_SEEN: frozenset[str] = frozenset(
+#: Tables whose constraints have checks of their own.
+_CHECKED_ELSEWHERE: frozenset[str] = frozenset(
     {"conversation", "session", "base_item", "lease", "turn", "inbox", "journal"}
     | {"approval", "delivery", "delivery_chunk", "idempotency"}
 )
 
-#: One damaged page can break a thousand things.
-_TOLD = 20
+#: Problems that are reported: one damaged page can cause a thousand.
+_MAX_REPORTED = 20
 
 COPY_FIRST = (
     "stop everything that uses the store, copy its files to another disk, and restore a backup; "
@@ -27,26 +27,29 @@ COPY_FIRST = (
 )
 
 
-def look(t: Tx, again: Found | None = None) -> list[Found]:
-    """On PostgreSQL the server itself looks after its pages, and an error tells of a bad one."""
-    if not isinstance(t.index, SqliteIndex):
+def find_damaged_pages(t: Tx, again: Violation | None = None) -> list[Violation]:
+    """Return the damage in the file; none on PostgreSQL, which checks its own pages."""
+    if not isinstance(t.search_index, SqliteSearchIndex):
         return []
-    return _told(integrity(t))
+    return _to_violations(check_integrity(t))
 
 
-def _told(damage: Damage) -> list[Found]:
-    lines = [*damage.data, *(line for table, line in damage.rows if table not in _SEEN)]
-    return [found(line) for line in lines[:_TOLD]]
+def _to_violations(damage: DamageReport) -> list[Violation]:
+    lines = [
+        *damage.data,
+        *(line for table, line in damage.rows if table not in _CHECKED_ELSEWHERE),
+    ]
+    return [page_violation(line) for line in lines[:_MAX_REPORTED]]
 
 
-def found(detail: str) -> Found:
-    """A page that cannot be trusted."""
-    return Found(conversation=None, seq=None, subject="pages", sure=False, detail=detail)
+def page_violation(detail: str) -> Violation:
+    """Build the violation for a damaged page."""
+    return Violation(conversation=None, seq=None, subject="pages", repairable=False, detail=detail)
 
 
 PAGES = Check(
     name="pages",
-    says="The pages of the database hang together, and its indexes fit its tables.",
-    look=look,
-    decide=COPY_FIRST,
+    description="The pages of the database hang together, and its indexes fit its tables.",
+    find=find_damaged_pages,
+    manual_fix=COPY_FIRST,
 )

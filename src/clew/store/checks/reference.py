@@ -1,4 +1,8 @@
-"""The page of all checks: ``python -m clew.store.checks.reference docs/reference/checks.md``."""
+"""
+Generator of the reference page of all checks.
+
+``python -m clew.store.checks.reference docs/reference/checks.md``
+"""
 
 from __future__ import annotations
 
@@ -27,18 +31,18 @@ is not, the fourth column says what a person can decide.
 """
 
 
-def reference() -> str:
-    """The page as Markdown."""
-    return _HEAD + "".join(map(_row, (PAGES, *CHECKS)))
+def render_reference() -> str:
+    """Return the page as Markdown."""
+    return _HEAD + "".join(map(_render_row, (PAGES, *CHECKS)))
 
 
-def _row(check: Check) -> str:
+def _render_row(check: Check) -> str:
     repair = (
         "" if check.repair is None else check.repair.format(subject="…", conversation="…", seq="…")
     )
-    cells = (f"`{check.name}`", check.says, repair, check.decide or "")
+    cells = (f"`{check.name}`", check.description, repair, check.manual_fix or "")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+    Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")

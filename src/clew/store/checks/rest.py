@@ -1,4 +1,4 @@
-"""Titles, known words, and what processes leave behind."""
+"""Titles, enumeration values, and leftovers of processes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from clew.core.effect import Effect
 from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.journal import CallStatus
 from clew.core.turn import StopRequest, TurnOutcome, TurnState
-from clew.store.checks.check import Check, Found, statement
-from clew.store.transactions.locks import forget_locks, left_locks
-from clew.store.transactions.owners import end_lost, lost_owners
+from clew.store.checks.check import Check, Violation, sql_check
+from clew.store.transactions.locks import delete_abandoned_locks, list_abandoned_locks
+from clew.store.transactions.owners import end_lost_owners, list_lost_owners
 
 if TYPE_CHECKING:
     import enum
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Tx
 
-#: Columns whose words become members of an enumeration: an unknown one cannot even be read.
-_WORDS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]], ...] = (
+#: Columns whose values become members of an enumeration: an unknown one cannot even be read.
+_ENUM_COLUMNS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]], ...] = (
     ("turn", "id", "state", TurnState),
     ("turn", "id", "outcome", TurnOutcome),
     ("turn", "id", "stop", StopRequest),
@@ -38,54 +38,54 @@ _WORDS: tuple[tuple[LiteralString, LiteralString, LiteralString, type[enum.Enum]
 )
 
 
-def _known(words: type[enum.Enum]) -> LiteralString:
+def _quote_values(words: type[enum.Enum]) -> LiteralString:
     return cast("LiteralString", ", ".join(f"'{word.value}'" for word in words))
 
 
-def _unknown() -> Iterator[LiteralString]:
-    for table, name, column, words in _WORDS:
-        # "auto" is a setting: by the time an input is stored it has become one of the others.
+def _unknown_value_statements() -> Iterator[LiteralString]:
+    for table, name, column, words in _ENUM_COLUMNS:
+        # "auto" is a setting: a stored input has one of the other values.
         yield f"""
             SELECT o.conversation_id, o.{name} AS id, '{table}.{column}' AS place,
                    o.{column} AS word
-            FROM {table} o WHERE o.{column} NOT IN ({_known(words)}) {{o.conversation_id}}
+            FROM {table} o WHERE o.{column} NOT IN ({_quote_values(words)}) {{o.conversation_id}}
         """
     yield f"""
         SELECT o.id, o.id, 'conversation.titled_by', o.titled_by FROM conversation o
-        WHERE o.titled_by NOT IN ({_known(TitledBy)}) {{o.id}}
+        WHERE o.titled_by NOT IN ({_quote_values(TitledBy)}) {{o.id}}
     """
 
 
-def _left_locks(t: Tx, again: Found | None = None) -> list[Found]:
+def _find_leftover_locks(t: Tx, again: Violation | None = None) -> list[Violation]:
     return [
-        Found(
+        Violation(
             conversation=None,
             seq=None,
             subject=name,
-            sure=True,
+            repairable=True,
             detail=f"lock {name} was never let go by {holder}",
         )
-        for name, holder in left_locks(t)
+        for name, holder in list_abandoned_locks(t)
         if again is None or again.subject == name
     ]
 
 
-def _lost(t: Tx, again: Found | None = None) -> list[Found]:
+def _find_lost_owners(t: Tx, again: Violation | None = None) -> list[Violation]:
     return [
-        Found(
+        Violation(
             conversation=None,
             seq=None,
             subject=owner,
-            sure=True,
+            repairable=True,
             detail=f"process {owner} began more than 7 days ago, died, and was never signed off",
         )
-        for owner in lost_owners(t)
+        for owner in list_lost_owners(t)
         if again is None or again.subject == owner
     ]
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "title-unique",
         "In one scope a title belongs to one conversation.",
         """
@@ -101,13 +101,13 @@ CHECKS: tuple[Check, ...] = (
         ) {c.id}
         """,
         repair="take the title of {subject} away: it named itself; it is named anew",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             "UPDATE conversation SET title = NULL, titled_by = NULL WHERE id = $1", found.subject
         ),
         decide="give one of them another title with clew sessions rename",
         refused=True,
     ),
-    statement(
+    sql_check(
         "title-by",
         "It is known who gave a title.",
         """
@@ -117,7 +117,7 @@ CHECKS: tuple[Check, ...] = (
         FROM conversation c WHERE (c.title IS NULL) <> (c.titled_by IS NULL) {c.id}
         """,
         repair="take the title of {subject} as a person's, which nothing replaces",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE conversation SET titled_by = CASE WHEN title IS NULL THEN NULL ELSE 'person' END
             WHERE id = $1
@@ -126,30 +126,30 @@ CHECKS: tuple[Check, ...] = (
         ),
         refused=True,
     ),
-    statement(
+    sql_check(
         "known-words",
         "States, kinds and outcomes are among those that there are.",
         f"""
         SELECT x.conversation_id, CAST(NULL AS BIGINT), x.id, 0,
                x.id || ' has “' || x.word || '” as ' || x.place
                || ', which is none of the known ones'
-        FROM ({" UNION ALL ".join(_unknown())}) x
+        FROM ({" UNION ALL ".join(_unknown_value_statements())}) x
         """,
         decide="upgrade Clew if a newer one wrote it; else restore a backup",
         refused=True,
     ),
     Check(
         name="lock-left",
-        says="A compression lock that ran out is taken again or let go within a day.",
-        look=_left_locks,
+        description="A compression lock that ran out is taken again or let go within a day.",
+        find=_find_leftover_locks,
         repair="let {subject} go",
-        mend=lambda t, found: forget_locks(t),
+        repair_fn=lambda t, found: delete_abandoned_locks(t),
     ),
     Check(
         name="owner-left",
-        says="A process that died is signed off within seven days.",
-        look=_lost,
+        description="A process that died is signed off within seven days.",
+        find=_find_lost_owners,
         repair="sign {subject} off",
-        mend=lambda t, found: end_lost(t),
+        repair_fn=lambda t, found: end_lost_owners(t),
     ),
 )

@@ -1,21 +1,21 @@
-"""The schema: the indexes and triggers that keep the store from harm are there."""
+"""Schema: its indexes and triggers exist."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from clew.store.checks.check import Check, Found
-from clew.store.migrate import Dialect, migrations
-from clew.store.sqlite.search import SqliteIndex
+from clew.store.checks.check import Check, Violation
+from clew.store.migrate import Dialect, load_migrations
+from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-#: An index over more rows takes longer to make than others may be kept waiting.
-MOST_ROWS = 50_000
+#: Creating an index over more rows would block other processes for too long.
+MAX_INDEX_ROWS = 50_000
 
-_MADE = re.compile(
+_CREATE_STATEMENT = re.compile(
     r"""^CREATE\s(?:UNIQUE\s)?(?:
         INDEX\s(?P<index>\w+)\s[^;]*
       | TRIGGER\s(?P<trigger>\w+)\s.*?(?:^END|EXECUTE\sFUNCTION\s[^;]*)
@@ -23,7 +23,7 @@ _MADE = re.compile(
     re.MULTILINE | re.DOTALL | re.VERBOSE,
 )
 _TABLE = re.compile(r"\bON (\w+)")
-_THERE: dict[Dialect, LiteralString] = {
+_EXISTING: dict[Dialect, LiteralString] = {
     "sqlite": "SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger')",
     "postgres": """
         SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()
@@ -32,55 +32,55 @@ _THERE: dict[Dialect, LiteralString] = {
 }
 
 
-def _dialect(t: Tx) -> Dialect:
-    return "sqlite" if isinstance(t.index, SqliteIndex) else "postgres"
+def _current_dialect(t: Tx) -> Dialect:
+    return "sqlite" if isinstance(t.search_index, SqliteSearchIndex) else "postgres"
 
 
-def _declared(dialect: Dialect) -> dict[str, LiteralString]:
-    """The statement that makes each index and trigger, by name."""
-    script = "\n".join(migration.sql for migration in migrations(dialect))
+def _declared_statements(dialect: Dialect) -> dict[str, LiteralString]:
+    """Return the statement that creates each index and trigger, by name."""
+    script = "\n".join(migration.sql for migration in load_migrations(dialect))
     return {
         made["index"] or made["trigger"]: cast("LiteralString", made[0])
-        for made in _MADE.finditer(script)
+        for made in _CREATE_STATEMENT.finditer(script)
     }
 
 
-def _look(t: Tx, again: Found | None = None) -> list[Found]:
-    dialect = _dialect(t)
-    there = {row[0] for row in t.all(_THERE[dialect])}
+def _find_missing_objects(t: Tx, again: Violation | None = None) -> list[Violation]:
+    dialect = _current_dialect(t)
+    there = {row[0] for row in t.fetch_all(_EXISTING[dialect])}
     return [
-        Found(
+        Violation(
             conversation=None,
             seq=None,
             subject=name,
-            sure=_is_quick(t, sql),
+            repairable=_is_fast_to_create(t, sql),
             detail=f"the schema lacks {name}, which forbids or finds something",
         )
-        for name, sql in _declared(dialect).items()
+        for name, sql in _declared_statements(dialect).items()
         if name not in there and (again is None or again.subject == name)
     ]
 
 
-def _is_quick(t: Tx, sql: LiteralString) -> bool:
+def _is_fast_to_create(t: Tx, sql: LiteralString) -> bool:
     table = cast("re.Match[str]", _TABLE.search(sql))[1]
     if sql.startswith("CREATE TRIGGER"):
         return True
     counted = cast("LiteralString", f"SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT $1) x")
-    row = t.one(counted, MOST_ROWS + 1)
-    return row is not None and row[0] <= MOST_ROWS
+    row = t.fetch_one(counted, MAX_INDEX_ROWS + 1)
+    return row is not None and row[0] <= MAX_INDEX_ROWS
 
 
-def _make(t: Tx, found: Found) -> None:
-    t.run(_declared(_dialect(t))[found.subject])
+def _create_object(t: Tx, found: Violation) -> None:
+    t.execute(_declared_statements(_current_dialect(t))[found.subject])
 
 
 CHECKS: tuple[Check, ...] = (
     Check(
         name="schema",
-        says="Every index and trigger of the schema is there.",
-        look=_look,
+        description="Every index and trigger of the schema is there.",
+        find=_find_missing_objects,
         repair="make {subject} again, as the migrations declare it",
-        mend=_make,
-        decide="stop what uses the store, and run the statement from the migrations by hand",
+        repair_fn=_create_object,
+        manual_fix="stop what uses the store, and run the statement from the migrations by hand",
     ),
 )

@@ -1,4 +1,4 @@
-"""Deliveries: what they carry is stored, and who is at it is known."""
+"""Deliveries: their entry is stored, and their sender is known."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from clew.core.delivery import DeliveryState
 from clew.core.ids import DeliveryId
-from clew.store.checks.check import Check, Found, statement
-from clew.store.transactions.deliveries import move_delivery
+from clew.store.checks.check import Check, Violation, sql_check
+from clew.store.transactions.deliveries import set_delivery_state
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def _unknown(t: Tx, found: Found) -> None:
-    move_delivery(t, DeliveryId(found.subject), DeliveryState.UNKNOWN)
+def _mark_unknown(t: Tx, found: Violation) -> None:
+    set_delivery_state(t, DeliveryId(found.subject), DeliveryState.UNKNOWN)
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "delivery-entry",
         "A delivery carries an entry that was stored.",
         """
@@ -30,7 +30,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="restore a backup that has the entry; its text is in the delivery too",
     ),
-    statement(
+    sql_check(
         "delivery-turn",
         "A delivery that names a turn names one of its conversation.",
         """
@@ -42,12 +42,12 @@ CHECKS: tuple[Check, ...] = (
         ) {d.conversation_id}
         """,
         repair="have {subject} name no turn; it is sent all the same",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             "UPDATE delivery SET turn_id = NULL WHERE id = $1", found.subject
         ),
         refused=True,
     ),
-    statement(
+    sql_check(
         "delivery-owner",
         "A delivery that is being sent names who sends it.",
         """
@@ -56,10 +56,10 @@ CHECKS: tuple[Check, ...] = (
         FROM delivery d WHERE d.state = 'sending' AND d.owner IS NULL {d.conversation_id}
         """,
         repair="take it as unknown whether {subject} was sent, as after the death of its sender",
-        mend=_unknown,
+        mend=_mark_unknown,
         refused=True,
     ),
-    statement(
+    sql_check(
         "part-state",
         "A part is being sent only while its delivery is.",
         """
@@ -71,7 +71,7 @@ CHECKS: tuple[Check, ...] = (
         ) {d.conversation_id}
         """,
         repair="have the part share the state of {subject}",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE delivery_chunk SET state = (SELECT d.state FROM delivery d WHERE d.id = $1)
             WHERE delivery_id = $1 AND state = 'sending'
@@ -79,7 +79,7 @@ CHECKS: tuple[Check, ...] = (
             found.subject,
         ),
     ),
-    statement(
+    sql_check(
         "part-delivered",
         "A part that has a platform's id was delivered.",
         """
@@ -92,7 +92,7 @@ CHECKS: tuple[Check, ...] = (
         ) {d.conversation_id}
         """,
         repair="take the part of {subject} as delivered: the platform has given it an id",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE delivery_chunk SET state = 'delivered'
             WHERE delivery_id = $1 AND platform_id IS NOT NULL

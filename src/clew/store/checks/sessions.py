@@ -1,18 +1,18 @@
-"""Sessions: one chain per conversation, its end the head, each beginning where the last ended."""
+"""Sessions: one chain per conversation that ends at the head, each starting after the last."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.store.checks.check import Check, Found, statement
+from clew.store.checks.check import Check, Violation, sql_check
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-_BACKUP = "restore a backup, or save what is left with clew sessions export"
+_RESTORE_ADVICE = "restore a backup, or save what is left with clew sessions export"
 
-#: How a conversation's sessions hang together: its first ones, and those that nothing follows.
-_ENDS = """
+#: Both ends of a conversation's sessions: those without a predecessor, and without a successor.
+_CHAIN_ENDS = """
     SELECT s.conversation_id,
            count(CASE WHEN s.predecessor IS NULL THEN 1 END) AS firsts,
            count(CASE WHEN n.id IS NULL THEN 1 END) AS ends,
@@ -23,8 +23,8 @@ _ENDS = """
 """
 
 
-def _add_head(t: Tx, found: Found) -> None:
-    t.run(
+def _add_head(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         INSERT INTO head (conversation_id, session_id)
         SELECT s.conversation_id, s.id FROM session s
@@ -35,17 +35,17 @@ def _add_head(t: Tx, found: Found) -> None:
     )
 
 
-def _move_head(t: Tx, found: Found) -> None:
-    t.run(
+def _move_head(t: Tx, found: Violation) -> None:
+    t.execute(
         "UPDATE head SET session_id = $2 WHERE conversation_id = $1",
         found.conversation,
         found.subject,
     )
 
 
-def _add_lease(t: Tx, found: Found) -> None:
-    # Above every fence that was ever given: whoever still believes to hold the lease does not.
-    t.run(
+def _add_lease(t: Tx, found: Violation) -> None:
+    # Above every fence ever issued, so that no earlier holder can still write.
+    t.execute(
         """
         INSERT INTO lease (conversation_id, fence, last_seq, updated_at)
         SELECT id, $2, (SELECT COALESCE(max(seq), 0) FROM entry WHERE conversation_id = $1), $2
@@ -56,8 +56,8 @@ def _add_lease(t: Tx, found: Found) -> None:
     )
 
 
-def _free_lease(t: Tx, found: Found) -> None:
-    t.run(
+def _free_lease(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE lease SET owner = NULL, expires_at = NULL, fence = fence + 1
         WHERE conversation_id = $1
@@ -66,8 +66,8 @@ def _free_lease(t: Tx, found: Found) -> None:
     )
 
 
-def _end(t: Tx, found: Found) -> None:
-    t.run(
+def _end_session(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE session
         SET ended_at = (SELECT n.opened_at FROM session n WHERE n.predecessor = session.id),
@@ -78,8 +78,8 @@ def _end(t: Tx, found: Found) -> None:
     )
 
 
-def _set_opened(t: Tx, found: Found) -> None:
-    t.run(
+def _set_opened_seq(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE session SET opened_seq = COALESCE(
             (SELECT min(e.seq) - 1 FROM entry e
@@ -94,7 +94,7 @@ def _set_opened(t: Tx, found: Found) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "lease-row",
         "A conversation has a lease row, which counts its entries.",
         """
@@ -115,9 +115,9 @@ CHECKS: tuple[Check, ...] = (
         """,
         repair="add the row, counting to its last entry, above every fence that was given",
         mend=_add_lease,
-        decide=_BACKUP,
+        decide=_RESTORE_ADVICE,
     ),
-    statement(
+    sql_check(
         "lease-held",
         "A lease has an owner, an expiry and a fence, or neither owner nor expiry.",
         """
@@ -132,48 +132,48 @@ CHECKS: tuple[Check, ...] = (
         repair="free the lease; whoever holds it notices and takes it again",
         mend=_free_lease,
     ),
-    statement(
+    sql_check(
         "one-chain",
         "The sessions of a conversation are one chain: one first, one successor each, one last.",
         f"""
         SELECT x.conversation_id, CAST(NULL AS BIGINT), x.conversation_id, 0,
                'its sessions are no chain: ' || x.firsts || ' have no predecessor, '
                || x.ends || ' no successor'
-        FROM ({_ENDS}) x JOIN lease l ON l.conversation_id = x.conversation_id
+        FROM ({_CHAIN_ENDS}) x JOIN lease l ON l.conversation_id = x.conversation_id
         WHERE (x.firsts <> 1 OR x.ends <> 1)
         """,
         decide="say which session goes on: keep a copy of the store and restore a backup, or "
         "begin anew with a branch of the conversation (clew sessions branch)",
     ),
-    statement(
+    sql_check(
         "head-row",
         "A conversation has a head.",
         f"""
         SELECT c.id, CAST(NULL AS BIGINT), c.id,
                CASE WHEN x.firsts = 1 AND x.ends = 1 THEN 1 ELSE 0 END,
                'no session is its head, so nothing can be read of it'
-        FROM conversation c LEFT JOIN ({_ENDS}) x ON x.conversation_id = c.id
+        FROM conversation c LEFT JOIN ({_CHAIN_ENDS}) x ON x.conversation_id = c.id
         WHERE c.deleting_at IS NULL
           AND NOT EXISTS (SELECT 1 FROM head h WHERE h.conversation_id = c.id) {{c.id}}
         """,
         repair="make the last session of its chain the head",
         mend=_add_head,
-        decide=_BACKUP,
+        decide=_RESTORE_ADVICE,
     ),
-    statement(
+    sql_check(
         "head-last",
         "The head is the last session of the chain.",
         f"""
         SELECT h.conversation_id, CAST(NULL AS BIGINT), x.last, 1,
                'the head is ' || h.session_id || ', but ' || x.last || ' follows it'
-        FROM head h JOIN ({_ENDS}) x ON x.conversation_id = h.conversation_id
+        FROM head h JOIN ({_CHAIN_ENDS}) x ON x.conversation_id = h.conversation_id
         JOIN lease l ON l.conversation_id = h.conversation_id
         WHERE x.firsts = 1 AND x.ends = 1 AND x.last <> h.session_id {{h.conversation_id}}
         """,
         repair="make {subject} the head",
         mend=_move_head,
     ),
-    statement(
+    sql_check(
         "ended-session",
         "A session that has a successor has ended, when and because that one opened.",
         """
@@ -185,9 +185,9 @@ CHECKS: tuple[Check, ...] = (
           {s.conversation_id}
         """,
         repair="end {subject} when its successor opened, for the same reason",
-        mend=_end,
+        mend=_end_session,
     ),
-    statement(
+    sql_check(
         "end-reason",
         "A session that has ended has a reason, and one that is open has none.",
         """
@@ -200,14 +200,14 @@ CHECKS: tuple[Check, ...] = (
         WHERE (s.ended_at IS NULL) <> (s.end_reason IS NULL) {s.conversation_id}
         """,
         repair="take the reason of {subject} away: it is open",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             "UPDATE session SET end_reason = NULL WHERE id = $1 AND ended_at IS NULL",
             found.subject,
         ),
         decide="leave it: the reason is only told, nothing depends on it",
         refused=True,
     ),
-    statement(
+    sql_check(
         "session-begin",
         "A session begins right after what was said before it.",
         """
@@ -232,9 +232,9 @@ CHECKS: tuple[Check, ...] = (
           AND NOT (s.opened_seq > s.end_of_log AND s.opened_seq <= s.last_seq)
         """,
         repair="have {subject} begin with its first entry, or where its successor begins",
-        mend=_set_opened,
+        mend=_set_opened_seq,
     ),
-    statement(
+    sql_check(
         "base-range",
         "A base names entries that were there when its session opened.",
         """
@@ -248,7 +248,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="go back to an entry before it with clew sessions rewind, or restore a backup",
     ),
-    statement(
+    sql_check(
         "base-once",
         "No entry stands twice in a base.",
         """
@@ -262,7 +262,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="go back to an entry before it with clew sessions rewind, or restore a backup",
     ),
-    statement(
+    sql_check(
         "base-whole",
         "The items of a base are numbered without a gap, each a range or a message.",
         """

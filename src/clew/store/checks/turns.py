@@ -1,35 +1,35 @@
-"""Turns, their tool calls and the questions about them."""
+"""Turns, their tool calls and their approvals."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from clew.core.ids import TurnId
-from clew.store.checks.check import Check, Found, statement
-from clew.store.transactions.approvals import deny_open
+from clew.store.checks.check import Check, Violation, sql_check
+from clew.store.transactions.approvals import deny_open_approvals
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
 
-_OUTLIVED = "another turn began after it, and it had not ended"
+_SUPERSEDED = "another turn began after it, and it had not ended"
 
 
-def _give_up(t: Tx, found: Found) -> None:
-    t.run(
+def _fail_turn(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE turn SET state = 'done', outcome = 'failed', error = $2,
             error_code = 'interrupted', finished_at = $3
         WHERE id = $1
         """,
         found.subject,
-        _OUTLIVED,
+        _SUPERSEDED,
         t.now,
     )
-    deny_open(t, TurnId(found.subject), note="the turn has ended")
+    deny_open_approvals(t, TurnId(found.subject), note="the turn has ended")
 
 
-def _agree(t: Tx, found: Found) -> None:
-    t.run(
+def _align_state(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE turn SET
             state = CASE WHEN outcome IS NULL THEN state ELSE 'done' END,
@@ -42,8 +42,8 @@ def _agree(t: Tx, found: Found) -> None:
     )
 
 
-def _begin(t: Tx, found: Found) -> None:
-    t.run(
+def _set_first_seq(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE turn SET first_seq = (
             SELECT min(e.seq) FROM entry e WHERE e.conversation_id = $2 AND e.turn_id = $1
@@ -54,8 +54,8 @@ def _begin(t: Tx, found: Found) -> None:
     )
 
 
-def _attribute(t: Tx, found: Found) -> None:
-    t.run(
+def _fix_input_outcomes(t: Tx, found: Violation) -> None:
+    t.execute(
         """
         UPDATE inbox SET step = NULL, outcome = CASE
             WHEN n = (SELECT min(n) FROM inbox WHERE turn_id = $1 AND outcome <> 'steered')
@@ -67,7 +67,7 @@ def _attribute(t: Tx, found: Found) -> None:
 
 
 CHECKS: tuple[Check, ...] = (
-    statement(
+    sql_check(
         "one-unfinished-turn",
         "Only the last turn of a conversation may be unfinished.",
         """
@@ -81,9 +81,9 @@ CHECKS: tuple[Check, ...] = (
         ) {t.conversation_id}
         """,
         repair="end {subject} as failed: nobody can go on with it",
-        mend=_give_up,
+        mend=_fail_turn,
     ),
-    statement(
+    sql_check(
         "turn-state",
         "A turn that is done has an outcome and an end, and no other turn has.",
         """
@@ -98,11 +98,11 @@ CHECKS: tuple[Check, ...] = (
             OR (t.error IS NOT NULL AND t.outcome IS NULL)) {t.conversation_id}
         """,
         repair="take {subject} as done if it has an outcome, and as unfinished if it has none",
-        mend=_agree,
+        mend=_align_state,
         decide="read the last entries of the turn: whether it was answered is in them",
         refused=True,
     ),
-    statement(
+    sql_check(
         "turn-begin",
         "A turn begins with what its person said.",
         """
@@ -127,10 +127,10 @@ CHECKS: tuple[Check, ...] = (
         ) x LEFT JOIN entry f ON f.conversation_id = x.conversation_id AND f.seq = x.first
         """,
         repair="have {subject} begin with the first of its entries",
-        mend=_begin,
+        mend=_set_first_seq,
         decide="leave it: the log has everything that was said; or restore a backup",
     ),
-    statement(
+    sql_check(
         "turn-inputs",
         "A turn has a message of its person for each input that it took, and one input began it.",
         """
@@ -157,11 +157,11 @@ CHECKS: tuple[Check, ...] = (
           {t.conversation_id}
         """,
         repair="of the inputs of {subject} that did not steer, take the first as its beginning",
-        mend=_attribute,
+        mend=_fix_input_outcomes,
         decide="compare what was said with what was stored (clew sessions show); what is missing "
         "has to be said again",
     ),
-    statement(
+    sql_check(
         "call-step",
         "A tool call belongs to a step that was stored.",
         """
@@ -173,13 +173,13 @@ CHECKS: tuple[Check, ...] = (
         GROUP BY t.conversation_id, t.first_seq, t.id, t.steps
         """,
         repair="have {subject} count the steps whose calls were begun",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             "UPDATE turn SET steps = (SELECT max(step) FROM journal WHERE turn_id = $1) "
             "WHERE id = $1",
             found.subject,
         ),
     ),
-    statement(
+    sql_check(
         "call-once",
         "A call that must not run twice has run once.",
         """
@@ -190,7 +190,7 @@ CHECKS: tuple[Check, ...] = (
         """,
         decide="look at what the tool did, and undo what it did too often",
     ),
-    statement(
+    sql_check(
         "call-result",
         "A call has a status, a result and an end, or none of them.",
         """
@@ -204,7 +204,7 @@ CHECKS: tuple[Check, ...] = (
             OR (j.result IS NULL) <> (j.format IS NULL)) {=j.call_id}
         """,
         repair="give {subject} an end if it has a result, and take it away if it has none",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE journal SET finished_at = CASE WHEN status IS NULL THEN NULL ELSE started_at END
             WHERE conversation_id = $1 AND call_id = $2
@@ -216,7 +216,7 @@ CHECKS: tuple[Check, ...] = (
         decide="look at what the tool did; the turn is told the outcome is unknown",
         refused=True,
     ),
-    statement(
+    sql_check(
         "approval-open",
         "No question is open whose turn is done.",
         """
@@ -226,7 +226,7 @@ CHECKS: tuple[Check, ...] = (
         WHERE a.state = 'open' AND t.state = 'done' {=a.id}
         """,
         repair="answer {subject} with no: the turn has ended",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE approval SET state = 'denied', answered_at = $2, note = 'the turn has ended'
             WHERE id = $1 AND state = 'open'
@@ -235,7 +235,7 @@ CHECKS: tuple[Check, ...] = (
             t.now,
         ),
     ),
-    statement(
+    sql_check(
         "approval-answer",
         "A question that was answered has a time of its answer, and an open one has none.",
         """
@@ -245,7 +245,7 @@ CHECKS: tuple[Check, ...] = (
         FROM approval a WHERE (a.state = 'open') <> (a.answered_at IS NULL) {=a.id}
         """,
         repair="go by the state of {subject}: give it the time when it was asked, or none",
-        mend=lambda t, found: t.run(
+        mend=lambda t, found: t.execute(
             """
             UPDATE approval SET answered_at = CASE WHEN state = 'open' THEN NULL ELSE asked_at END
             WHERE id = $1

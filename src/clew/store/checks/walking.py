@@ -1,8 +1,8 @@
 """
-A walk over parts of the log in a process of its own, so that every core takes part.
+Walk over parts of the log in a separate process, to use every core.
 
-``python -m clew.store.checks.walking`` is such a process: it is told on standard input what to walk
-through, and hands back on standard output what it has found.
+``python -m clew.store.checks.parallel_walk`` is such a process: it reads the parts from
+standard input and writes the results to standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreDamaged, StoreUnavailable
-from clew.store.checks.chain import Stretch, walk
+from clew.store.checks.chain import LogSegment, walk_segment
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 Part = tuple[int, int]
 
 
-async def walk_apart(url: str, home: Path, parts: Sequence[Part]) -> list[Stretch]:
+async def walk_in_subprocess(url: str, home: Path, parts: Sequence[Part]) -> list[LogSegment]:
     """
-    ``walk`` over parts of a store, in another process.
+    Run ``walk_segment`` over parts of a store, in another process.
 
     :raises StoreDamaged: if a page cannot be read
-    :raises StoreUnavailable: if the process ended without an answer
+    :raises StoreUnavailable: if the process ended without a result
     """
     child = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -39,7 +39,7 @@ async def walk_apart(url: str, home: Path, parts: Sequence[Part]) -> list[Stretc
         stdout=asyncio.subprocess.PIPE,
     )
     try:
-        # Not among the arguments, which others can read: the address may have a password.
+        # Not as arguments, which other users can read: the URL may contain a password.
         told = json.dumps({"url": url, "home": str(home), "parts": parts})
         answer, _ = await child.communicate(told.encode())
     finally:
@@ -47,24 +47,24 @@ async def walk_apart(url: str, home: Path, parts: Sequence[Part]) -> list[Stretc
             child.kill()
     if child.returncode != 0:
         raise StoreUnavailable(f"a process that checked entries ended with {child.returncode}")
-    found: list[Stretch] | str = pickle.loads(answer)  # by our own child
+    found: list[LogSegment] | str = pickle.loads(answer)  # by our own child
     if isinstance(found, str):
         raise StoreDamaged(found)
     return found
 
 
-async def _walk(url: str, home: Path, parts: Sequence[Part]) -> list[Stretch] | str:
+async def _walk_parts(url: str, home: Path, parts: Sequence[Part]) -> list[LogSegment] | str:
     try:
         async with await open_store(url, home=home, upgrade=False) as store:
-            return [await store.read(walk, first, last) for first, last in parts]
+            return [await store.read(walk_segment, first, last) for first, last in parts]
     except StoreDamaged as error:
         return str(error)
 
 
 def main() -> None:
-    """Do as told."""
+    """Read the parts from standard input and write the results to standard output."""
     told = json.load(sys.stdin)
-    found = asyncio.run(_walk(told["url"], Path(told["home"]), told["parts"]))
+    found = asyncio.run(_walk_parts(told["url"], Path(told["home"]), told["parts"]))
     sys.stdout.buffer.write(pickle.dumps(found, protocol=pickle.HIGHEST_PROTOCOL))
 
 

@@ -1,9 +1,9 @@
 """
-All rows of one store, in another: of either database, verified row by row.
+Copy of all rows of one store into another, of either database, verified row by row.
 
-The rows come in the order of their keys, slice by slice; a slice is stored together with how far
-it goes, so that a copy that was interrupted goes on where it was. ``copy_rows`` reads everything
-from one snapshot; ``compare`` reads both sides once more and counts every value.
+The rows are read in the order of their keys, in batches; each batch is stored together with
+its position, so that an interrupted copy can be resumed. ``copy_rows`` reads everything
+from one snapshot; ``compare_tables`` reads both sides once more and compares every value.
 """
 
 from __future__ import annotations

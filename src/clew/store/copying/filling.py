@@ -1,12 +1,12 @@
-"""The store that is being filled: how far it is, kept with the rows themselves."""
+"""Target of a copy: its progress is stored with the rows themselves."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, LiteralString, cast
 
-from clew.store.copying.slices import insert
-from clew.store.copying.tables import Table, set_numbers, sql_name, tables
+from clew.store.copying.slices import insert_rows
+from clew.store.copying.tables import Table, list_tables, set_sequences, sql_name
 
 if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
@@ -28,75 +28,79 @@ _FOREIGN_KEYS: LiteralString = """
 """
 
 
-def begin(t: Tx, dialect: Dialect, source: str) -> None:
+def begin_fill(t: Tx, dialect: Dialect, source: str) -> None:
     """
-    Make a new store ready for the rows of ``source``, in any order.
+    Prepare a new store for the rows of ``source``, in any order.
 
-    Until ``finish`` it can be used for nothing else.
+    Until ``finish_fill`` it cannot be used for anything else.
     """
     for sql in _TABLES:
-        t.run(sql)
-    # Migrations may have put rows into it: those of the source are what they became.
-    for table in tables(t, dialect):
-        t.run(f"DELETE FROM {table.name}")
-    t.run("INSERT INTO copy_source (one, source) VALUES (1, $1)", source)
+        t.execute(sql)
+    # Migrations may have inserted rows: the source has their current state.
+    for table in list_tables(t, dialect):
+        t.execute(f"DELETE FROM {table.name}")
+    t.execute("INSERT INTO copy_source (one, source) VALUES (1, $1)", source)
     if dialect == "postgres":
         _drop_foreign_keys(t)
 
 
-def source_of(t: Tx) -> str | None:
-    """What a store is being filled with; ``None`` if it is a store."""
-    t.run(_TABLES[0])
-    row = t.one("SELECT source FROM copy_source")
+def read_source(t: Tx) -> str | None:
+    """Return the source of an unfinished copy; ``None`` if this is a complete store."""
+    t.execute(_TABLES[0])
+    row = t.fetch_one("SELECT source FROM copy_source")
     return None if row is None else row[0]
 
 
 def _drop_foreign_keys(t: Tx) -> None:
-    # A row may come before the one that it names, in another transaction.
-    for table, name, definition in t.all(_FOREIGN_KEYS):
-        t.run(
+    # A row may be inserted before the one that it references, in another transaction.
+    for table, name, definition in t.fetch_all(_FOREIGN_KEYS):
+        t.execute(
             "INSERT INTO copy_constraint (on_table, name, definition) VALUES ($1, $2, $3)",
             table,
             name,
             definition,
         )
-        t.run(f"ALTER TABLE {sql_name(table)} DROP CONSTRAINT {sql_name(name)}")
+        t.execute(f"ALTER TABLE {sql_name(table)} DROP CONSTRAINT {sql_name(name)}")
 
 
-def progress(t: Tx) -> dict[str, Row]:
-    """The key of the last row that each table has."""
-    found = t.all("SELECT name, after FROM copy_progress")
+def read_progress(t: Tx) -> dict[str, Row]:
+    """Return the key of the last row that each table has."""
+    found = t.fetch_all("SELECT name, after FROM copy_progress")
     return {name: tuple(map(_from_json, json.loads(after))) for name, after in found}
 
 
-def add(t: Tx, table: Table, rows: list[Row]) -> None:
-    """Add a slice."""
-    insert(t, table, rows)
-    t.run(
+def add_batch(t: Tx, table: Table, rows: list[Row]) -> None:
+    """Add a batch of rows and store its position."""
+    insert_rows(t, table, rows)
+    t.execute(
         """
         INSERT INTO copy_progress (name, after) VALUES ($1, $2)
         ON CONFLICT (name) DO UPDATE SET after = excluded.after
         """,
         table.name,
-        json.dumps([_to_json(value) for value in table.key_of(rows[-1])]),
+        json.dumps([_to_json(value) for value in table.key_values(rows[-1])]),
     )
 
 
-def finish(t: Tx, dialect: Dialect, numbers: dict[str, int]) -> None:
+def finish_fill(t: Tx, dialect: Dialect, numbers: dict[str, int]) -> None:
     """
-    Make a store of what was filled.
+    Make the filled target a usable store.
 
-    :raises ConstraintViolated: if a row names one that is not there
+    :raises ConstraintViolated: if a row references one that is missing
     """
-    for table, name, definition in t.all("SELECT on_table, name, definition FROM copy_constraint"):
-        t.run(f"ALTER TABLE {sql_name(table)} ADD CONSTRAINT {sql_name(name)} {_sql(definition)}")
-    set_numbers(t, dialect, numbers)
+    for table, name, definition in t.fetch_all(
+        "SELECT on_table, name, definition FROM copy_constraint"
+    ):
+        t.execute(
+            f"ALTER TABLE {sql_name(table)} ADD CONSTRAINT {sql_name(name)} {_trusted_sql(definition)}"
+        )
+    set_sequences(t, dialect, numbers)
     for table in ("copy_source", "copy_progress", "copy_constraint"):
-        t.run(f"DROP TABLE {sql_name(table)}")
+        t.execute(f"DROP TABLE {sql_name(table)}")
 
 
-def _sql(told: str) -> LiteralString:
-    # The database wrote it, about a constraint of ours.
+def _trusted_sql(told: str) -> LiteralString:
+    # Written by the database, about one of our constraints.
     return cast("LiteralString", told)
 
 

@@ -1,4 +1,4 @@
-"""A whole store into another place, that of another database as well."""
+"""Migration of a whole store to another place or database."""
 
 from __future__ import annotations
 
@@ -7,77 +7,82 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreNotEmpty, StoreUnusable, UsageError
 from clew.store.copying import filling
-from clew.store.copying.copy import Source, compare, copy_rows
-from clew.store.copying.tables import lock_rows
-from clew.store.migrate import applied, migrate, missing
-from clew.store.opening import open_direct, open_incoming
-from clew.store.transactions.afresh import let_go
-from clew.store.transactions.holders import refuse_if_used
+from clew.store.copying.copy import CopySource, compare_tables, copy_rows
+from clew.store.copying.tables import lock_tables
+from clew.store.migrate import find_pending_migrations, migrate_schema, read_applied_migrations
+from clew.store.opening import open_staged_store, open_sync_store
+from clew.store.transactions.afresh import clear_runtime_state
+from clew.store.transactions.holders import raise_if_in_use
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
-    from clew.store.copying.copy import Copied, Tell
-    from clew.store.direct import Direct
-    from clew.store.incoming import Incoming
+    from clew.store.copying.copy import CopyResult, ProgressCallback
+    from clew.store.direct import SyncStore
+    from clew.store.incoming import StagedStore
     from clew.store.migrate import Dialect
-    from clew.store.transactions.afresh import Begun
+    from clew.store.transactions.afresh import ResumableWork
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Moved:
-    """A store that is in its new place as well."""
+class MigrationResult:
+    """Result of copying a store to its new place."""
 
     source: str
     target: str
     #: Rows of each table, the same on both sides.
     counts: dict[str, int]
-    #: Whether the copy went on where an earlier one had been interrupted.
+    #: The copy resumed an earlier one that was interrupted.
     resumed: bool
-    begun: Begun
+    unfinished_work: ResumableWork
 
 
-def move(source_url: str, target_url: str, *, home: Path, tell: Tell) -> Moved:
+def migrate_store(
+    source_url: str, target_url: str, *, home: Path, tell: ProgressCallback
+) -> MigrationResult:
     """
-    Copy a store that nobody uses into one that is not there yet; the source stays as it is.
+    Copy a store that nobody uses into an empty target; the source is unchanged.
 
-    What was interrupted goes on when it is called again. The target can be used only once all its
-    rows were read again and found equal; until then nobody can write to the source.
+    An interrupted copy resumes when this is called again. The target becomes usable only
+    after all its rows were read again and compared; until then nobody can write to the
+    source.
 
     :raises StoreInUse: while a process works on one of them
     :raises UsageError: if there is no source, or the target is not empty
-    :raises StoreError: if the target did not take what it was given
+    :raises StoreError: if the target's rows differ from the source's
     """
-    with open_direct(source_url, home=home) as source:
-        _refuse_older(source)
-        with open_incoming(target_url, home=home) as place:
+    with open_sync_store(source_url, home=home) as source:
+        _reject_outdated_schema(source)
+        with open_staged_store(target_url, home=home) as place:
             try:
-                return source.write(_move, source, place, tell)
+                return source.write(_copy_and_publish, source, place, tell)
             except StoreNotEmpty as error:
                 raise UsageError(f"{error}: name an empty database") from error
 
 
-def _move(t: Tx, source: Direct, place: Incoming, tell: Tell) -> Moved:
-    """The write transaction lasts as long as all this: nobody changes the source meanwhile."""
-    lock_rows(t, source.dialect)
-    refuse_if_used(t, source.dialect, source.name)
-    place.check(replace=False)
-    rows = Source(t=t, dialect=source.dialect, name=source.name)
-    copied, resumed = transfer(rows, place, tell=tell)
-    begun = place.direct.write(let_go, later=False)
+def _copy_and_publish(
+    t: Tx, source: SyncStore, place: StagedStore, tell: ProgressCallback
+) -> MigrationResult:
+    """Copy within a write transaction on the source, so that nobody changes it meanwhile."""
+    lock_tables(t, source.dialect)
+    raise_if_in_use(t, source.dialect, source.name)
+    place.check_publishable(replace=False)
+    rows = CopySource(t=t, dialect=source.dialect, name=source.name)
+    copied, resumed = transfer_rows(rows, place, tell=tell)
+    begun = place.store.write(clear_runtime_state, later=False)
     place.publish(replace=False)
-    return Moved(
+    return MigrationResult(
         source=source.name,
         target=place.name,
         counts=copied.counts,
         resumed=resumed,
-        begun=begun,
+        unfinished_work=begun,
     )
 
 
-def _refuse_older(source: Direct) -> None:
-    due = source.read(missing, source.dialect)
+def _reject_outdated_schema(source: SyncStore) -> None:
+    due = source.read(find_pending_migrations, source.dialect)
     if due:
         raise StoreUnusable(
             f"the schema of {source.name} lacks {', '.join(due)}: bring it up to date first, by "
@@ -85,47 +90,49 @@ def _refuse_older(source: Direct) -> None:
         )
 
 
-def transfer(source: Source, place: Incoming, *, tell: Tell) -> tuple[Copied, bool]:
+def transfer_rows(
+    source: CopySource, place: StagedStore, *, tell: ProgressCallback
+) -> tuple[CopyResult, bool]:
     """
-    Copy all rows, or those that are not there yet, and compare; whether an earlier copy went on.
+    Copy and compare all rows; return whether an earlier copy was resumed.
 
-    :raises StoreError: if both sides are not the same in the end; nothing is left then
+    :raises StoreError: if both sides differ in the end; the target is then empty again
     """
-    resumed = _begin(source.name, place)
-    copied = copy_rows(source, place.direct, tell=tell, in_parts=resumed)
-    differ = compare(source, place.direct, tell=tell)
+    resumed = _prepare_target(source.name, place)
+    copied = copy_rows(source, place.store, tell=tell, in_parts=resumed)
+    differ = compare_tables(source, place.store, tell=tell)
     if differ:
         place.clear()
         if resumed:  # the source was used since the earlier copy
-            return transfer(source, place, tell=tell)
+            return transfer_rows(source, place, tell=tell)
         raise StoreError(
             f"what {place.name} took of {source.name} is not what it was given "
             f"({', '.join(differ)}); nothing was changed"
         )
     tell("checking references", 0, 0)
-    place.direct.write(filling.finish, place.direct.dialect, copied.numbers)
+    place.store.write(filling.finish_fill, place.store.dialect, copied.numbers)
     return copied, resumed
 
 
-def _begin(source: str, place: Incoming) -> bool:
-    """Make the target ready for rows; whether it has some of this source already."""
-    dialect = place.direct.dialect
-    begun = place.direct.write(_unfinished, dialect)
+def _prepare_target(source: str, place: StagedStore) -> bool:
+    """Prepare the target; return whether it already has rows of this source."""
+    dialect = place.store.dialect
+    begun = place.store.write(_read_unfinished_source, dialect)
     if begun == source:
         return True
     if begun is not None:
         place.clear()
-    place.direct.write(_prepare, dialect, source)
+    place.store.write(_create_schema, dialect, source)
     return False
 
 
-def _unfinished(t: Tx, dialect: Dialect) -> str | None:
-    """Of what the target holds an unfinished copy; ``None`` if it is empty."""
-    if applied(t, dialect) is None:
+def _read_unfinished_source(t: Tx, dialect: Dialect) -> str | None:
+    """Return the source of the target's unfinished copy; ``None`` if it is empty."""
+    if read_applied_migrations(t, dialect) is None:
         return None
-    return filling.source_of(t) or ""
+    return filling.read_source(t) or ""
 
 
-def _prepare(t: Tx, dialect: Dialect, source: str) -> None:
-    migrate(t, dialect)
-    filling.begin(t, dialect, source)
+def _create_schema(t: Tx, dialect: Dialect, source: str) -> None:
+    migrate_schema(t, dialect)
+    filling.begin_fill(t, dialect, source)

@@ -1,4 +1,4 @@
-"""Rows of a table in the order of its key, in slices that fit into memory."""
+"""Rows of a table in the order of its key, in batches that fit into memory."""
 
 from __future__ import annotations
 
@@ -11,68 +11,72 @@ if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
     from clew.store.copying.tables import Table
 
-#: Rows of a slice at most.
-_MOST = 2000
-#: About so many bytes make a slice; one row may have more.
-_ENOUGH = 1_000_000
-#: Values in one statement: few enough for both databases, and quickly read by them.
-_PARAMETERS = 600
+#: Maximum number of rows in a batch.
+_MAX_ROWS = 2000
+#: Approximate size of a batch in bytes; a single row may be larger.
+_TARGET_BYTES = 1_000_000
+#: Parameters in one statement: few enough for both databases, and fast to parse.
+_MAX_PARAMETERS = 600
 
 
-def slices(t: Tx, table: Table, after: Row | None = None) -> Iterator[list[Row]]:
-    """All rows after a key, none of them twice, a slice at a time."""
+def iter_batches(t: Tx, table: Table, after: Row | None = None) -> Iterator[list[Row]]:
+    """Iterate over all rows after a key, a batch at a time, none of them twice."""
     limit = 1
-    while rows := _read(t, table, after, limit):
+    while rows := _read_batch(t, table, after, limit):
         yield rows
         if len(rows) < limit:
             return
-        after = table.key_of(rows[-1])
+        after = table.key_values(rows[-1])
         limit = _next_limit(limit, rows)
 
 
 def _next_limit(limit: int, rows: list[Row]) -> int:
-    # Attachments are a thousand times as large as anything else: we find out by going slowly.
+    # Attachments are a thousand times larger than anything else: grow the batches slowly.
     size = sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
-    fitting = _ENOUGH * len(rows) // max(size, 1)
-    return max(1, min(4 * limit, fitting, _MOST))
+    fitting = _TARGET_BYTES * len(rows) // max(size, 1)
+    return max(1, min(4 * limit, fitting, _MAX_ROWS))
 
 
-def _read(t: Tx, table: Table, after: Row | None, limit: int) -> list[Row]:
-    columns, key = _list(table.columns), _list(table.key)
+def _read_batch(t: Tx, table: Table, after: Row | None, limit: int) -> list[Row]:
+    columns, key = _join_names(table.columns), _join_names(table.key)
     sql: LiteralString = f"SELECT {columns} FROM {table.name}"
     if after is None:
-        return t.all(f"{sql} ORDER BY {key} LIMIT $1", limit)
-    places = _places(1, len(after))
-    last = _places(len(after) + 1, 1)
-    return t.all(f"{sql} WHERE ({key}) > ({places}) ORDER BY {key} LIMIT {last}", *after, limit)
+        return t.fetch_all(f"{sql} ORDER BY {key} LIMIT $1", limit)
+    places = _placeholders(1, len(after))
+    last = _placeholders(len(after) + 1, 1)
+    return t.fetch_all(
+        f"{sql} WHERE ({key}) > ({places}) ORDER BY {key} LIMIT {last}", *after, limit
+    )
 
 
-def insert(t: Tx, table: Table, rows: list[Row]) -> None:
-    """Add rows as they are."""
-    several = max(1, _PARAMETERS // len(table.columns))
+def insert_rows(t: Tx, table: Table, rows: list[Row]) -> None:
+    """Insert rows unchanged."""
+    several = max(1, _MAX_PARAMETERS // len(table.columns))
     whole = len(rows) - len(rows) % several
     for start in range(0, whole, several):
         values = [value for row in rows[start : start + several] for value in row]
-        t.run(_insert_sql(table, several), *values)
+        t.execute(_insert_sql(table, several), *values)
     for row in rows[whole:]:
-        t.run(_insert_sql(table, 1), *row)
+        t.execute(_insert_sql(table, 1), *row)
 
 
 @cache
 def _insert_sql(table: Table, count: int) -> LiteralString:
     width = len(table.columns)
-    first: LiteralString = f"INSERT INTO {table.name} ({_list(table.columns)}) VALUES "
-    return first + _list([_row(1 + number * width, width) for number in range(count)])
+    first: LiteralString = f"INSERT INTO {table.name} ({_join_names(table.columns)}) VALUES "
+    return first + _join_names(
+        [_row_placeholders(1 + number * width, width) for number in range(count)]
+    )
 
 
-def _row(first: int, count: int) -> LiteralString:
-    return f"({_places(first, count)})"
+def _row_placeholders(first: int, count: int) -> LiteralString:
+    return f"({_placeholders(first, count)})"
 
 
-def _list(names: Sequence[LiteralString]) -> LiteralString:
+def _join_names(names: Sequence[LiteralString]) -> LiteralString:
     return ", ".join(names)
 
 
-def _places(first: int, count: int) -> LiteralString:
-    # The digits of a number are no text that anybody could have written.
+def _placeholders(first: int, count: int) -> LiteralString:
+    # Only digits, so nothing can be injected.
     return ", ".join(f"${number}" for number in range(first, first + count))  # pyright: ignore[reportReturnType]

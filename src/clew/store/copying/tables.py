@@ -1,4 +1,4 @@
-"""Which tables make up a store, as its database tells."""
+"""Tables that make up a store, read from its database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Row, Tx
     from clew.store.migrate import Dialect
 
-# Of each column its table, its name and its place in the key, from 1 (indkey counts from 0).
+# Each column with its table, its name and its position in the key, from 1 (indkey counts from 0).
 _COLUMNS: dict[Dialect, LiteralString] = {
     "sqlite": """
         SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
@@ -27,7 +27,7 @@ _COLUMNS: dict[Dialect, LiteralString] = {
         ORDER BY c.relname, a.attnum
     """,
 }
-_NUMBERS: dict[Dialect, LiteralString] = {
+_SEQUENCES: dict[Dialect, LiteralString] = {
     "sqlite": """
         SELECT name, seq FROM sqlite_sequence WHERE name IN (SELECT name FROM sqlite_schema)
     """,
@@ -40,7 +40,7 @@ _NUMBERS: dict[Dialect, LiteralString] = {
           AND s.last_value IS NOT NULL
     """,
 }
-# Made anew from the other tables, or about how this one store came to be.
+# Rebuilt from the other tables, or specific to this one store.
 _DERIVED = re.compile(r"search_\w+|copy_\w+|sqlite_\w+|migration")
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -49,64 +49,66 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]*")
 class Table:
     name: LiteralString
     columns: tuple[LiteralString, ...]
-    #: The columns that tell its rows apart, and that they are read in the order of.
+    #: The primary key, which is also the order of reading.
     key: tuple[LiteralString, ...]
 
-    def key_of(self, row: Row) -> Row:
-        """The values of the key in a row that has all columns."""
+    def key_values(self, row: Row) -> Row:
+        """Return the key of a row that has all columns."""
         return tuple(row[self.columns.index(name)] for name in self.key)
 
 
-def tables(t: Tx, dialect: Dialect) -> list[Table]:
-    """Every table whose rows cannot be made anew, by name."""
-    found = [row for row in t.all(_COLUMNS[dialect]) if not _DERIVED.fullmatch(row[0])]
-    return [_table(name, list(rows)) for name, rows in groupby(found, key=lambda row: row[0])]
+def list_tables(t: Tx, dialect: Dialect) -> list[Table]:
+    """Return every table whose rows cannot be rebuilt, by name."""
+    found = [row for row in t.fetch_all(_COLUMNS[dialect]) if not _DERIVED.fullmatch(row[0])]
+    return [_build_table(name, list(rows)) for name, rows in groupby(found, key=lambda row: row[0])]
 
 
-def _table(name: str, rows: list[Row]) -> Table:
+def _build_table(name: str, rows: list[Row]) -> Table:
     key = sorted((row[2], row[1]) for row in rows if row[2])
     return Table(
         name=sql_name(name),
-        # By name: a migration may have added them in another order on the other database.
+        # Sorted by name: the order of migrated columns may differ between the databases.
         columns=tuple(sql_name(column) for column in sorted(row[1] for row in rows)),
         key=tuple(sql_name(column) for _, column in key),
     )
 
 
 def sql_name(name: str) -> LiteralString:
-    """A name that the database told, as a part of SQL."""
+    """Return an identifier read from the database, validated for use in SQL."""
     if not _NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of ours")
     return cast("LiteralString", name)
 
 
-def counts(t: Tx, dialect: Dialect) -> dict[str, int]:
-    """How many rows each table has."""
+def count_table_rows(t: Tx, dialect: Dialect) -> dict[str, int]:
+    """Return the number of rows of each table."""
     found: dict[str, int] = {}
-    for table in tables(t, dialect):
-        row = t.one(f"SELECT count(*) FROM {table.name}")
+    for table in list_tables(t, dialect):
+        row = t.fetch_one(f"SELECT count(*) FROM {table.name}")
         assert row is not None
         found[table.name] = row[0]
     return found
 
 
-def lock_rows(t: Tx, dialect: Dialect) -> None:
-    """Keep everybody from writing until the end of this transaction, which writes itself."""
+def lock_tables(t: Tx, dialect: Dialect) -> None:
+    """Block all other writers until the end of this transaction, which itself may write."""
     if dialect == "postgres":
-        for table in tables(t, dialect):
-            t.run(f"LOCK TABLE {table.name} IN SHARE MODE")
+        for table in list_tables(t, dialect):
+            t.execute(f"LOCK TABLE {table.name} IN SHARE MODE")
 
 
-def numbers(t: Tx, dialect: Dialect) -> dict[str, int]:
-    """The highest number that each table with numbered rows has ever given."""
-    return {row[0]: row[1] for row in t.all(_NUMBERS[dialect])}
+def read_sequences(t: Tx, dialect: Dialect) -> dict[str, int]:
+    """Return the highest number that each numbered table has ever assigned."""
+    return {row[0]: row[1] for row in t.fetch_all(_SEQUENCES[dialect])}
 
 
-def set_numbers(t: Tx, dialect: Dialect, given: dict[str, int]) -> None:
-    """Have every number above these be the next."""
+def set_sequences(t: Tx, dialect: Dialect, given: dict[str, int]) -> None:
+    """Make each table continue its numbering above these numbers."""
     for table, number in given.items():
         if dialect == "postgres":
-            t.one("SELECT setval(pg_get_serial_sequence(quote_ident($1), 'n'), $2)", table, number)
+            t.fetch_one(
+                "SELECT setval(pg_get_serial_sequence(quote_ident($1), 'n'), $2)", table, number
+            )
         else:
-            t.run("DELETE FROM sqlite_sequence WHERE name = $1", table)
-            t.run("INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)", table, number)
+            t.execute("DELETE FROM sqlite_sequence WHERE name = $1", table)
+            t.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)", table, number)

@@ -1,4 +1,4 @@
-"""The store on PostgreSQL: several gateways, several hosts."""
+"""PostgreSQL store, for several gateways on several hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the server is, and how a connection to it is made."""
+"""Address of the server, and how connections to it are made."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psycopg.types.numeric import Int8BinaryDumper
 from psycopg.types.string import StrDumper
 
 from clew.errors import StoreUnusable
-from clew.store.postgres.piped import Piped
+from clew.store.postgres.piped import PipelinedConnection
 
 if TYPE_CHECKING:
     from psycopg.abc import Buffer
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
-#: A peer that vanished without a word is noticed within about 20 s, by us and by the server.
+#: A vanished peer is noticed within about 20 s, by us and by the server.
 _DEFAULTS: dict[str, str] = {
     "connect_timeout": "5",
     "keepalives_idle": "10",
@@ -31,9 +31,9 @@ _DEFAULTS: dict[str, str] = {
     "application_name": "clew",
     "client_encoding": "utf8",
 }
-# One round trip in each new connection. A process that is paused in mid-transaction must not hold
-# its locks for long: the server ends its connection before others stop waiting for the lock. An
-# acknowledged commit is durable, whatever the server's default says.
+# One round trip in each new connection. A process that is paused in a transaction must not hold
+# its locks for long: the server ends its connection before others give up waiting for them. An
+# acknowledged commit is durable, whatever the server's default is.
 _SETUP = b"""
 SELECT set_config('idle_in_transaction_session_timeout', $1, false),
        set_config('lock_timeout', '10s', false),
@@ -46,70 +46,70 @@ SELECT set_config('idle_in_transaction_session_timeout', $1, false),
   FROM current_setting('synchronous_commit') AS s
 """
 # An administrator may end idle sessions; ours hold a lock or listen.
-_STAY = b"SELECT set_config('idle_session_timeout', '0', false)"
+_DISABLE_IDLE_TIMEOUT = b"SELECT set_config('idle_session_timeout', '0', false)"
 _HAS_IDLE_SESSION_TIMEOUT = 140000
 
-_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+_open_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
 
 
-def _close_in_child() -> None:
-    # A forked child that outlives us would keep our owner's lock: the server sees an open socket.
-    for connection in _open:
+def _close_sockets_in_child() -> None:
+    # A forked child that outlives us would keep our owner's lock: its copy holds the socket open.
+    for connection in _open_connections:
         if not connection.closed:
             os.close(connection.fileno())
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_close_in_child)
+    os.register_at_fork(after_in_child=_close_sockets_in_child)
 
 
-class _TruthDumper(Int8BinaryDumper):
-    """A truth value is 0 or 1, as on SQLite."""
+class _BoolAsIntDumper(Int8BinaryDumper):
+    """Dumper of booleans as 0 or 1, as on SQLite."""
 
     def dump(self, obj: int) -> Buffer | None:
         return super().dump(int(obj))
 
 
 class _NumericLoader(Loader):
-    """``sum`` of integers is an integer, as on SQLite."""
+    """Loader that makes ``sum`` of integers an integer, as on SQLite."""
 
     def load(self, data: Buffer) -> int | float:
         text = bytes(data)
         return int(text) if text.lstrip(b"-").isdigit() else float(text)
 
 
-def _adapters() -> AdaptersMap:
+def _build_adapters() -> AdaptersMap:
     # One type per Python type, whatever the value: a statement is prepared once, not once per size.
     adapters = AdaptersMap(psycopg.adapters)
     adapters.register_dumper(int, Int8BinaryDumper)
-    adapters.register_dumper(bool, _TruthDumper)
+    adapters.register_dumper(bool, _BoolAsIntDumper)
     adapters.register_dumper(str, StrDumper)
     adapters.register_loader("numeric", _NumericLoader)
     return adapters
 
 
-class _Context:
-    """Carries the adapters into a connection."""
+class _AdaptContext:
+    """Adapters for a new connection."""
 
-    adapters = _adapters()
+    adapters = _build_adapters()
     connection = None
 
 
-class Address:
-    """A server and a database, with the secrets that open it."""
+class Dsn:
+    """Server and database, with the credentials."""
 
     def __init__(self, url: str) -> None:
-        """Read the URL; raise ``StoreUnusable`` without repeating it: it may hold a password."""
+        """Parse the URL; ``StoreUnusable`` never repeats it, as it may contain a password."""
         try:
             given = conninfo_to_dict(url)
         except psycopg.Error:
-            raise _unreadable() from None
+            raise _invalid_url_error() from None
         values = {name: str(value) for name, value in given.items() if value is not None}
-        # An unescaped @ or / in the password moves the rest of it into the other parts.
+        # An unescaped @ or / in the password shifts the rest of it into the other parts.
         places = [values.get(name, "") for name in ("host", "port", "dbname")]
         ports = [port for port in places[1].split(",") if port]
         if any("@" in place for place in places) or not all(port.isdigit() for port in ports):
-            raise _unreadable()
+            raise _invalid_url_error()
         self._values = values
         self._conninfo = make_conninfo(**(_DEFAULTS | values))
 
@@ -118,36 +118,36 @@ class Address:
 
     @property
     def name(self) -> str:
-        """Host, port and database: what error texts may show."""
+        """Return host, port and database, for error messages."""
         value = self._values.get
         return f"{value('host', 'localhost')}:{value('port', '5432')}/{value('dbname', '')}"
 
     def connect(self, *, pause: float = 5.0) -> Connection:
         """
-        Open one connection, in autocommit; raise what the driver raises.
+        Open a connection in autocommit mode; raises the driver's errors.
 
-        :param pause: seconds after which the server ends a transaction that does nothing
+        :param pause: seconds after which the server ends an idle transaction
         """
-        connection = Piped.connect(
+        connection = PipelinedConnection.connect(
             self._conninfo,
             autocommit=True,
             prepare_threshold=1,
-            context=_Context(),
+            context=_AdaptContext(),
             cursor_factory=psycopg.RawCursor,
         )
         try:
             connection.prepared_max = 500
             connection.execute(_SETUP, (f"{pause:g}s",), prepare=False)
             if connection.info.server_version >= _HAS_IDLE_SESSION_TIMEOUT:
-                connection.execute(_STAY, prepare=False)
+                connection.execute(_DISABLE_IDLE_TIMEOUT, prepare=False)
         except BaseException:
             connection.close()
             raise
-        _open.add(connection)
+        _open_connections.add(connection)
         return connection
 
 
-def _unreadable() -> StoreUnusable:
+def _invalid_url_error() -> StoreUnusable:
     return StoreUnusable(
         "the address of the store is not a PostgreSQL URL:"
         " it must look like postgresql://user:password@host:5432/database,"

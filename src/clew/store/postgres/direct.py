@@ -1,4 +1,4 @@
-"""One connection to a PostgreSQL database, in one thread."""
+"""Synchronous store on a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Concatenate, LiteralString, ParamSpec, TypeVar
 
 from clew.errors import StoreUnavailable
-from clew.store.direct import Direct
+from clew.store.direct import SyncStore
 from clew.store.postgres import attempts, opening
-from clew.store.postgres.address import Address
-from clew.store.postgres.attempts import Attempts
-from clew.store.postgres.errors import translate
+from clew.store.postgres.address import Dsn
+from clew.store.postgres.attempts import RetryState
+from clew.store.postgres.errors import translate_error
 from clew.store.postgres.limits import Limits
-from clew.store.postgres.link import Link
-from clew.store.postgres.tx import Voided
+from clew.store.postgres.link import WorkerConnection
+from clew.store.postgres.tx import TransactionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Between two statements another store is read or filled, which may take a while.
-_LIMITS = Limits(pause=3600.0, pause_reading=3600.0)
+#: Another store is read or filled between two statements, which may take a while.
+_LIMITS = Limits(idle_transaction_timeout=3600.0, idle_read_timeout=3600.0)
 
 
-class PostgresDirect(Direct):
-    """The tables of the schema that the connection finds first, or of ``schema``."""
+class PostgresSyncStore(SyncStore):
+    """Tables of the connection's default schema, or of ``schema``."""
 
     dialect = "postgres"
 
@@ -37,30 +37,32 @@ class PostgresDirect(Direct):
         """
         Connect.
 
-        :raises StoreUnusable: if the server or its database will not do
-        :raises StoreUnavailable: if it does not answer now
+        :raises StoreUnusable: if the server or its database is unsuitable
+        :raises StoreUnavailable: if it does not respond now
         """
-        address = Address(url)
+        address = Dsn(url)
         self.name = address.name
         self._schema: LiteralString | None = schema
         pids: set[int] = set()
-        self._reader = Link(address, pids, pause=_LIMITS.pause_reading)
-        self._writer = Link(address, pids, pause=_LIMITS.pause)
+        self._reader = WorkerConnection(address, pids, pause=_LIMITS.idle_read_timeout)
+        self._writer = WorkerConnection(address, pids, pause=_LIMITS.idle_transaction_timeout)
         try:
-            opening.probe(self._writer, address)
-        except Voided as void:
-            raise StoreUnavailable(f"PostgreSQL at {self.name}: {translate(void.error)}") from void
+            opening.probe_server(self._writer, address)
+        except TransactionFailed as void:
+            raise StoreUnavailable(
+                f"PostgreSQL at {self.name}: {translate_error(void.error)}"
+            ) from void
 
     def read(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._interruptible(self._reader) as tries:
-            return attempts.read(
-                self._reader, lambda t: job(self._there(t), *args, **kwargs), None, tries
+        with self._interruptible_job(self._reader) as tries:
+            return attempts.run_read(
+                self._reader, lambda t: job(self._set_search_path(t), *args, **kwargs), None, tries
             )
 
     def write(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._interruptible(self._writer) as tries:
-            result, _ = attempts.write(
-                self._writer, lambda t: job(self._there(t), *args, **kwargs), None, tries
+        with self._interruptible_job(self._writer) as tries:
+            result, _ = attempts.run_write(
+                self._writer, lambda t: job(self._set_search_path(t), *args, **kwargs), None, tries
             )
         return result
 
@@ -68,18 +70,18 @@ class PostgresDirect(Direct):
         self._reader.drop()
         self._writer.drop()
 
-    def _there(self, t: Tx) -> Tx:
+    def _set_search_path(self, t: Tx) -> Tx:
         if self._schema is not None:
-            t.run(f"SET LOCAL search_path TO {self._schema}")
+            t.execute(f"SET LOCAL search_path TO {self._schema}")
         return t
 
     @contextmanager
-    def _interruptible(self, link: Link) -> Generator[Attempts]:
+    def _interruptible_job(self, link: WorkerConnection) -> Generator[RetryState]:
         try:
-            yield Attempts(_LIMITS, time.monotonic())
+            yield RetryState(_LIMITS, time.monotonic())
         except KeyboardInterrupt:
-            # In the middle of a statement: what its answer would be is nobody's affair any more.
+            # In the middle of a statement, whose result is no longer needed.
             link.drop()
             raise
         finally:
-            link.tidy()
+            link.reset()

@@ -1,4 +1,4 @@
-"""How many, how often and for how long."""
+"""Limits and time-outs of a PostgreSQL store."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Bounds of one store; times in seconds."""
+    """Limits of one store; times in seconds."""
 
-    #: Connections that write, and so jobs that write at the same time.
+    #: Connections that write, and so the number of concurrent write jobs.
     writers: int = 8
-    #: Connections that read. They are apart, so that readers never wait for writers.
+    #: Connections that read; separate, so that readers never wait for writers.
     readers: int = 4
-    #: A job is tried again for this long while the server cannot be reached.
-    patience: float = 5.0
-    #: The same once a COMMIT was lost, of which nobody knows whether it was stored.
-    doubt: float = 30.0
-    #: When our own proof of life was lost, others get so long to renew theirs.
-    regain: float = 3.0
-    #: A job that waits longer for a free connection, or for other transactions, is refused.
-    queue: float = 30.0
-    #: The server ends a writing transaction that does nothing for this long: we are paused.
-    pause: float = 5.0
-    #: The same for readers, who hold no lock.
-    pause_reading: float = 60.0
-    #: After this long in a job it is asked whether the server still answers.
-    silence: float = 10.0
-    #: A connection that had nothing to do for this long is closed.
-    idle: float = 300.0
-    #: How often a job is run again because another transaction was in its way.
-    conflicts: int = 20
-    #: How often a job is run again because its connection broke under it.
-    losses: int = 5
-    #: Listeners that heard nothing for this long look for themselves.
-    poll: float = 1.0
-    #: A line of its own (owner lock, LISTEN) is tested this often.
-    pulse: float = 5.0
-    #: ``check`` gives up after this long.
-    check: float = 5.0
+    #: A job is retried for this long while the server cannot be reached.
+    retry_timeout: float = 5.0
+    #: The same once a COMMIT was lost, whose outcome is unknown.
+    uncertain_retry_timeout: float = 30.0
+    #: After we lost our own proof of life, other owners have this long to renew theirs.
+    liveness_grace: float = 3.0
+    #: A job that waits longer for a free connection, or for other transactions, fails.
+    queue_timeout: float = 30.0
+    #: The server ends a write transaction that is idle for this long: we were paused.
+    idle_transaction_timeout: float = 5.0
+    #: The same for readers, which hold no lock.
+    idle_read_timeout: float = 60.0
+    #: A job that takes this long triggers a check that the server still responds.
+    stall_check_interval: float = 10.0
+    #: A connection that is idle for this long is closed.
+    idle_timeout: float = 300.0
+    #: How often a job is run again after a conflict with another transaction.
+    max_conflicts: int = 20
+    #: How often a job is run again after its connection broke.
+    max_losses: int = 5
+    #: Listeners that received nothing for this long assume that anything changed.
+    poll_interval: float = 1.0
+    #: A persistent connection (owner locks, LISTEN) is tested this often.
+    keepalive_interval: float = 5.0
+    #: ``check_available`` gives up after this long.
+    check_timeout: float = 5.0

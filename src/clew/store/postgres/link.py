@@ -1,4 +1,4 @@
-"""The connection of one worker."""
+"""Connection of one worker."""
 
 from __future__ import annotations
 
@@ -14,31 +14,32 @@ from psycopg.pq import ExecStatus, TransactionStatus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.store.postgres.address import Address, Connection, Cursor
+    from clew.store.postgres.address import Connection, Cursor, Dsn
 
-_KNOWN = b"SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = $1"
+_BACKEND_EXISTS = b"SELECT 1 FROM pg_catalog.pg_stat_activity WHERE pid = $1"
 _IN_TRANSACTION = (TransactionStatus.INTRANS, TransactionStatus.INERROR)
 
 
-class Link:
+class WorkerConnection:
     """
-    One connection: opened when it is first needed, dropped when it is lost.
+    Connection that is opened on first use and dropped when it is lost.
 
     Used by one thread at a time.
     """
 
     def __init__(
         self,
-        address: Address,
+        address: Dsn,
         pids: set[int],
         *,
         pause: float,
         in_doubt: Callable[[], bool] = lambda: False,
     ) -> None:
         """
-        ``pids`` is the store's set of its own backends, kept up to date here.
+        Store the address; the connection opens on first use.
 
-        ``in_doubt`` tells whether owners that seem dead may only have lost their connections.
+        ``pids`` is the store's set of its own backends, kept up to date here. ``in_doubt``
+        returns whether owners that seem dead may only have lost their connections.
         """
         self._address, self._pids, self._pause = address, pids, pause
         self._in_doubt = in_doubt
@@ -48,7 +49,7 @@ class Link:
 
     @property
     def connection(self) -> Connection:
-        """The open connection; raises what the driver raises while opening it."""
+        """Return the open connection; raises the driver's errors if it cannot be opened."""
         if self._connection is None:
             self._connection = self._address.connect(pause=self._pause)
             self._pids.add(self._connection.info.backend_pid)
@@ -56,63 +57,67 @@ class Link:
 
     @property
     def cursor(self) -> Cursor:
-        """The one cursor: a job looks at one result at a time."""
+        """Return the only cursor: a job reads one result at a time."""
         if self._cursor is None:
             self._cursor = self.connection.cursor()
         return self._cursor
 
     @property
-    def in_doubt(self) -> bool:
-        """Whether owners that seem dead may only have lost their connections, as we have."""
+    def is_liveness_uncertain(self) -> bool:
+        """Return true if owners that seem dead may only have lost their connections."""
         return self._in_doubt()
 
     def open(self) -> None:
-        """Open it now; raises what the driver raises."""
+        """Open the connection now; raises the driver's errors."""
         _ = self.connection
 
     @property
-    def broken(self) -> bool:
-        """Whether a connection was open and has died."""
+    def is_broken(self) -> bool:
+        """Return true if a connection was open and has died."""
         return self._connection is not None and self._connection.closed
 
-    def waits_in_vain(self) -> bool:
+    def is_stalled(self) -> bool:
         """
-        Whether the server has fallen silent, or is another one that does not know our connection.
+        Return true if the server fell silent or does not know our connection any more.
 
-        From any thread, while a job is under way; may take as long as connecting may.
+        May be called from any thread while a job is running; may take as long as
+        connecting.
         """
         connection = self._connection
         if connection is None or connection.closed:
-            return False  # it is being opened, which has a time-out of its own
+            return False  # it is being opened, which has its own time-out
         try:
             with contextlib.closing(self._address.connect()) as other:
-                return other.execute(_KNOWN, (connection.info.backend_pid,)).fetchone() is None
+                return (
+                    other.execute(_BACKEND_EXISTS, (connection.info.backend_pid,)).fetchone()
+                    is None
+                )
         except psycopg.errors.ConnectionTimeout:
             return True
         except psycopg.Error:
             return False
 
-    def break_off(self) -> None:
-        """From any thread: the job that waits for the server finds its connection cut."""
-        # Closing takes the lock, too: the number of a closed socket may be another one's already.
+    def abort(self) -> None:
+        """Cut the connection under a waiting job; from any thread."""
+        # Closing takes the lock, too: the descriptor of a closed socket may already be reused.
         with self._closing:
             if self._connection is not None and not self._connection.closed:
-                shut(self._connection)
+                shut_down_socket(self._connection)
 
-    def tidy(self) -> None:
-        """Roll back what is open; drop the connection if it does not answer. Never raises."""
+    def reset(self) -> None:
+        """Roll back any open transaction; drop an unresponsive connection. Never raises."""
         connection = self._connection
         if connection is None or connection.info.transaction_status is TransactionStatus.IDLE:
             return
         if connection.info.transaction_status in _IN_TRANSACTION:
             with contextlib.suppress(psycopg.Error):
-                # Not by the driver's cursor: it forgets all prepared statements at a ROLLBACK.
+                # Not by the driver's cursor, which forgets all prepared statements at ROLLBACK.
                 if connection.pgconn.exec_(b"ROLLBACK").status == ExecStatus.COMMAND_OK:
                     return
         self.drop()
 
     def drop(self) -> None:
-        """Close; the next use opens a new one. Never raises."""
+        """Close the connection; the next use opens a new one. Never raises."""
         with self._closing:
             connection, self._connection, self._cursor = self._connection, None, None
             if connection is not None:
@@ -121,8 +126,8 @@ class Link:
                     connection.close()
 
 
-def shut(connection: Connection) -> None:
-    """End both directions of a connection's socket; whoever reads from it finds its end."""
+def shut_down_socket(connection: Connection) -> None:
+    """Shut down both directions of a connection's socket; readers see its end."""
     with (
         contextlib.suppress(OSError, psycopg.Error),
         socket.socket(fileno=os.dup(connection.fileno())) as lever,

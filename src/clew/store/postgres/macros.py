@@ -1,4 +1,4 @@
-"""One SQL text for both databases: what the macros of the contract mean here."""
+"""Translation of the contract's SQL to PostgreSQL's."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ _CONTROL = re.compile(
 
 
 class Statement(NamedTuple):
-    """A text that the driver takes as it is."""
+    """SQL text that can be passed to the driver."""
 
     sql: bytes
-    #: More than one statement: the driver can neither prepare nor pipeline it.
+    #: Several statements: the driver can neither prepare nor pipeline them.
     script: bool
 
 
 @lru_cache(maxsize=2048)
-def expand(sql: str) -> Statement:
+def expand_macros(sql: str) -> Statement:
     """
-    Replace the macros; each text is worked on once.
+    Return the statement with its macros replaced; cached per text.
 
     :raises ValueError: for an unknown macro, or a statement that would end the transaction
     """
     if _CONTROL.match(sql):
         raise ValueError(f"a job cannot control its transaction: {sql!r}")
-    text = _TOKEN.sub(_replaced, sql)
+    text = _TOKEN.sub(_replace_token, sql)
     return Statement(text.encode(), ";" in text.strip().rstrip(";"))
 
 
-def _replaced(token: re.Match[str]) -> str:
+def _replace_token(token: re.Match[str]) -> str:
     macro = token["macro"]
     if not macro:
         return token[0]

@@ -1,4 +1,4 @@
-"""Who changed what: LISTEN, and the listeners of this process."""
+"""Change notifications by LISTEN, and the listeners of this process."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import weakref
 from typing import TYPE_CHECKING, Self
 
 from clew.store.contract import Topics
-from clew.store.postgres.line import Line
+from clew.store.postgres.line import PersistentConnection
 from clew.store.postgres.tx import CHANNEL, EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Set as AbstractSet
 
-    from clew.store.postgres.address import Address, Connection
+    from clew.store.postgres.address import Connection, Dsn
     from clew.store.postgres.limits import Limits
 
 _LISTEN = f"LISTEN {CHANNEL}".encode()
 
 
-class Changes:
+class ChangeListener:
     """
-    One listener: an endless iterator of topics, merged while nobody asks.
+    Endless iterator of changed topics, merged until the next step.
 
-    ``None`` ("anything may have changed") comes first, after each gap in the connection, and when
-    nothing was heard for ``poll`` seconds. Ends when the store closes. Cancelling a step loses
-    nothing.
+    ``None`` ("anything may have changed") comes first, after each gap in the connection,
+    and when nothing was received for ``poll`` seconds. Ends when the store closes.
+    Cancelling a step loses nothing.
     """
 
     def __init__(self, poll: float) -> None:
@@ -50,24 +50,24 @@ class Changes:
                     await self._news.wait()
         if self._ended:
             raise StopAsyncIteration
-        return self._take()
+        return self._take_pending()
 
-    def tell(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
-        """From any thread; ``here``: this process woke them."""
+    def push_topics(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
+        """Add changed topics, from any thread; ``here``: this process notified them."""
         with contextlib.suppress(RuntimeError):
-            # A closed loop has nobody who listens.
-            self._loop.call_soon_threadsafe(self._add, topics, here)
+            # A closed loop has no listener any more.
+            self._loop.call_soon_threadsafe(self._merge_topics, topics, here)
 
-    def end(self) -> None:
-        """In the loop: no more steps."""
+    def finish(self) -> None:
+        """End the iteration; call in the event loop."""
         self._ended = True
         self._news.set()
 
     async def aclose(self) -> None:
         """Stop listening, as an asynchronous generator would."""
-        self.end()
+        self.finish()
 
-    def _add(self, topics: AbstractSet[str] | None, here: bool) -> None:
+    def _merge_topics(self, topics: AbstractSet[str] | None, here: bool) -> None:
         if topics is None or EVERYTHING in topics:
             self._everything = True
         else:
@@ -75,8 +75,8 @@ class Changes:
             self._here |= topics if here else set()
         self._news.set()
 
-    def _take(self) -> frozenset[str] | None:
-        # Nothing heard until the poll was over counts as everything, too.
+    def _take_pending(self) -> frozenset[str] | None:
+        # Nothing received during the poll interval counts as everything, too.
         topics = None if self._everything or not self._topics else Topics(self._topics)
         if topics is not None:
             topics.here = frozenset(self._here)
@@ -87,53 +87,59 @@ class Changes:
         return topics
 
 
-class News:
+class PostgresChangeFeed:
     """
-    Tells the listeners of this process what was woken here and elsewhere.
+    Listeners of this process, fed by local commits and by LISTEN.
 
-    One connection listens for all of them, from the first one on. Our own commits are told
-    directly; their echo, which comes from one of our backends, is dropped.
+    One connection listens for all of them, from the first one on. Local commits are
+    published directly; their echo, which comes from one of our backends, is dropped.
     """
 
-    def __init__(self, address: Address, limits: Limits, pids: set[int]) -> None:
+    def __init__(self, address: Dsn, limits: Limits, pids: set[int]) -> None:
         self._limits, self._pids = limits, pids
-        # Replaced as a whole in the event loop, and read by the other threads.
-        self._listeners: tuple[weakref.ref[Changes], ...] = ()
-        self._line = Line("clew-postgres-listen", address, self._serve)
+        # Replaced as a whole in the event loop, and read by other threads.
+        self._listeners: tuple[weakref.ref[ChangeListener], ...] = ()
+        self._connection = PersistentConnection(
+            "clew-postgres-listen", address, self._receive_notifications
+        )
         self._started = self._closed = False
 
-    def listen(self) -> Changes:
-        """A new listener; it is forgotten when nobody holds it."""
-        listener = Changes(self._limits.poll)
+    def listen(self) -> ChangeListener:
+        """Return a new listener, which is removed when it is no longer referenced."""
+        listener = ChangeListener(self._limits.poll_interval)
         self._listeners = (*(ref for ref in self._listeners if ref()), weakref.ref(listener))
         if self._closed:
-            listener.end()
+            listener.finish()
         elif not self._started:
             self._started = True
-            self._line.start()
+            self._connection.start()
         return listener
 
-    def tell(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
-        """From any thread: these topics changed, or anything (``None``); ``here``: by us."""
-        for listener in self._alive():
-            listener.tell(topics, here=here)
+    def publish(self, topics: AbstractSet[str] | None, *, here: bool = False) -> None:
+        """
+        Publish changed topics, or anything (``None``); from any thread.
+
+        ``here``: this process changed them.
+        """
+        for listener in self._live_listeners():
+            listener.push_topics(topics, here=here)
 
     async def aclose(self) -> None:
         """End the listeners and the connection."""
         self._closed = True
-        for listener in self._alive():
-            listener.end()
-        await asyncio.to_thread(self._line.close)
+        for listener in self._live_listeners():
+            listener.finish()
+        await asyncio.to_thread(self._connection.close)
 
-    def _alive(self) -> Iterator[Changes]:
+    def _live_listeners(self) -> Iterator[ChangeListener]:
         return (listener for ref in self._listeners if (listener := ref()) is not None)
 
-    def _serve(self, connection: Connection, fresh: bool) -> float:
+    def _receive_notifications(self, connection: Connection, fresh: bool) -> float:
         if fresh:
             connection.execute(_LISTEN)
-            # What was woken before LISTEN took effect was not heard.
-            self.tell(None)
-            return self._limits.pulse
+            # Notifications sent before LISTEN took effect were missed.
+            self.publish(None)
+            return self._limits.keepalive_interval
         connection.pgconn.consume_input()
         topics: set[str] = set()
         while (heard := connection.pgconn.notifies()) is not None:
@@ -141,5 +147,5 @@ class News:
                 topics.add(heard.extra.decode())
         topics.update(note.payload for note in connection.notifies(timeout=0))
         if topics:
-            self.tell(topics)
-        return self._limits.pulse
+            self.publish(topics)
+        return self._limits.keepalive_interval

@@ -1,4 +1,4 @@
-"""Whether a server can hold a store: asked once, when it is opened."""
+"""Checks that a server can hold a store, made once when it is opened."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING
 import psycopg
 
 from clew.errors import StoreUnusable
-from clew.store.postgres.errors import Fate, fate
-from clew.store.postgres.tx import WRITE, Voided
+from clew.store.postgres.errors import Disposition, classify_error
+from clew.store.postgres.tx import BEGIN_WRITE, TransactionFailed
 
 if TYPE_CHECKING:
-    from clew.store.postgres.address import Address, Connection
-    from clew.store.postgres.link import Link
+    from clew.store.postgres.address import Connection, Dsn
+    from clew.store.postgres.link import WorkerConnection
 
-_OLDEST = 130000
+_MIN_VERSION = 130000
 _ENCODING = b"SELECT current_setting('server_encoding')"
 _PID = b"SELECT pg_backend_pid()"
-_ROUNDS = 8
+_POOLER_ROUNDS = 8
 
-# The server says these before SQLSTATEs reach us, so the text decides. In another language than
-# English it is tried again for a while, and then reported as unavailable with the server's text.
-_HOPELESS = {
+# The server reports these before SQLSTATEs are available, so the text decides. If it is not in
+# English, the job is retried for a while and then reported as unavailable with that text.
+_PERMANENT_ERRORS = {
     r"password authentication failed|no password supplied|authentication failed": (
         "check user and password in the URL of the store"
     ),
@@ -39,44 +39,49 @@ _HOPELESS = {
         "check the options in the URL of the store"
     ),
 }
-_PASSING = re.compile(r"Temporary failure in name resolution|\[Errno -3\]")
+_TEMPORARY_ERROR = re.compile(r"Temporary failure in name resolution|\[Errno -3\]")
 
 
-def probe(link: Link, address: Address) -> None:
+def probe_server(link: WorkerConnection, address: Dsn) -> None:
     """
-    Return if this server will do.
+    Return if this server is suitable.
 
-    :raises StoreUnusable: it never will, or not with this URL; says what to do
-    :raises Voided: not now
+    :raises StoreUnusable: permanently unsuitable, or with this URL; the message says what
+        to do
+    :raises TransactionFailed: unavailable now
     """
     try:
         connection = link.connection
-        inspect(connection, address)
+        inspect_server(connection, address)
     except psycopg.Error as error:
         text = " ".join(str(error).split())
-        advice = _advice(text)
-        if advice is None and fate(error) is Fate.FINAL:
+        advice = _find_advice(text)
+        if advice is None and classify_error(error) is Disposition.FINAL:
             advice = "check the options in the URL of the store"
         if advice is None:
-            raise Voided(error) from error
+            raise TransactionFailed(error) from error
         raise StoreUnusable(f"PostgreSQL at {address.name}: {text}. To do: {advice}") from error
 
 
-def _advice(text: str) -> str | None:
-    if _PASSING.search(text):
+def _find_advice(text: str) -> str | None:
+    if _TEMPORARY_ERROR.search(text):
         return None
-    return next((advice for words, advice in _HOPELESS.items() if re.search(words, text)), None)
+    return next(
+        (advice for words, advice in _PERMANENT_ERRORS.items() if re.search(words, text)), None
+    )
 
 
-def inspect(connection: Connection, address: Address) -> None:
-    """Raise ``StoreUnusable`` if this server will never do."""
+def inspect_server(connection: Connection, address: Dsn) -> None:
+    """Raise ``StoreUnusable`` if this server is permanently unsuitable."""
     version = connection.info.server_version
-    if version < _OLDEST:
+    if version < _MIN_VERSION:
         raise StoreUnusable(
             f"PostgreSQL at {address.name} is version {version // 10000}; Clew needs 13 or newer"
         )
-    # First of all, since a pooler in transaction mode falsifies every other answer.
-    if _backend(connection) != connection.info.backend_pid and _shared(connection, address):
+    # First of all, since a pooler in transaction mode falsifies every other result.
+    if _fetch_backend_pid(connection) != connection.info.backend_pid and _is_transaction_pooler(
+        connection, address
+    ):
         raise StoreUnusable(
             f"{address.name} is a connection pooler in transaction mode, which loses locks and"
             " notifications: use the address of the server itself, or session mode"
@@ -87,23 +92,25 @@ def inspect(connection: Connection, address: Address) -> None:
             f"database {address.name} has the encoding {encoding}; Clew needs UTF8:"
             " create the database with createdb -E UTF8 -T template0"
         )
-    # Fails on a stand-by: after a fail-over the next try may find the new primary.
-    connection.execute(WRITE, prepare=False)
+    # Fails on a stand-by: after a fail-over a retry may find the new primary.
+    connection.execute(BEGIN_WRITE, prepare=False)
     connection.execute(b"ROLLBACK", prepare=False)
 
 
-def _shared(first: Connection, address: Address) -> bool:
+def _is_transaction_pooler(first: Connection, address: Dsn) -> bool:
     """
-    Whether a pooler hands one backend to several clients.
+    Return true if a pooler shares one backend among several clients.
 
-    A pooler shows in the number of the backend, which is not the one that the connection was told
-    at its start. In session mode each client keeps its backend and no other client gets it.
+    Behind a pooler the backend's pid is not the one that the connection received at its
+    start. In session mode each client keeps its backend, and no other client gets it.
     """
     with closing(address.connect()) as second:
-        rounds = [(_backend(first), _backend(second)) for _ in range(_ROUNDS)]
+        rounds = [
+            (_fetch_backend_pid(first), _fetch_backend_pid(second)) for _ in range(_POOLER_ROUNDS)
+        ]
     ours, theirs = {a for a, _ in rounds}, {b for _, b in rounds}
     return len(ours) > 1 or len(theirs) > 1 or ours == theirs
 
 
-def _backend(connection: Connection) -> int:
+def _fetch_backend_pid(connection: Connection) -> int:
     return int(connection.execute(_PID, prepare=False).fetchall()[0][0])

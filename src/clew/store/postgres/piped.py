@@ -1,4 +1,4 @@
-"""A connection whose pipelines travel as one, and end with what makes the server watch us."""
+"""Connection whose pipelines are sent as one message that ends with a Sync."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 class _Pipeline(psycopg.Pipeline):
     """
-    Sends nothing until the block is over, then all of it and a Sync.
+    Pipeline that sends nothing until the block ends, then everything and a Sync.
 
-    The driver's own sends each statement by itself, so a link that is cut between two of them
-    leaves a server that waits for the rest with all its locks. And it sends a Flush after the
-    Sync, whenever the answer is not there yet: the server takes that for the begin of something
-    new, and no longer ends the transaction for being idle. In both cases the locks of a client
-    that is paused or cut off were held until TCP gave up, or for ever.
+    The driver's own pipeline sends each statement by itself, so a connection that is cut
+    between two of them leaves a server that waits for the rest with all its locks. It also
+    sends a Flush after the Sync whenever the result is not there yet: the server takes that
+    for the start of something new, and no longer ends the transaction for being idle. In
+    both cases the locks of a client that is paused or cut off were held until TCP gave up,
+    or for ever.
     """
 
     def _communicate_gen(self) -> PQGen[None]:
-        # Called for each statement: it waits for the others.
+        # Called for each statement, which waits for the others.
         yield from ()
 
     def _exit_gen(self) -> PQGen[None]:
@@ -37,15 +38,15 @@ class _Pipeline(psycopg.Pipeline):
         yield from self._fetch_gen(flush=False)
 
 
-class Piped(psycopg.Connection[tuple[Any, ...]]):
-    """As the driver's, with pipelines of ours."""
+class PipelinedConnection(psycopg.Connection[tuple[Any, ...]]):
+    """Driver's connection with our pipelines."""
 
     @contextmanager
     def pipeline(self) -> Generator[psycopg.Pipeline]:
         """
-        What is executed in the block is sent, and answered, at its end; not to be nested.
+        Send what is executed in the block, and receive the results, at its end.
 
-        Raises there what the first statement that failed raises.
+        Must not be nested. Raises at the end what the first failed statement raises.
         """
         pipeline = self._pipeline = _Pipeline(self)
         try:

@@ -1,4 +1,4 @@
-"""A few threads, each with a connection of its own, that run what the event loop hands them."""
+"""Pool of threads, each with its own connection, that run jobs for the event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.store.postgres.limits import Limits
-    from clew.store.postgres.link import Link
+    from clew.store.postgres.link import WorkerConnection
 
 T = TypeVar("T")
 log = structlog.get_logger()
@@ -29,195 +29,202 @@ log = structlog.get_logger()
 _GROW_AGAIN = 5.0
 
 
-class Errand(Generic[T]):
-    """Work for a thread, and the future that waits for it in its event loop."""
+class PoolJob(Generic[T]):
+    """Work for a thread, and the future on which its caller waits."""
 
-    def __init__(self, work: Callable[[Link, float], T]) -> None:
+    def __init__(self, work: Callable[[WorkerConnection, float], T]) -> None:
         self._work = work
         self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[T] = self._loop.create_future()
         self.since = time.monotonic()
-        self.timer: asyncio.TimerHandle | None = None
-        #: Looks whether it takes too long.
-        self.watch: asyncio.TimerHandle | None = None
-        #: The connection that it works on, while it does.
-        self.link: Link | None = None
+        self.queue_timer: asyncio.TimerHandle | None = None
+        #: Checks for a stalled server when the job takes long.
+        self.stall_timer: asyncio.TimerHandle | None = None
+        #: The connection in use while it runs.
+        self.connection: WorkerConnection | None = None
 
-    def run(self, link: Link) -> Callable[[], None]:
-        """In the thread: do it; return what hands the outcome over. Never raises."""
-        self.link = link
+    def run(self, link: WorkerConnection) -> Callable[[], None]:
+        """Do the work, in the thread; return a callback that delivers it. Never raises."""
+        self.connection = link
         try:
             result = self._work(link, self.since)
         except StopIteration as error:
-            # A future refuses to carry it.
+            # A future cannot carry it.
             wrapped = RuntimeError("the job raised StopIteration")
             wrapped.__cause__ = error
-            return partial(self.in_loop, partial(self.fail, wrapped))
+            return partial(self.call_in_loop, partial(self.fail, wrapped))
         except BaseException as error:  # noqa: BLE001 - raised at the caller
-            return partial(self.in_loop, partial(self.fail, error))
+            return partial(self.call_in_loop, partial(self.fail, error))
         finally:
-            self.link = None
-        return partial(self.in_loop, partial(self._succeed, result))
+            self.connection = None
+        return partial(self.call_in_loop, partial(self._resolve_future, result))
 
-    def in_loop(self, call: Callable[[], None]) -> None:
-        """In a thread: have the loop of the caller do something."""
+    def call_in_loop(self, call: Callable[[], None]) -> None:
+        """Call a function in the caller's event loop; from a thread."""
         with suppress(RuntimeError):
-            # A closed loop: nobody waits any more.
+            # A closed loop: the caller is gone.
             self._loop.call_soon_threadsafe(call)
 
-    def _succeed(self, result: T) -> None:
-        self._settled()
+    def _resolve_future(self, result: T) -> None:
+        self._cancel_timers()
         if not self.future.done():
             self.future.set_result(result)
 
     def fail(self, error: BaseException) -> None:
-        """In the loop: the caller gets ``error``, unless it was cancelled."""
-        self._settled()
+        """Raise ``error`` at the caller, unless it was cancelled; call in the event loop."""
+        self._cancel_timers()
         if not self.future.done():
             self.future.set_exception(error)
 
-    def _settled(self) -> None:
-        for timer in (self.timer, self.watch):
+    def _cancel_timers(self) -> None:
+        for timer in (self.queue_timer, self.stall_timer):
             if timer is not None:
                 timer.cancel()
 
 
-class Pool:
+class WorkerPool:
     """
-    At most ``size`` workers, started when needed and ended when idle.
+    Pool of at most ``size`` workers, started on demand and ended when idle.
 
-    Work that finds no free worker waits in order, at most ``limits.queue`` seconds.
+    Work that finds no free worker waits in order, at most ``limits.queue_timeout`` seconds.
     """
 
-    def __init__(self, name: str, size: int, link: Callable[[], Link], limits: Limits) -> None:
+    def __init__(
+        self, name: str, size: int, link: Callable[[], WorkerConnection], limits: Limits
+    ) -> None:
         self._name, self._size, self._link, self._limits = name, size, link, limits
         self._lock = threading.Lock()
-        self._backlog: deque[Errand[Any]] = deque()
-        # The last to rest is the first to work: its connection is warm, the others may end.
-        self._resting: list[_Worker] = []
+        self._backlog: deque[PoolJob[Any]] = deque()
+        # Last in, first out: its connection is warm, and the others may time out.
+        self._idle_workers: list[_Worker] = []
         self._workers: set[_Worker] = set()
         self._closing = False
         self._full_until = 0.0
 
-    async def run(self, work: Callable[[Link, float], T]) -> T:
+    async def run(self, work: Callable[[WorkerConnection, float], T]) -> T:
         """
-        Have a worker run ``work(link, accepted at)``.
+        Have a worker run ``work(connection, accepted at)``.
 
         Cancelling the caller does not stop it.
 
-        :raises StoreUnavailable: the pool is closed, or no worker became free in time
+        :raises StoreUnavailable: if the pool is closed, or no worker became free in time
         """
-        errand = Errand(work)
+        errand = PoolJob(work)
         with self._lock:
             if self._closing:
                 raise StoreUnavailable("the store is closed")
-            self._watch(errand)
-            if self._resting:
-                self._resting.pop().inbox.put(errand)
-            elif not self._workers or self._may_grow():
-                self._start(errand)
+            self._start_stall_timer(errand)
+            if self._idle_workers:
+                self._idle_workers.pop().inbox.put(errand)
+            elif not self._workers or self._can_grow():
+                self._start_worker(errand)
             else:
                 self._backlog.append(errand)
-                self._bound(errand)
+                self._start_queue_timer(errand)
         return await errand.future
 
     async def aclose(self) -> None:
-        """Let accepted work end, then end the workers and close their connections."""
+        """Let accepted work finish, then end the workers and close their connections."""
         with self._lock:
             self._closing = True
             workers = list(self._workers)
-            for worker in self._resting:
+            for worker in self._idle_workers:
                 worker.inbox.put(None)
-            self._resting.clear()
-        await asyncio.to_thread(_join, workers)
+            self._idle_workers.clear()
+        await asyncio.to_thread(_join_workers, workers)
 
-    def free(self, worker: _Worker) -> None:
-        """In a worker: its inbox gets what waits, or an end, or whatever comes next."""
+    def release_worker(self, worker: _Worker) -> None:
+        """Give a worker the next waiting job or its end, or mark it idle; from its thread."""
         with self._lock:
             if self._backlog:
                 worker.inbox.put(self._backlog.popleft())
             elif self._closing:
                 worker.inbox.put(None)
             else:
-                self._resting.append(worker)
+                self._idle_workers.append(worker)
 
-    def next(self, worker: _Worker) -> Errand[Any] | None:
-        """In a free worker: wait for the next errand; ``None`` ends the worker."""
+    def next_job(self, worker: _Worker) -> PoolJob[Any] | None:
+        """Wait, in an idle worker, for the next job; ``None`` ends the worker."""
         try:
-            return worker.inbox.get(timeout=self._limits.idle)
+            return worker.inbox.get(timeout=self._limits.idle_timeout)
         except Empty:
-            return self._leave(worker)
+            return self._retire_worker(worker)
 
-    def give_back(self, worker: _Worker, errand: Errand[Any]) -> bool:
+    def return_job(self, worker: _Worker, errand: PoolJob[Any]) -> bool:
         """
-        In a new worker that gets no connection: leave the errand to the others, if there are any.
+        Leave the job to other workers, if any, when a new one gets no connection.
 
-        The server may have no more connections for us; one that works slowly beats one that fails.
+        The server may have no more connections for us; a slow worker is better than a
+        failure.
         """
         with self._lock:
             if len(self._workers) == 1:
                 return False
             self._workers.discard(worker)
             self._full_until = time.monotonic() + _GROW_AGAIN
-            if self._resting:
-                self._resting.pop().inbox.put(errand)
+            if self._idle_workers:
+                self._idle_workers.pop().inbox.put(errand)
             else:
                 self._backlog.appendleft(errand)
-        errand.in_loop(partial(self._bound, errand))
+        errand.call_in_loop(partial(self._start_queue_timer, errand))
         return True
 
-    def _may_grow(self) -> bool:
+    def _can_grow(self) -> bool:
         return len(self._workers) < self._size and time.monotonic() >= self._full_until
 
-    def _bound(self, errand: Errand[Any]) -> None:
-        # In the loop. Work that began in the meantime is not touched by it.
+    def _start_queue_timer(self, errand: PoolJob[Any]) -> None:
+        # In the event loop. Work that has started in the meantime is not affected.
         loop = asyncio.get_running_loop()
-        errand.timer = loop.call_later(self._limits.queue, self._expire, errand)
+        errand.queue_timer = loop.call_later(self._limits.queue_timeout, self._expire_job, errand)
 
-    def _watch(self, errand: Errand[Any]) -> None:
+    def _start_stall_timer(self, errand: PoolJob[Any]) -> None:
         loop = asyncio.get_running_loop()
-        errand.watch = loop.call_later(self._limits.silence, self._suspect, errand)
+        errand.stall_timer = loop.call_later(
+            self._limits.stall_check_interval, self._check_stalled_job, errand
+        )
 
-    def _suspect(self, errand: Errand[Any]) -> None:
-        # In the loop. Slow is not silent: only what the server does not know of is broken off.
-        self._watch(errand)
-        asyncio.get_running_loop().run_in_executor(None, _look_after, errand)
+    def _check_stalled_job(self, errand: PoolJob[Any]) -> None:
+        # In the event loop. Slow is not stalled: only what the server no longer knows is aborted.
+        self._start_stall_timer(errand)
+        asyncio.get_running_loop().run_in_executor(None, _abort_if_stalled, errand)
 
-    def _leave(self, worker: _Worker) -> Errand[Any] | None:
+    def _retire_worker(self, worker: _Worker) -> PoolJob[Any] | None:
         with self._lock:
-            if worker in self._resting:
-                self._resting.remove(worker)
+            if worker in self._idle_workers:
+                self._idle_workers.remove(worker)
                 self._workers.discard(worker)
                 return None
-        # Chosen in the very moment it gave up: something is in the inbox.
+        # Picked in the moment of its time-out: the inbox has a job.
         return worker.inbox.get()
 
-    def _start(self, errand: Errand[Any]) -> None:
+    def _start_worker(self, errand: PoolJob[Any]) -> None:
         worker = _Worker(f"{self._name}-{len(self._workers)}", self, self._link(), errand)
         self._workers.add(worker)
         worker.start()
 
-    def _expire(self, errand: Errand[Any]) -> None:
+    def _expire_job(self, errand: PoolJob[Any]) -> None:
         with self._lock:
             if errand not in self._backlog:
                 return
             self._backlog.remove(errand)
         errand.fail(
             StoreUnavailable(
-                f"all {len(self._workers)} connections were busy for {self._limits.queue:g} s;"
+                f"all {len(self._workers)} connections were busy for {self._limits.queue_timeout:g} s;"
                 " nothing was stored, try again later"
             )
         )
 
 
 class _Worker(threading.Thread):
-    """A thread with a connection."""
+    """Thread with a connection."""
 
-    def __init__(self, name: str, pool: Pool, link: Link, first: Errand[Any]) -> None:
+    def __init__(
+        self, name: str, pool: WorkerPool, link: WorkerConnection, first: PoolJob[Any]
+    ) -> None:
         # A daemon: a program that forgets to close must still end.
         super().__init__(name=name, daemon=True)
         self._pool, self._link = pool, link
-        self.inbox: SimpleQueue[Errand[Any] | None] = SimpleQueue()
+        self.inbox: SimpleQueue[PoolJob[Any] | None] = SimpleQueue()
         self.inbox.put(first)
 
     def run(self) -> None:
@@ -226,31 +233,31 @@ class _Worker(threading.Thread):
             return
         while errand is not None:
             settle = errand.run(self._link)
-            # Free before the caller knows: one that calls again at once finds this worker and its
-            # warm connection. A reader's transaction is ended while its caller goes on.
-            self._pool.free(self)
+            # Released before the caller gets its result: an immediate next call finds this worker
+            # and its warm connection. A reader's transaction is ended while its caller continues.
+            self._pool.release_worker(self)
             settle()
-            # A resting worker must not keep the outcome alive.
+            # An idle worker must not keep the outcome alive.
             del errand, settle
-            self._link.tidy()
-            errand = self._pool.next(self)
+            self._link.reset()
+            errand = self._pool.next_job(self)
         self._link.drop()
 
-    def _cannot_connect(self, errand: Errand[Any]) -> bool:
+    def _cannot_connect(self, errand: PoolJob[Any]) -> bool:
         try:
             self._link.open()
         except psycopg.Error:
-            return self._pool.give_back(self, errand)
+            return self._pool.return_job(self, errand)
         return False
 
 
-def _look_after(errand: Errand[Any]) -> None:
-    link = errand.link
-    if link is not None and link.waits_in_vain() and errand.link is link:
+def _abort_if_stalled(errand: PoolJob[Any]) -> None:
+    link = errand.connection
+    if link is not None and link.is_stalled() and errand.connection is link:
         log.warning("store_silent", seconds=round(time.monotonic() - errand.since, 1))
-        link.break_off()
+        link.abort()
 
 
-def _join(workers: list[_Worker]) -> None:
+def _join_workers(workers: list[_Worker]) -> None:
     for worker in workers:
         worker.join()

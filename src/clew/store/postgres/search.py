@@ -1,4 +1,4 @@
-"""The search index on PostgreSQL: an array of hashed tokens per message, under a GIN index."""
+"""Search index on PostgreSQL: an array of hashed tokens per message, under a GIN index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import zlib
 from typing import TYPE_CHECKING, LiteralString
 
 from clew.errors import SearchNotReady, StoreDamaged
-from clew.store.index import COLUMNS, VISIBLE, within_budget
+from clew.store.index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 _BLOCKS = (10, 13, 16, 19)
 _CHUNK = 200
 
-# The second is empty but while the index is made anew.
-_BEHIND: LiteralString = """
+# The second part is empty except during a rebuild of the index.
+_UNINDEXED: LiteralString = """
     SELECT n FROM search_todo
     UNION ALL
     SELECT n FROM entry
@@ -28,18 +28,18 @@ _BEHIND: LiteralString = """
       AND kind = 'message'
 """
 _TAIL: LiteralString = f"""
-    SELECT {COLUMNS}
+    SELECT {MESSAGE_COLUMNS}
     FROM entry e JOIN conversation c ON c.id = e.conversation_id
-    WHERE e.n IN ({_BEHIND}) AND e.n < $2 AND {VISIBLE}
+    WHERE e.n IN ({_UNINDEXED}) AND e.n < $2 AND {VISIBLE_CONDITION}
     ORDER BY e.n DESC LIMIT $3
 """
-_AGAIN: LiteralString = """
+_TO_REBUILD: LiteralString = """
     SELECT n FROM entry
     WHERE n > (SELECT indexed FROM search_state) AND n <= (SELECT target FROM search_state)
       AND kind = 'message'
     ORDER BY n LIMIT $1
 """
-# Materialized: asked for few in the order of n, the planner would walk through all by n.
+# Materialized: with a small LIMIT the planner would scan all rows in the order of n.
 _FIND: LiteralString = """
     WITH found AS MATERIALIZED (
         SELECT n FROM search_index
@@ -54,9 +54,9 @@ _FIND_ANYWHERE: LiteralString = """
     SELECT n FROM found WHERE n < $2 ORDER BY n DESC
 """
 _ROWS: LiteralString = f"""
-    SELECT {COLUMNS}
+    SELECT {MESSAGE_COLUMNS}
     FROM entry e JOIN conversation c ON c.id = e.conversation_id
-    WHERE e.n = ANY (CAST($2 AS bigint[])) AND {VISIBLE}
+    WHERE e.n = ANY (CAST($2 AS bigint[])) AND {VISIBLE_CONDITION}
     ORDER BY e.n DESC
 """
 _MESSAGES: LiteralString = "SELECT n FROM entry WHERE kind = 'message'"
@@ -64,7 +64,7 @@ _FAULTS: tuple[tuple[LiteralString, str], ...] = (
     (
         f"""
         SELECT count(*) FROM (
-            {_MESSAGES} EXCEPT (SELECT n FROM search_index UNION ALL {_BEHIND})
+            {_MESSAGES} EXCEPT (SELECT n FROM search_index UNION ALL {_UNINDEXED})
         ) x
         """,
         "messages are not in it",
@@ -80,70 +80,76 @@ _FAULTS: tuple[tuple[LiteralString, str], ...] = (
 )
 
 
-class PostgresIndex:
+class PostgresSearchIndex:
     """``SearchIndex`` in one transaction."""
 
     def __init__(self, t: Tx) -> None:
         self._t = t
 
-    def behind(self, most: int) -> int:
-        row = self._t.one(f"SELECT count(*) FROM (SELECT 1 FROM ({_BEHIND}) b LIMIT $1) c", most)
+    def count_unindexed(self, most: int) -> int:
+        row = self._t.fetch_one(
+            f"SELECT count(*) FROM (SELECT 1 FROM ({_UNINDEXED}) b LIMIT $1) c", most
+        )
         return 0 if row is None else row[0]
 
-    def tail(self, viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
         while True:
-            rows = self._t.all(_TAIL, viewer, before, _CHUNK)
+            rows = self._t.fetch_all(_TAIL, viewer, before, _CHUNK)
             yield from rows
             if len(rows) < _CHUNK:
                 return
             before = rows[-1][0]
 
-    def find(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
-        wanted = _array(_hash(token) for token in tokens)
+    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+        wanted = _format_array(_hash_token(token) for token in tokens)
         try:
-            for numbers in self._windows(wanted, before):
+            for numbers in self._iter_block_matches(wanted, before):
                 for start in range(0, len(numbers), _CHUNK):
-                    chunk = _array(numbers[start : start + _CHUNK])
-                    yield from self._t.all(_ROWS, viewer, chunk)
+                    chunk = _format_array(numbers[start : start + _CHUNK])
+                    yield from self._t.fetch_all(_ROWS, viewer, chunk)
         except StoreDamaged as error:
             raise SearchNotReady(damaged=True) from error
 
-    def _windows(self, wanted: str, before: int) -> Iterator[list[int]]:
-        row = self._t.one("SELECT max(n) FROM search_index")
+    def _iter_block_matches(self, wanted: str, before: int) -> Iterator[list[int]]:
+        row = self._t.fetch_one("SELECT max(n) FROM search_index")
         if row is None or row[0] is None:
             return
         before = min(before, row[0] + 1)
         for level, size in enumerate(_BLOCKS):
             block = (before - 1) >> size
-            blocks = _array(_block(level, number) for number in (block, block - 1) if number >= 0)
-            found = self._t.all(_FIND, wanted, blocks, before)
+            blocks = _format_array(
+                _block_token(level, number) for number in (block, block - 1) if number >= 0
+            )
+            found = self._t.fetch_all(_FIND, wanted, blocks, before)
             yield [row[0] for row in found]
             before = max(block - 1, 0) << size
             if before <= 0:
                 return
-        yield [row[0] for row in self._t.all(_FIND_ANYWHERE, wanted, before)]
+        yield [row[0] for row in self._t.fetch_all(_FIND_ANYWHERE, wanted, before)]
 
-    def take(self, limit: int) -> list[Row]:
-        # One slice at a time: the row is the lock.
-        row = self._t.one("SELECT indexed, target FROM search_state @LOCK")
+    def claim_unindexed(self, limit: int) -> list[Row]:
+        # One batch at a time: the row is the lock.
+        row = self._t.fetch_one("SELECT indexed, target FROM search_state @LOCK")
         if row is not None and row[0] < row[1]:
-            # Locked: whoever deletes them waits, and finds them in the index, or they are gone.
-            if rows := self._messages(_AGAIN, limit, lock="FOR KEY SHARE OF e"):
-                self._done(_array(row[0] for row in rows))
-                self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
+            # Locked: a concurrent deletion waits and finds them in the index, or they are gone.
+            if rows := self._fetch_messages(_TO_REBUILD, limit, lock="FOR KEY SHARE OF e"):
+                self._remove_from_todo(_format_array(row[0] for row in rows))
+                self._t.execute("UPDATE search_state SET indexed = $1", rows[-1][0])
                 return rows
-            self._t.run("UPDATE search_state SET indexed = target")
-        found = self._messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
-        # Deleted meanwhile, with their messages, by whom this waited for: not to be added any more.
-        taken = self._done(_array(row[0] for row in found))
+            self._t.execute("UPDATE search_state SET indexed = target")
+        found = self._fetch_messages("SELECT n FROM search_todo ORDER BY n LIMIT $1", limit)
+        # Rows missing here were deleted meanwhile, with their messages: do not add those.
+        taken = self._remove_from_todo(_format_array(row[0] for row in found))
         rows = [row for row in found if row[0] in taken]
         if not rows:
-            self._drop_orphans()  # or what looks after the index would meet them for ever
+            self._delete_orphans()  # or the maintenance would find them for ever
         return rows
 
-    def _messages(self, which: LiteralString, limit: int, *, lock: LiteralString = "") -> list[Row]:
-        return within_budget(
-            self._t.all(
+    def _fetch_messages(
+        self, which: LiteralString, limit: int, *, lock: LiteralString = ""
+    ) -> list[Row]:
+        return take_within_budget(
+            self._t.fetch_all(
                 f"""
                 SELECT e.n, c.scope, e.text
                 FROM ({which}) b
@@ -154,79 +160,79 @@ class PostgresIndex:
             )
         )
 
-    def _done(self, numbers: str) -> set[int]:
-        """Wait for these no longer; which of them were waited for."""
-        gone = self._t.all(
+    def _remove_from_todo(self, numbers: str) -> set[int]:
+        """Remove messages from ``search_todo``; return which of them were there."""
+        gone = self._t.fetch_all(
             "DELETE FROM search_todo WHERE n = ANY (CAST($1 AS bigint[])) RETURNING n", numbers
         )
         return {row[0] for row in gone}
 
-    def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+    def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
         if not messages:
             return
         try:
-            self._t.run(
+            self._t.execute(
                 """
                 INSERT INTO search_index (n, tokens)
                 SELECT n, CAST(tokens AS integer[])
                 FROM unnest(CAST($1 AS bigint[]), CAST($2 AS text[])) AS m (n, tokens)
                 ON CONFLICT (n) DO NOTHING
                 """,
-                _array(n for n, _ in messages),
-                _array(f'"{kept(n, tokens)}"' for n, tokens in messages),
+                _format_array(n for n, _ in messages),
+                _format_array(f'"{encode_tokens(n, tokens)}"' for n, tokens in messages),
             )
         except StoreDamaged as error:
             raise SearchNotReady(damaged=True) from error
 
-    def remove(self, messages: Sequence[tuple[int, set[str]]]) -> None:
-        numbers = _array(n for n, _ in messages)
-        # First this one: it waits for a slice that is just adding them.
-        self._done(numbers)
-        self._t.run("DELETE FROM search_index WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
+    def remove_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        numbers = _format_array(n for n, _ in messages)
+        # This one first: it waits for a batch that is adding them.
+        self._remove_from_todo(numbers)
+        self._t.execute("DELETE FROM search_index WHERE n = ANY (CAST($1 AS bigint[]))", numbers)
 
-    def faults(self) -> list[str]:
+    def find_faults(self) -> list[str]:
         found: list[str] = []
         for sql, what in _FAULTS:
-            row = self._t.one(sql)
+            row = self._t.fetch_one(sql)
             if row is not None and row[0]:
                 found.append(f"{row[0]} {what}")
         return found
 
     def clear(self) -> None:
-        self._t.run("TRUNCATE search_index")
-        self._drop_orphans()
-        self._t.run(
+        self._t.execute("TRUNCATE search_index")
+        self._delete_orphans()
+        self._t.execute(
             """
             UPDATE search_state SET indexed = 0, target = (SELECT COALESCE(max(n), 0) FROM entry)
             """
         )
 
-    def _drop_orphans(self) -> None:
-        self._t.run(
+    def _delete_orphans(self) -> None:
+        self._t.execute(
             "DELETE FROM search_todo d WHERE NOT EXISTS (SELECT FROM entry e WHERE e.n = d.n)"
         )
 
-    def remains(self) -> list[LiteralString]:
+    def find_leftover_tables(self) -> list[LiteralString]:
         return []
 
-    def discard(self, remains: LiteralString) -> None:
-        """There never are any."""
+    def drop_leftover_table(self, remains: LiteralString) -> None:
+        """Do nothing: there are no leftover tables on PostgreSQL."""
 
 
-def _array(some: Iterable[object]) -> str:
+def _format_array(some: Iterable[object]) -> str:
     return "{" + ",".join(map(str, some)) + "}"
 
 
-def _hash(token: str) -> int:
+def _hash_token(token: str) -> int:
     return zlib.crc32(token.encode()) >> 1
 
 
-def _block(level: int, number: int) -> int:
+def _block_token(level: int, number: int) -> int:
     # Below zero, where no hash is.
     return -(level << 29 | number) - 1
 
 
-def kept(n: int, tokens: set[str]) -> str:
-    """What the index keeps of message ``n``, as PostgreSQL writes an array."""
-    blocks = (_block(level, n >> size) for level, size in enumerate(_BLOCKS))
-    return _array({*map(_hash, tokens), *blocks})
+def encode_tokens(n: int, tokens: set[str]) -> str:
+    """Return the index array of message ``n``, as a PostgreSQL array literal."""
+    blocks = (_block_token(level, n >> size) for level, size in enumerate(_BLOCKS))
+    return _format_array({*map(_hash_token, tokens), *blocks})

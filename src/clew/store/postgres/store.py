@@ -1,4 +1,4 @@
-"""The store on PostgreSQL."""
+"""Store on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from clew.errors import StoreUnavailable
 from clew.store.contract import Store
 from clew.store.postgres import attempts, opening
-from clew.store.postgres.address import Address
-from clew.store.postgres.attempts import Attempts
+from clew.store.postgres.address import Dsn
+from clew.store.postgres.attempts import RetryState
 from clew.store.postgres.limits import Limits
-from clew.store.postgres.link import Link
-from clew.store.postgres.news import News
-from clew.store.postgres.pool import Pool
-from clew.store.postgres.presence import Presence
-from clew.store.postgres.tx import DURABLE, Voided
+from clew.store.postgres.link import WorkerConnection
+from clew.store.postgres.news import PostgresChangeFeed
+from clew.store.postgres.pool import WorkerPool
+from clew.store.postgres.presence import PostgresLiveness
+from clew.store.postgres.tx import FORCE_DURABLE, TransactionFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -35,12 +35,13 @@ async def open_postgres(
     Open the store at ``postgresql://user:password@host:port/database``.
 
     :param clock: replaces the database host's clock, for tests
-    :raises StoreUnusable: it cannot be used; the text says why and what to do, without the password
-    :raises StoreUnavailable: the server did not answer, or was not ready, for ``limits.patience``
+    :raises StoreUnusable: it cannot be used; the message, without the password, says why
+        and what to do
+    :raises StoreUnavailable: the server did not respond for ``limits.retry_timeout``
     """
-    store = PostgresStore(Address(url), clock, limits or Limits())
+    store = PostgresStore(Dsn(url), clock, limits or Limits())
     try:
-        await store.probe()
+        await store.probe_server()
     except BaseException:
         await store.aclose()
         raise
@@ -49,114 +50,118 @@ async def open_postgres(
 
 class PostgresStore(Store):
     """
-    Jobs run in worker threads, one connection each; a few write, a few read.
+    Store whose jobs run in worker threads, one connection each, writers and readers apart.
 
-    A job runs again, unseen by its caller, after a serialization failure or a deadlock, and on a
-    new connection when its own was lost, even in COMMIT: jobs take ids made by their caller, so the
-    second run finds what the first one stored.
+    A job runs again, unnoticed by its caller, after a serialization failure or a deadlock,
+    and on a new connection when its own was lost, even in COMMIT: jobs take ids made by
+    their caller, so the second run finds what the first one stored.
     """
 
-    def __init__(self, address: Address, clock: Clock | None, limits: Limits) -> None:
-        """Use ``open_postgres``."""
+    def __init__(self, address: Dsn, clock: Clock | None, limits: Limits) -> None:
+        """Store the settings; use ``open_postgres``."""
         self._address, self._clock, self._limits = address, clock, limits
         self._pids: set[int] = set()
-        self._writers = Pool("clew-postgres-write", limits.writers, self._writer, limits)
-        self._readers = Pool("clew-postgres-read", limits.readers, self._reader, limits)
-        self._presence = Presence(address, limits)
-        self._news = News(address, limits, self._pids)
+        self._writers = WorkerPool("clew-postgres-write", limits.writers, self._make_writer, limits)
+        self._readers = WorkerPool("clew-postgres-read", limits.readers, self._make_reader, limits)
+        self._liveness = PostgresLiveness(address, limits)
+        self._change_feed = PostgresChangeFeed(address, limits, self._pids)
         self._checking: asyncio.Task[None] | None = None
         self._closing: asyncio.Task[None] | None = None
 
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await self._write(self._limits, lambda tx: job(tx, *args, **kwargs))
+        return await self._run_write(self._limits, lambda tx: job(tx, *args, **kwargs))
 
     async def read(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        def work(link: Link, since: float) -> T:
-            tries = Attempts(self._limits, since)
-            return attempts.read(link, lambda tx: job(tx, *args, **kwargs), self._clock, tries)
+        def run_job(link: WorkerConnection, since: float) -> T:
+            tries = RetryState(self._limits, since)
+            return attempts.run_read(link, lambda tx: job(tx, *args, **kwargs), self._clock, tries)
 
-        return await self._readers.run(work)
+        return await self._readers.run(run_job)
 
-    def changes(self) -> AsyncIterator[frozenset[str] | None]:
-        return self._news.listen()
+    def watch_changes(self) -> AsyncIterator[frozenset[str] | None]:
+        return self._change_feed.listen()
 
-    async def register(self, owner: str) -> None:
-        await self._presence.register(owner)
+    async def register_owner(self, owner: str) -> None:
+        await self._liveness.register_owner(owner)
 
-    async def check(self) -> None:
-        # Not more than one at a time: a server that hangs must not eat up the connections.
+    async def check_available(self) -> None:
+        # One at a time: a hanging server must not use up the connections.
         if self._checking is None or self._checking.done():
             hasty = replace(self._limits, patience=0)
-            self._checking = asyncio.create_task(self._write(hasty, _touch), name="postgres-check")
-            self._checking.add_done_callback(_note)
+            self._checking = asyncio.create_task(
+                self._run_write(hasty, _ping_database), name="postgres-check"
+            )
+            self._checking.add_done_callback(_consume_error)
         try:
-            async with asyncio.timeout(self._limits.check):
+            async with asyncio.timeout(self._limits.check_timeout):
                 await asyncio.shield(self._checking)
         except TimeoutError:
             raise StoreUnavailable(
-                f"PostgreSQL at {self._address.name} did not answer within {self._limits.check:g} s"
+                f"PostgreSQL at {self._address.name} did not answer within {self._limits.check_timeout:g} s"
             ) from None
 
     async def aclose(self) -> None:
         if self._closing is None:
-            self._closing = asyncio.create_task(self._close(), name="postgres-close")
-        # Closing goes on when the caller is cancelled.
+            self._closing = asyncio.create_task(self._close_all(), name="postgres-close")
+        # Closing continues when the caller is cancelled.
         await asyncio.shield(self._closing)
 
-    async def probe(self) -> None:
-        """Ask the server whether it will do; the connection stays for the first job."""
+    async def probe_server(self) -> None:
+        """Check that the server is suitable; the connection stays for the first job."""
 
-        def work(link: Link, since: float) -> None:
-            tries = Attempts(self._limits, since)
+        def run_probe(link: WorkerConnection, since: float) -> None:
+            tries = RetryState(self._limits, since)
             while True:
                 try:
-                    return opening.probe(link, self._address)
-                except Voided as void:
-                    tries.consider(link, void)
+                    return opening.probe_server(link, self._address)
+                except TransactionFailed as void:
+                    tries.retry_or_raise(link, void)
 
-        await self._writers.run(work)
+        await self._writers.run(run_probe)
 
-    async def _write(self, limits: Limits, job: Callable[[Tx], T]) -> T:
-        def work(link: Link, since: float) -> T:
-            tries = Attempts(limits, since)
+    async def _run_write(self, limits: Limits, job: Callable[[Tx], T]) -> T:
+        def run_job(link: WorkerConnection, since: float) -> T:
+            tries = RetryState(limits, since)
             try:
-                result, topics = attempts.write(link, job, self._clock, tries)
+                result, topics = attempts.run_write(link, job, self._clock, tries)
             except BaseException:
                 if tries.uncertain:
-                    # It may have been committed, and nobody hears our own backends.
-                    self._news.tell(None)
+                    # It may be committed, and notifications from our own backends are dropped.
+                    self._change_feed.publish(None)
                 raise
             if topics is None or topics:
-                self._news.tell(topics, here=True)
+                self._change_feed.publish(topics, here=True)
             return result
 
-        return await self._writers.run(work)
+        return await self._writers.run(run_job)
 
-    async def _close(self) -> None:
+    async def _close_all(self) -> None:
         await self._writers.aclose()
         await self._readers.aclose()
-        await self._presence.aclose()
-        await self._news.aclose()
+        await self._liveness.aclose()
+        await self._change_feed.aclose()
 
-    def _writer(self) -> Link:
-        return self._made(self._limits.pause)
+    def _make_writer(self) -> WorkerConnection:
+        return self._make_connection(self._limits.idle_transaction_timeout)
 
-    def _reader(self) -> Link:
-        return self._made(self._limits.pause_reading)
+    def _make_reader(self) -> WorkerConnection:
+        return self._make_connection(self._limits.idle_read_timeout)
 
-    def _made(self, pause: float) -> Link:
-        return Link(self._address, self._pids, pause=pause, in_doubt=self._presence.in_doubt)
-
-
-def _touch(tx: Tx) -> None:
-    tx.one(DURABLE)
+    def _make_connection(self, pause: float) -> WorkerConnection:
+        return WorkerConnection(
+            self._address, self._pids, pause=pause, in_doubt=self._liveness.is_uncertain
+        )
 
 
-def _note(task: asyncio.Task[None]) -> None:
-    # Nobody may be waiting any more: its error is no surprise.
+def _ping_database(tx: Tx) -> None:
+    tx.fetch_one(FORCE_DURABLE)
+
+
+def _consume_error(task: asyncio.Task[None]) -> None:
+    # Nobody may be waiting any more: mark its error as retrieved.
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Group commit: many jobs, one durable transaction, an honest outcome for each."""
+"""Group commit: many jobs in one durable transaction, with an exact outcome for each."""
 
 from __future__ import annotations
 
@@ -7,87 +7,87 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from clew.store.sqlite.driver import Cursor, cursor_of
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.handle import SqliteTx, Surroundings
+from clew.store.sqlite.driver import Cursor, new_cursor
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.handle import JobContext, SqliteTx
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from clew.store.sqlite.jobs import Job
 
-#: With so many jobs it pays to hope that none fails, and to do without their savepoints.
-MANY = 16
-#: A batch takes no further job after this many seconds, so that others get their turn.
-LONGEST = 0.05
+#: From this many jobs on, run them first without savepoints, expecting that none fails.
+OPTIMISTIC_MIN_JOBS = 16
+#: A batch starts no further job after this many seconds, so that other processes can write.
+MAX_BATCH_SECONDS = 0.05
 
 
-def survives(connection: apsw.Connection) -> bool:
+def is_transaction_open(connection: apsw.Connection) -> bool:
     """
-    Whether the transaction is still open after a job failed.
+    Return true if the transaction is still open after a job failed.
 
-    Some errors (a full disk, an I/O error, no memory) make SQLite roll back the whole transaction
-    by itself. Then the jobs that ran before in this batch have lost their writes, and what runs
-    next would commit on its own.
+    Some errors (a full disk, an I/O error, no memory) make SQLite roll back the whole
+    transaction by itself. Earlier jobs of the batch have then lost their writes, and
+    whatever runs next would commit on its own.
     """
     return connection.in_transaction
 
 
-class Batches:
-    """Runs batches of jobs on the one connection that writes."""
+class GroupCommitter:
+    """Runner of job batches on the write connection."""
 
     def __init__(
         self,
         connection: apsw.Connection,
-        surroundings: Surroundings,
+        surroundings: JobContext,
         begin: Callable[[Cursor], None],
         commit: Callable[[Cursor], None],
     ) -> None:
-        """``begin`` opens a write transaction, ``commit`` ends it; both raise ``apsw.Error``."""
+        """Store the connection; ``begin`` and ``commit`` may raise ``apsw.Error``."""
         self._connection = connection
-        self._cursor = cursor_of(connection)
+        self._cursor = new_cursor(connection)
         self._surroundings = surroundings
         self._begin = begin
         self._end = commit
-        #: The time of the transaction.
+        #: The time of the transaction, in milliseconds.
         self._now = 0
 
-    def run(self, jobs: Sequence[Job]) -> int:
+    def run_batch(self, jobs: Sequence[Job]) -> int:
         """
-        Run jobs in one transaction; how many of them, from the first, have their final outcome.
+        Run jobs in one transaction; return how many, from the first, have a final outcome.
 
-        At least one. A job that fails takes nothing with it. Where the batch as a whole is void,
-        each job runs again in a transaction of its own, except the one whose error voided it.
+        At least one has. A failed job affects no other. If the whole batch is void, each
+        job runs again in its own transaction, except the one whose error voided the batch.
         """
         try:
             self._begin(self._cursor)
         except apsw.Error as error:
-            return _end_all(jobs, error)
-        until = time.monotonic() + LONGEST
-        self._now = self._surroundings.now()
-        if len(jobs) >= MANY:
-            if count := self._hopefully(jobs, until):
-                return self._commit(jobs[:count])
+            return _fail_unfinished(jobs, error)
+        until = time.monotonic() + MAX_BATCH_SECONDS
+        self._now = self._surroundings.now_millis()
+        if len(jobs) >= OPTIMISTIC_MIN_JOBS:
+            if count := self._run_optimistic(jobs, until):
+                return self._commit_batch(jobs[:count])
             try:
                 self._begin(self._cursor)
             except apsw.Error as error:
-                return _end_all(jobs, error)
-        return self._carefully(jobs, until)
+                return _fail_unfinished(jobs, error)
+        return self._run_with_savepoints(jobs, until)
 
-    def _hopefully(self, jobs: Sequence[Job], until: float) -> int:
+    def _run_optimistic(self, jobs: Sequence[Job], until: float) -> int:
         """
-        Run jobs without savepoints; how many, or 0 if one failed and all was rolled back.
+        Run jobs without savepoints; return how many, or 0 if one failed (all rolled back).
 
-        A third of the statements of a short job are its savepoint, and each costs a hand-over of
-        the interpreter. Jobs may be run again, so a failure costs only time.
+        Savepoints are a third of the statements of a short job, and each statement costs a
+        hand-over of the interpreter. Jobs may run again, so a failure costs only time.
         """
         for count, job in enumerate(jobs, 1):
             tx = SqliteTx(self._connection, self._cursor, self._surroundings, self._now)
             try:
                 job.value = job.call(tx, *job.args, **job.kwargs)
-            except BaseException:  # noqa: BLE001 - it fails again, and is told, in its savepoint
+            except BaseException:  # noqa: BLE001 - it fails again, and is reported, later
                 break
-            if not survives(self._connection) or tx.void is not None:
+            if not is_transaction_open(self._connection) or tx.failure is not None:
                 # The job caught the error that voided the batch.
                 break
             job.error, job.topics = None, tx.topics
@@ -98,20 +98,20 @@ class Batches:
         self._roll_back()
         return 0
 
-    def _carefully(self, jobs: Sequence[Job], until: float) -> int:
+    def _run_with_savepoints(self, jobs: Sequence[Job], until: float) -> int:
         count = 0
         for job in jobs:
             count += 1
-            self._attempt(job)
-            if job.error is not None and not survives(self._connection):
-                job.end(job.error)
-                return self._one_by_one(jobs)
+            self._run_in_savepoint(job)
+            if job.error is not None and not is_transaction_open(self._connection):
+                job.set_outcome(job.error)
+                return self._run_individually(jobs)
             if time.monotonic() > until:
                 break
-        return self._commit(jobs[:count])
+        return self._commit_batch(jobs[:count])
 
-    def _attempt(self, job: Job) -> None:
-        """Run a job in a savepoint; its error, if any, is noted in it."""
+    def _run_in_savepoint(self, job: Job) -> None:
+        """Run a job in a savepoint; record its error, if any, in the job."""
         execute = self._cursor.execute
         execute("SAVEPOINT job")
         tx = SqliteTx(self._connection, self._cursor, self._surroundings, self._now)
@@ -119,56 +119,56 @@ class Batches:
             job.value = job.call(tx, *job.args, **job.kwargs)
             execute("RELEASE job")
         except BaseException as error:  # noqa: BLE001 - whatever a job raises belongs to its caller
-            job.error = self._reason(tx, error)
-            if survives(self._connection):
+            job.error = self._translate_job_error(tx, error)
+            if is_transaction_open(self._connection):
                 execute("ROLLBACK TO job")
                 execute("RELEASE job")
         else:
             job.error = None
             job.topics = tx.topics
 
-    def _reason(self, tx: SqliteTx, error: BaseException) -> BaseException:
+    def _translate_job_error(self, tx: SqliteTx, error: BaseException) -> BaseException:
         if isinstance(error, apsw.Error):  # the release failed
-            return tx.void or translated(error, self._connection)
+            return tx.failure or translate_error(error, self._connection)
         return error
 
-    def _commit(self, jobs: Sequence[Job]) -> int:
+    def _commit_batch(self, jobs: Sequence[Job]) -> int:
         try:
             self._end(self._cursor)
-        except apsw.BusyError as error:  # readers are in the way of the next job as well
+        except apsw.BusyError as error:  # readers would block the next job as well
             self._roll_back()
-            return _end_all(jobs, error)
+            return _fail_unfinished(jobs, error)
         except apsw.Error:
             self._roll_back()
-            return self._one_by_one(jobs)
+            return self._run_individually(jobs)
         for job in jobs:
-            job.end(job.error)
+            job.set_outcome(job.error)
         return len(jobs)
 
-    def _one_by_one(self, jobs: Sequence[Job]) -> int:
-        """Run those without a final outcome again, each in its own transaction."""
+    def _run_individually(self, jobs: Sequence[Job]) -> int:
+        """Run the jobs without a final outcome again, each in its own transaction."""
         for job in jobs:
             if job.final:
                 continue
             try:
                 self._begin(self._cursor)
             except apsw.Error as error:
-                return _end_all(jobs, error)
-            self._now = self._surroundings.now()
-            self._alone(job)
+                return _fail_unfinished(jobs, error)
+            self._now = self._surroundings.now_millis()
+            self._run_alone(job)
         return len(jobs)
 
-    def _alone(self, job: Job) -> None:
+    def _run_alone(self, job: Job) -> None:
         try:
-            self._attempt(job)
+            self._run_in_savepoint(job)
             if job.error is None:
                 self._end(self._cursor)
             else:
-                # A virtual table may keep what the savepoint took back, and spoil the COMMIT.
+                # A virtual table may keep what the savepoint rolled back, and break the COMMIT.
                 self._roll_back()
-            job.end(job.error)
+            job.set_outcome(job.error)
         except apsw.Error as error:
-            job.end(translated(error, self._connection))
+            job.set_outcome(translate_error(error, self._connection))
             self._roll_back()
 
     def _roll_back(self) -> None:
@@ -176,8 +176,8 @@ class Batches:
             self._cursor.execute("ROLLBACK")
 
 
-def _end_all(jobs: Sequence[Job], error: apsw.Error) -> int:
+def _fail_unfinished(jobs: Sequence[Job], error: apsw.Error) -> int:
     for job in jobs:
         if not job.final:
-            job.end(translated(error))
+            job.set_outcome(translate_error(error))
     return len(jobs)

@@ -1,4 +1,4 @@
-"""Who wants to know what changed, and how they are woken."""
+"""Change listeners of a store, and how they are woken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Listener:
-    """What one listener has not seen yet; guarded by the lock of ``Changes``."""
+    """Pending changes of one listener, guarded by the lock of ``SqliteChangeFeed``."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -24,7 +24,7 @@ class _Listener:
         self.anything = True
 
     def wake(self) -> None:
-        """Let ``wait`` return; from any thread, and once until the next ``reset``."""
+        """Let ``wait`` return; from any thread, and once until the next ``take_pending``."""
         if not self._woken:
             self._woken = True
             with contextlib.suppress(RuntimeError):  # its loop is closed: nobody listens
@@ -33,8 +33,8 @@ class _Listener:
     async def wait(self) -> None:
         await self._news.wait()
 
-    def reset(self) -> frozenset[str] | None:
-        """Take what there is."""
+    def take_pending(self) -> frozenset[str] | None:
+        """Return and clear the pending changes."""
         self._news.clear()
         self._woken = False
         news = None if self.anything else frozenset(self.topics)
@@ -43,11 +43,11 @@ class _Listener:
         return news
 
 
-class Changes:
-    """The listeners of one store, in any number of loops."""
+class SqliteChangeFeed:
+    """Listeners of one store, in any number of event loops."""
 
     def __init__(self, on_listen: Callable[[], None]) -> None:
-        """``on_listen`` is called whenever somebody begins to listen."""
+        """Store ``on_listen``, which is called whenever a listener is added."""
         self._on_listen = on_listen
         self._lock = threading.Lock()
         self._listeners: set[_Listener] = set()
@@ -55,12 +55,12 @@ class Changes:
         self._error: StoreError | None = None
 
     @property
-    def wanted(self) -> bool:
-        """Whether anybody listens."""
+    def has_listeners(self) -> bool:
+        """Return true if there are listeners."""
         return bool(self._listeners)
 
     def publish(self, topics: frozenset[str] | None) -> None:
-        """Tell all listeners, from any thread."""
+        """Notify all listeners; from any thread."""
         with self._lock:
             for listener in self._listeners:
                 if topics is None:
@@ -70,21 +70,21 @@ class Changes:
                 listener.wake()
 
     def close(self, error: StoreError | None = None) -> None:
-        """End the iteration of every listener, present and future, with ``error`` if given."""
+        """End every listener, present and future, with ``error`` if given."""
         with self._lock:
             self._closed, self._error = True, error
             for listener in self._listeners:
                 listener.wake()
 
     async def listen(self) -> AsyncIterator[frozenset[str] | None]:
-        """The items of ``Store.changes``; ends with the store."""
+        """Iterate over the items of ``Store.watch_changes``, until the store closes."""
         listener = _Listener()
         with self._lock:
             self._listeners.add(listener)
             listener.wake()
         self._on_listen()
         try:
-            while news := await self._next(listener):
+            while news := await self._next_item(listener):
                 yield news[0]
         finally:
             with self._lock:
@@ -92,8 +92,8 @@ class Changes:
         if self._error is not None:
             raise self._error
 
-    async def _next(self, listener: _Listener) -> tuple[frozenset[str] | None] | None:
-        """Wait for the next item; nothing when there is none any more."""
+    async def _next_item(self, listener: _Listener) -> tuple[frozenset[str] | None] | None:
+        """Wait for the next item; return ``None`` after the last one."""
         await listener.wait()
         with self._lock:
-            return None if self._closed else (listener.reset(),)
+            return None if self._closed else (listener.take_pending(),)

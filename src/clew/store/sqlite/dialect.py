@@ -1,4 +1,4 @@
-"""From the SQL of the contract to SQLite's."""
+"""Translation of the contract's SQL to SQLite's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import re
 
 _MACROS = {
-    # A number is never given twice, as on PostgreSQL: the search index and cursors rely on it.
+    # A number is never reused, as on PostgreSQL: the search index and cursors rely on it.
     "ID": "INTEGER PRIMARY KEY AUTOINCREMENT",
     "BYTES": "BLOB",
     "LOCK": "",
@@ -22,18 +22,18 @@ _CONTROL = re.compile(r"\s*(BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE)\b", re.
 
 
 @functools.cache
-def expand(sql: str) -> str:
+def expand_macros(sql: str) -> str:
     """
-    ``sql`` with its macros replaced and ``$1`` as ``?1``, which binds a plain tuple.
+    Return ``sql`` with its macros replaced and ``$1`` as ``?1``, which binds a plain tuple.
 
     :raises ValueError: for an unknown macro, or a statement that would end the transaction
     """
     if _CONTROL.match(sql):
         raise ValueError(f"a job cannot control its transaction: {sql!r}")
-    return _TOKEN.sub(_replaced, sql)
+    return _TOKEN.sub(_replace_token, sql)
 
 
-def _replaced(token: re.Match[str]) -> str:
+def _replace_token(token: re.Match[str]) -> str:
     if token["number"]:
         return "?" + token["number"]
     if token["macro"]:

@@ -1,4 +1,4 @@
-"""One connection to an SQLite file, in one thread."""
+"""Synchronous store on an SQLite file."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ import apsw
 
 from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreError, StoreUnusable
-from clew.store.direct import Direct
-from clew.store.sqlite.driver import cursor_of, rows_of
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.filesystems import filesystem_of
-from clew.store.sqlite.handle import SqliteTx, Surroundings
-from clew.store.sqlite.names import refuse_torn
+from clew.store.direct import SyncStore
+from clew.store.sqlite.driver import fetch_rows, new_cursor
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.filesystems import detect_filesystem
+from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.names import reject_missing_files
 from clew.store.sqlite.opening import (
     connect,
-    make_file,
-    refuse_foreign,
-    refuse_network,
-    refuse_old_sqlite,
-    sign,
+    create_file,
+    reject_foreign_database,
+    reject_network_filesystem,
+    reject_old_sqlite,
+    set_application_id,
     sqlite_version,
 )
-from clew.store.sqlite.owners import Owners
+from clew.store.sqlite.owners import SqliteLiveness
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,55 +35,55 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-#: Steps of SQLite's machine between two looks at whether Ctrl-C was pressed.
-_STEPS = 100_000
+#: Virtual machine steps between two checks for Ctrl-C.
+_PROGRESS_STEPS = 100_000
 
 
-class SqliteDirect(Direct):
-    """A file that others may use as well, or, with ``open_alone``, nobody else."""
+class SqliteSyncStore(SyncStore):
+    """File that others may use as well, or, with ``open_exclusive``, nobody else."""
 
     dialect = "sqlite"
 
-    def __init__(self, path: Path, connection: apsw.Connection, owners: Owners) -> None:
+    def __init__(self, path: Path, connection: apsw.Connection, owners: SqliteLiveness) -> None:
         """Take over ``connection``; use one of the functions below."""
         self.name = str(path)
         self._connection = connection
-        self._cursor = cursor_of(connection)
-        self._surroundings = Surroundings(SystemClock(), owners)
-        # Python sees a signal only in Python code, which this is.
-        connection.set_progress_handler(lambda: False, _STEPS)
+        self._cursor = new_cursor(connection)
+        self._surroundings = JobContext(SystemClock(), owners)
+        # Python handles signals only while it runs Python code, such as this handler.
+        connection.set_progress_handler(lambda: False, _PROGRESS_STEPS)
 
     def read(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._run("BEGIN", "ROLLBACK", lambda t: job(t, *args, **kwargs))
+        return self._run_transaction("BEGIN", "ROLLBACK", lambda t: job(t, *args, **kwargs))
 
     def write(self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return self._run("BEGIN IMMEDIATE", "COMMIT", lambda t: job(t, *args, **kwargs))
+        return self._run_transaction("BEGIN IMMEDIATE", "COMMIT", lambda t: job(t, *args, **kwargs))
 
     def close(self) -> None:
         self._connection.close()
 
-    def settle(self, *, stamp: int, journal: str = "delete") -> None:
+    def finalize_file(self, *, stamp: int, journal: str = "delete") -> None:
         """
-        Write the log back: once this is closed, the file is all there is.
+        Write the log back, so that after ``close`` the file alone is complete.
 
         :param stamp: the file's ``user_version``
-        :param journal: the mode for whoever opens it next
+        :param journal: the journal mode for the next process that opens it
         :raises StoreUnavailable: if another connection has the file open
         """
         try:
-            rows_of(self._connection, f"PRAGMA user_version = {stamp}")
-            rows_of(self._connection, "PRAGMA journal_mode = DELETE")
-            rows_of(self._connection, f"PRAGMA journal_mode = {journal}")
+            fetch_rows(self._connection, f"PRAGMA user_version = {stamp}")
+            fetch_rows(self._connection, "PRAGMA journal_mode = DELETE")
+            fetch_rows(self._connection, f"PRAGMA journal_mode = {journal}")
         except apsw.Error as error:
-            raise translated(error, self._connection) from error
+            raise translate_error(error, self._connection) from error
 
-    def _run(self, begin: str, end: str, job: Callable[[Tx], T]) -> T:
+    def _run_transaction(self, begin: str, end: str, job: Callable[[Tx], T]) -> T:
         try:
             self._cursor.execute(begin)
             result = job(SqliteTx(self._connection, self._cursor, self._surroundings))
             self._cursor.execute(end)
         except apsw.Error as error:
-            ours = translated(error, self._connection)
+            ours = translate_error(error, self._connection)
             self._roll_back()
             raise ours from error
         except BaseException:
@@ -97,49 +97,50 @@ class SqliteDirect(Direct):
                 self._cursor.execute("ROLLBACK")
 
 
-def open_used(path: Path, *, run_dir: Path) -> SqliteDirect:
+def open_shared(path: Path, *, run_dir: Path) -> SqliteSyncStore:
     """
     Open a store that others may be using.
 
-    :raises StoreUnusable: if it is none
+    :raises StoreUnusable: if it is not a store
     """
-    owners = Owners(run_dir)
-    refuse_network(path, filesystem_of(path))
-    refuse_torn(path, owners)
-    return _opened(path, lambda: connect(path, reader=False), owners)
+    owners = SqliteLiveness(run_dir)
+    reject_network_filesystem(path, detect_filesystem(path))
+    reject_missing_files(path, owners)
+    return _open_sync_store(path, lambda: connect(path, reader=False), owners)
 
 
-def open_kept(path: Path) -> SqliteDirect:
+def open_read_only(path: Path) -> SqliteSyncStore:
     """
-    Open a file that is only read: a backup, which may lie where nobody can write.
+    Open a file for reading only: a backup, which may be in a read-only place.
 
-    :raises StoreUnusable: if it is no database of ours
+    :raises StoreUnusable: if it is not one of our databases
     """
-    return _opened(path, lambda: _connect_to_kept(path), Owners(path.parent))
+    return _open_sync_store(path, lambda: _connect_read_only(path), SqliteLiveness(path.parent))
 
 
-def open_alone(path: Path) -> SqliteDirect:
+def open_exclusive(path: Path) -> SqliteSyncStore:
     """
-    Open a file that nobody else uses, made if it is not there: a store that is being built.
+    Open a file that nobody else uses, creating it if needed: a store being built.
 
-    Foreign keys are not enforced: rows may come in any order. Until ``settle`` it has a log.
+    Foreign keys are not enforced: rows may come in any order. It has a log until
+    ``finalize_file``.
     """
 
-    def connected() -> apsw.Connection:
-        make_file(path)
+    def open_connection() -> apsw.Connection:
+        create_file(path)
         connection = connect(path, reader=False)
-        rows_of(connection, "PRAGMA foreign_keys = OFF")
-        rows_of(connection, "PRAGMA synchronous = NORMAL")
-        rows_of(connection, "PRAGMA wal_autocheckpoint = 1000")
-        rows_of(connection, "PRAGMA journal_mode = WAL")
-        sign(connection)
+        fetch_rows(connection, "PRAGMA foreign_keys = OFF")
+        fetch_rows(connection, "PRAGMA synchronous = NORMAL")
+        fetch_rows(connection, "PRAGMA wal_autocheckpoint = 1000")
+        fetch_rows(connection, "PRAGMA journal_mode = WAL")
+        set_application_id(connection)
         return connection
 
-    return _opened(path, connected, Owners(path.parent))
+    return _open_sync_store(path, open_connection, SqliteLiveness(path.parent))
 
 
-def _connect_to_kept(path: Path) -> apsw.Connection:
-    # Without a log nobody is writing, and no lock has to be taken, which a read-only place or a
+def _connect_read_only(path: Path) -> apsw.Connection:
+    # Without a log nobody is writing, so no lock is needed, which a read-only place or a
     # network would refuse.
     with path.open("rb") as file:
         alone = file.read(20)[18:20] == b"\1\1"
@@ -149,23 +150,27 @@ def _connect_to_kept(path: Path) -> apsw.Connection:
     return connection
 
 
-def _opened(path: Path, connected: Callable[[], apsw.Connection], owners: Owners) -> SqliteDirect:
-    refuse_old_sqlite(sqlite_version())
+def _open_sync_store(
+    path: Path, connected: Callable[[], apsw.Connection], owners: SqliteLiveness
+) -> SqliteSyncStore:
+    reject_old_sqlite(sqlite_version())
     try:
         connection = connected()
     except apsw.Error as error:
-        raise _unusable(path, error) from error
+        raise _translate_open_error(path, error) from error
     try:
-        refuse_foreign(connection, path)
+        reject_foreign_database(connection, path)
     except BaseException as error:
         connection.close()
-        raise _unusable(path, error) if isinstance(error, apsw.Error) else error from error
-    return SqliteDirect(path, connection, owners)
+        raise (
+            _translate_open_error(path, error) if isinstance(error, apsw.Error) else error
+        ) from error
+    return SqliteSyncStore(path, connection, owners)
 
 
-def _unusable(path: Path, error: apsw.Error) -> StoreError:
+def _translate_open_error(path: Path, error: apsw.Error) -> StoreError:
     if isinstance(error, apsw.NotADBError):
         return StoreDamaged(f"{path} is no database, or its beginning is damaged")
     if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError)):
         return StoreUnusable(f"{path} cannot be opened by this user: {error}")
-    return translated(error)
+    return translate_error(error)

@@ -1,4 +1,4 @@
-"""apsw with the types that its stubs lack on Python 3.11 (they need ``collections.abc.Buffer``)."""
+"""Types of apsw that its stubs lack on Python 3.11 (they need ``collections.abc.Buffer``)."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 
 
 class Cursor(Protocol):
-    """What we use of ``apsw.Cursor``."""
+    """Subset of ``apsw.Cursor`` that the store uses."""
 
     def execute(self, statements: str, bindings: tuple[Value, ...] = (), /) -> Cursor:
-        """Run the statements up to the first row; an iterator over the rows."""
+        """Run the statements up to the first row; return an iterator over the rows."""
         ...
 
     def fetchone(self) -> Row | None:
-        """The next row."""
+        """Return the next row."""
         ...
 
     def fetchall(self) -> list[Row]:
-        """The rows that are left; runs the statements to their end."""
+        """Return the remaining rows; run the statements to their end."""
         ...
 
 
-def cursor_of(connection: apsw.Connection) -> Cursor:
-    """A new cursor."""
+def new_cursor(connection: apsw.Connection) -> Cursor:
+    """Return a new cursor."""
     return cast("Cursor", connection.cursor())
 
 
-def rows_of(connection: apsw.Connection, sql: str, *args: Value) -> list[Row]:
-    """Run one statement to its end."""
-    return cursor_of(connection).execute(sql, args).fetchall()
+def fetch_rows(connection: apsw.Connection, sql: str, *args: Value) -> list[Row]:
+    """Run one statement and return all its rows."""
+    return new_cursor(connection).execute(sql, args).fetchall()

@@ -1,4 +1,4 @@
-"""Files that one process at a time may build."""
+"""Locks on files that one process at a time may build."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
-def held(path: Path) -> int:
+def lock_file(path: Path) -> int:
     """
-    A descriptor of the file, which is made if it is not there, with its lock; for its owner alone.
+    Lock a file, created private to its user if needed; return its descriptor.
 
-    Nothing else may open and close the file in this process while SQLite has it open.
+    Nothing else in this process may open and close the file while SQLite has it open.
 
     :raises StoreInUse: while another process builds there
     """
@@ -29,7 +29,7 @@ def held(path: Path) -> int:
     try:
         os.fchmod(descriptor, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # It may have been put in place before we had the lock: then it is not ours to change.
+        # It may have been published before we had the lock: then it is not ours to change.
         if not path.exists() or path.stat().st_ino != os.fstat(descriptor).st_ino:
             raise BlockingIOError
     except BlockingIOError:
@@ -41,16 +41,16 @@ def held(path: Path) -> int:
     return descriptor
 
 
-def logs_of(path: Path) -> Iterator[Path]:
-    """The files that stand beside an SQLite file that is, or was, written to."""
+def find_log_files(path: Path) -> Iterator[Path]:
+    """Iterate over the files that SQLite keeps beside a file that is, or was, written to."""
     for ending in ("-wal", "-shm", "-journal"):
         log = path.with_name(f"{path.name}{ending}")
         if log.exists():
             yield log
 
 
-def sync_folder(folder: Path) -> None:
-    """Make what was renamed in a folder last."""
+def sync_directory(folder: Path) -> None:
+    """Make renames in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -59,8 +59,8 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def told(path: Path) -> Generator[None]:
-    """Errors of the system, as sentences about ``path``."""
+def translate_os_errors(path: Path) -> Generator[None]:
+    """Raise operating system errors as store errors that name ``path``."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What SQLite reports, in the words of ``clew.errors``."""
+"""Translation of SQLite's errors to ``clew.errors``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.errors import (
     StoreFull,
     StoreUnavailable,
 )
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.driver import fetch_rows
 
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _UNAVAILABLE = (
@@ -33,12 +33,12 @@ _COLUMNS = "SELECT name FROM pragma_index_info(?1) ORDER BY seqno"
 _CONSTRAINT = re.compile(r"constraint failed: (?:index '(?P<index>[^']+)'|(?P<name>.+))$")
 
 
-def translated(error: apsw.Error, connection: apsw.Connection | None = None) -> StoreError:
-    """The error of ours that stands for ``error``; ``connection`` adds what it knows."""
+def translate_error(error: apsw.Error, connection: apsw.Connection | None = None) -> StoreError:
+    """Return our error for ``error``; ``connection`` adds the details that it knows."""
     text = str(error)
     if isinstance(error, apsw.ConstraintError):
-        return ConstraintViolated(text, constraint=_constraint(text, connection))
-    if isinstance(error, apsw.FullError) or _is_quota(error, connection):
+        return ConstraintViolated(text, constraint=_constraint_name(text, connection))
+    if isinstance(error, apsw.FullError) or _is_quota_exceeded(error, connection):
         return StoreFull(
             f"there is no space left for the store ({text}): nothing was stored; "
             "make room on its disk"
@@ -50,8 +50,8 @@ def translated(error: apsw.Error, connection: apsw.Connection | None = None) -> 
     return StoreError(text)
 
 
-def _is_quota(error: apsw.Error, connection: apsw.Connection | None) -> bool:
-    # SQLite tells only ENOSPC apart; a quota or a size limit comes as a plain I/O error.
+def _is_quota_exceeded(error: apsw.Error, connection: apsw.Connection | None) -> bool:
+    # SQLite recognises only ENOSPC; a quota or a size limit arrives as a plain I/O error.
     return (
         isinstance(error, apsw.IOError)
         and connection is not None
@@ -59,7 +59,7 @@ def _is_quota(error: apsw.Error, connection: apsw.Connection | None) -> bool:
     )
 
 
-def _constraint(text: str, connection: apsw.Connection | None) -> str:
+def _constraint_name(text: str, connection: apsw.Connection | None) -> str:
     found = _CONSTRAINT.search(text)
     if found is None:  # a foreign key, or RAISE() in a trigger
         return text.removesuffix(" constraint failed")
@@ -67,16 +67,16 @@ def _constraint(text: str, connection: apsw.Connection | None) -> str:
         return found["index"]
     name: str = found["name"]
     if "UNIQUE" in text and connection is not None:
-        return _index_on(name, connection) or name
+        return _find_unique_index(name, connection) or name
     return name
 
 
-def _index_on(columns: str, connection: apsw.Connection) -> str | None:
+def _find_unique_index(columns: str, connection: apsw.Connection) -> str | None:
     # SQLite names the columns, PostgreSQL the index: callers compare with one name on both.
     table = columns.partition(".")[0]
     with contextlib.suppress(apsw.Error):
-        for (index,) in rows_of(connection, _INDEXES, table):
-            names = rows_of(connection, _COLUMNS, index)
+        for (index,) in fetch_rows(connection, _INDEXES, table):
+            names = fetch_rows(connection, _COLUMNS, index)
             if ", ".join(f"{table}.{name}" for (name,) in names) == columns:
                 return str(index)
     return None

@@ -1,4 +1,4 @@
-"""Which file systems can share memory and locks among processes, as SQLite's WAL mode needs."""
+"""File systems by their support for the shared memory and locks that WAL mode needs."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 #: Where Linux lists its mounts.
 MOUNTS = Path("/proc/self/mountinfo")
 
-#: Of this machine alone: the kernel keeps locks and shared memory for all its processes.
+#: Local to this machine: the kernel keeps locks and shared memory for all its processes.
 _LOCAL = re.compile(
     r"ext[234]|xfs|btrfs|zfs|f2fs|bcachefs|jfs|reiserfs|nilfs2|ubifs|ecryptfs"
     r"|tmpfs|ramfs|overlay|aufs|vfat|exfat|ntfs3?|fuseblk"
 )
-#: Shared with other machines, whose locks nobody keeps.
+#: Shared with other machines, whose locks are not coordinated.
 _NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|orangefs|davfs|ocfs2|gfs2|vboxsf"
     r"|fuse\.(sshfs|glusterfs|ceph|s3fs|rclone|davfs2?|smbnetfs|juicefs|gcsfuse|goofys)"
@@ -29,8 +29,8 @@ class Locality(enum.Enum):
     NETWORK = "network"  #: a store can lose data
 
 
-def filesystem_of(path: Path) -> str:
-    """Return the type of the file system of ``path`` (``ext4``, ``nfs4``, …); empty if unknown."""
+def detect_filesystem(path: Path) -> str:
+    """Return the type of the file system of ``path`` (``ext4``, …); empty if unknown."""
     if not MOUNTS.exists():
         return ""
     where = path.resolve()
@@ -44,8 +44,8 @@ def filesystem_of(path: Path) -> str:
     return kind
 
 
-def locality_of(filesystem: str) -> Locality:
-    """Classify a file system by its type; a system that names none has local disks."""
+def classify_filesystem(filesystem: str) -> Locality:
+    """Classify a file system by its type; an empty type counts as a local disk."""
     if _NETWORK.fullmatch(filesystem):
         return Locality.NETWORK
     if not filesystem or _LOCAL.fullmatch(filesystem):

@@ -1,4 +1,4 @@
-"""The transaction handle that a job gets."""
+"""Transaction handle passed to a job."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ import apsw
 
 from clew.clock import Clock, to_millis
 from clew.errors import StoreError, StoreUnavailable
-from clew.store.sqlite.dialect import expand
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.search import SqliteIndex
+from clew.store.sqlite.dialect import expand_macros
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.search import SqliteSearchIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
     from clew.store.contract import Row, Value
     from clew.store.sqlite.driver import Cursor
-    from clew.store.sqlite.owners import Owners
+    from clew.store.sqlite.owners import SqliteLiveness
 
-#: How many steps of SQLite's machine go by between two looks at whether to go on.
-_STEPS = 10_000
+#: Virtual machine steps between two checks for an interruption.
+_PROGRESS_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a job can ask for besides the database."""
+class JobContext:
+    """Services that a job can use besides the database."""
 
     clock: Clock
-    owners: Owners
+    owners: SqliteLiveness
 
-    def now(self) -> int:
-        """The clock's time, as ``Tx.now`` gives it."""
+    def now_millis(self) -> int:
+        """Return the clock's time, in milliseconds."""
         return to_millis(self.clock.now())
 
 
@@ -41,8 +41,9 @@ class SqliteTx:
     """
     ``Tx`` on one connection.
 
-    ``run`` without arguments also takes a script of several statements. After SQLite has rolled the
-    transaction back by itself every further call raises: it would be committed on its own.
+    ``execute`` without arguments also takes a script of several statements. Once SQLite has
+    rolled the transaction back by itself, every further call raises: it would commit on its
+    own.
     """
 
     __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "topics", "void")
@@ -51,68 +52,68 @@ class SqliteTx:
         self,
         connection: apsw.Connection,
         cursor: Cursor,
-        surroundings: Surroundings,
+        surroundings: JobContext,
         now: int | None = None,
     ) -> None:
-        """``now`` is given where several jobs share the transaction, and so its time."""
+        """Store the connection; ``now`` is given where several jobs share the transaction."""
         self._connection = connection
         self._cursor = cursor
         self._surroundings = surroundings
         self._now = now
-        #: What the job wants to be told after its commit.
+        #: Topics to notify after the commit.
         self.topics: set[str] = set()
-        #: The error that made SQLite end the transaction.
-        self.void: StoreError | None = None
+        #: The error that made SQLite roll back the transaction.
+        self.failure: StoreError | None = None
 
     @property
     def now(self) -> int:
         if self._now is None:
-            self._now = self._surroundings.now()
+            self._now = self._surroundings.now_millis()
         return self._now
 
     @property
-    def index(self) -> SqliteIndex:
-        return SqliteIndex(self)
+    def search_index(self) -> SqliteSearchIndex:
+        return SqliteSearchIndex(self)
 
-    def run(self, sql: LiteralString, *args: Value) -> int:
-        self._rows(sql, args)
+    def execute(self, sql: LiteralString, *args: Value) -> int:
+        self._fetch_rows(sql, args)
         return self._connection.changes()
 
-    def one(self, sql: LiteralString, *args: Value) -> Row | None:
-        self._refuse_if_void()
+    def fetch_one(self, sql: LiteralString, *args: Value) -> Row | None:
+        self._raise_if_void()
         try:
-            return self._cursor.execute(expand(sql), args).fetchone()
+            return self._cursor.execute(expand_macros(sql), args).fetchone()
         except apsw.Error as error:
-            raise self._noted(error) from error
+            raise self._record_error(error) from error
 
-    def all(self, sql: LiteralString, *args: Value) -> list[Row]:
-        return self._rows(sql, args)
+    def fetch_all(self, sql: LiteralString, *args: Value) -> list[Row]:
+        return self._fetch_rows(sql, args)
 
-    def alive(self, owner: str) -> bool:
-        return self._surroundings.owners.alive(owner)
+    def is_alive(self, owner: str) -> bool:
+        return self._surroundings.owners.is_alive(owner)
 
-    def wake(self, topic: str) -> None:
+    def notify(self, topic: str) -> None:
         self.topics.add(topic)
 
     @contextmanager
-    def interrupted(self, when: Callable[[], bool]) -> Generator[None]:
-        """Within the block a statement fails with ``StoreUnavailable`` once ``when`` is true."""
-        self._connection.set_progress_handler(when, _STEPS)
+    def interrupt_when(self, when: Callable[[], bool]) -> Generator[None]:
+        """Make statements in the block raise ``StoreUnavailable`` once ``when`` is true."""
+        self._connection.set_progress_handler(when, _PROGRESS_STEPS)
         try:
             yield
         finally:
             self._connection.set_progress_handler(None)
 
-    def copy_into(
+    def backup_into(
         self, target: apsw.Connection, *, step: int, tell: Callable[[int, int], None]
     ) -> int:
         """
-        Make an empty database a copy of the snapshot, page by page; how many it has.
+        Copy the snapshot page by page into an empty database; return its page count.
 
-        ``tell`` is called after each ``step`` pages with how many are done, of how many.
+        ``tell`` is called after each ``step`` pages with the pages done and the total.
         """
-        # The transaction keeps the snapshot: without it a commit of others would begin it anew.
-        self.one("SELECT 1 FROM sqlite_schema")
+        # The transaction pins the snapshot: otherwise a commit elsewhere restarts the copy.
+        self.fetch_one("SELECT 1 FROM sqlite_schema")
         count = 0
         try:
             with target.backup("main", self._connection, "main") as copy:
@@ -121,22 +122,22 @@ class SqliteTx:
                     tell(copy.page_count - copy.remaining, copy.page_count)
                 count = copy.page_count
         except apsw.Error as error:
-            raise self._noted(error) from error
+            raise self._record_error(error) from error
         return count
 
-    def _rows(self, sql: LiteralString, args: tuple[Value, ...]) -> list[Row]:
-        self._refuse_if_void()
+    def _fetch_rows(self, sql: LiteralString, args: tuple[Value, ...]) -> list[Row]:
+        self._raise_if_void()
         try:
-            return self._cursor.execute(expand(sql), args).fetchall()
+            return self._cursor.execute(expand_macros(sql), args).fetchall()
         except apsw.Error as error:
-            raise self._noted(error) from error
+            raise self._record_error(error) from error
 
-    def _noted(self, error: apsw.Error) -> StoreError:
-        ours = translated(error, self._connection)
+    def _record_error(self, error: apsw.Error) -> StoreError:
+        ours = translate_error(error, self._connection)
         if not self._connection.in_transaction:
-            self.void = ours
+            self.failure = ours
         return ours
 
-    def _refuse_if_void(self) -> None:
-        if self.void is not None:
-            raise StoreUnavailable("the transaction was rolled back") from self.void
+    def _raise_if_void(self) -> None:
+        if self.failure is not None:
+            raise StoreUnavailable("the transaction was rolled back") from self.failure

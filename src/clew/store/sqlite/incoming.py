@@ -1,4 +1,4 @@
-"""A store that is built in a file beside, and takes the place of the file that is there."""
+"""Store that is built in a file beside the current one and replaces it."""
 
 from __future__ import annotations
 
@@ -11,95 +11,103 @@ import apsw
 
 from clew.clock import SystemClock
 from clew.errors import StoreDamaged, StoreInUse, StoreNotEmpty
-from clew.store.incoming import Incoming
-from clew.store.sqlite.direct import SqliteDirect, open_alone, open_used
-from clew.store.sqlite.driver import cursor_of, rows_of
-from clew.store.sqlite.exclusive import held, logs_of, sync_folder, told
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.filesystems import Locality, filesystem_of, locality_of
-from clew.store.sqlite.handle import SqliteTx, Surroundings
-from clew.store.sqlite.opening import connect, prepare_place, refuse_foreign
-from clew.store.sqlite.owners import Owners
-from clew.store.sqlite.pages import NOT_WHOLE, copy_pages
+from clew.store.incoming import StagedStore
+from clew.store.sqlite.direct import SqliteSyncStore, open_exclusive, open_shared
+from clew.store.sqlite.driver import fetch_rows, new_cursor
+from clew.store.sqlite.exclusive import (
+    find_log_files,
+    lock_file,
+    sync_directory,
+    translate_os_errors,
+)
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
+from clew.store.sqlite.handle import JobContext, SqliteTx
+from clew.store.sqlite.opening import connect, prepare_location, reject_foreign_database
+from clew.store.sqlite.owners import SqliteLiveness
+from clew.store.sqlite.pages import INCOMPLETE_HEADER, copy_pages
 from clew.store.transactions.holders import check_replaceable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
-    from clew.store.direct import Direct
+    from clew.store.direct import SyncStore
 
-#: Milliseconds that we wait for others to close the store.
-_PATIENCE: Final = 2000
+#: Milliseconds to wait for other processes to close the store.
+_LOCK_TIMEOUT_MS: Final = 2000
 _IN_USE: Final = "another process has the store {} open: end it, and try again"
 
 
-class SqliteIncoming(Incoming):
-    """``clew.db.incoming``, which becomes ``clew.db``."""
+class SqliteStagedStore(StagedStore):
+    """File ``clew.db.incoming``, which becomes ``clew.db``."""
 
     def __init__(self, path: Path, *, run_dir: Path) -> None:
         """
-        Begin, or go on with what is there.
+        Start a build, or resume an earlier one.
 
         :raises StoreInUse: while another process builds there
-        :raises StoreUnusable: if there can be no store
+        :raises StoreUnusable: if no store can be there
         """
-        prepare_place(path, run_dir=run_dir)
+        prepare_location(path, run_dir=run_dir)
         self.name = str(path)
         self._path, self._run_dir = path, run_dir
         self._file = path.with_name(f"{path.name}.incoming")
-        with told(self._file):
-            self._descriptor = held(self._file)
-        if os.pread(self._descriptor, len(NOT_WHOLE), 0) == NOT_WHOLE:
-            self._empty()
-        self._built = open_alone(self._file)
+        with translate_os_errors(self._file):
+            self._descriptor = lock_file(self._file)
+        if os.pread(self._descriptor, len(INCOMPLETE_HEADER), 0) == INCOMPLETE_HEADER:
+            self._truncate_file()
+        self._built = open_exclusive(self._file)
 
     def clear(self) -> None:
         self._built.close()
-        self._empty()
-        self._built = open_alone(self._file)
+        self._truncate_file()
+        self._built = open_exclusive(self._file)
 
-    def _empty(self) -> None:
+    def _truncate_file(self) -> None:
         os.ftruncate(self._descriptor, 0)
-        for log in logs_of(self._file):
+        for log in find_log_files(self._file):
             log.unlink()
 
-    def fill_with(self, file: Direct, *, tell: Callable[[int, int], None]) -> None:
-        """Begin with the pages of another file."""
+    def copy_from(self, file: SyncStore, *, tell: Callable[[int, int], None]) -> None:
+        """Replace what was built with the pages of another file."""
         self._built.close()
-        self._empty()
-        with told(self._file):
+        self._truncate_file()
+        with translate_os_errors(self._file):
             file.read(copy_pages, self._descriptor, stamp=0, tell=tell)
-        self._built = open_alone(self._file)
+        self._built = open_exclusive(self._file)
 
     @property
-    def direct(self) -> SqliteDirect:
+    def store(self) -> SqliteSyncStore:
         return self._built
 
-    def check(self, *, replace: bool) -> None:
+    def check_publishable(self, *, replace: bool) -> None:
         if not self._path.exists():
             return
         try:
-            with open_used(self._path, run_dir=self._run_dir) as used:
+            with open_shared(self._path, run_dir=self._run_dir) as used:
                 used.read(check_replaceable, "sqlite", used.name, replace=replace)
         except StoreDamaged as error:
             if not replace:
                 raise StoreNotEmpty(self.name) from error
 
     def publish(self, *, replace: bool) -> str | None:
-        local = locality_of(filesystem_of(self._path)) is Locality.LOCAL
-        self._built.settle(stamp=0, journal="wal" if local else "delete")
+        local = classify_filesystem(detect_filesystem(self._path)) is Locality.LOCAL
+        self._built.finalize_file(stamp=0, journal="wal" if local else "delete")
         self._built.close()
         os.fsync(self._descriptor)
-        aside = _free_name(self._path)
-        with told(self._path), _alone_with(self._path, self._run_dir, replace=replace) as empty:
+        aside = _find_free_name(self._path)
+        with (
+            translate_os_errors(self._path),
+            _exclusive_access(self._path, self._run_dir, replace=replace) as empty,
+        ):
             if self._path.exists():
                 aside.hardlink_to(self._path)
-            # A log of whatever was there must not be taken for ours.
-            for log in logs_of(self._path):
+            # A log of the previous file must not be taken for ours.
+            for log in find_log_files(self._path):
                 log.rename(aside.with_name(f"{aside.name}{log.name.removeprefix(self._path.name)}"))
             self._file.replace(self._path)
-            sync_folder(self._path.parent)
+            sync_directory(self._path.parent)
         if not empty:
             return str(aside)
         aside.unlink(missing_ok=True)
@@ -110,30 +118,30 @@ class SqliteIncoming(Incoming):
         os.close(self._descriptor)
 
 
-def _free_name(path: Path) -> Path:
-    """A name that tells people when the file had another."""
+def _find_free_name(path: Path) -> Path:
+    """Return an unused file name with the current time, for the previous store."""
     name = time.strftime(f"{path.name}.before-%Y%m%d-%H%M%S")
     names = (path.with_name(f"{name}{more}") for more in ("", *(f"-{n}" for n in range(2, 100))))
     return next(free for free in names if not free.exists())
 
 
 @contextmanager
-def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
+def _exclusive_access(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
     """
-    Keep everybody from a store for the length of the block; whether it is empty, or not there.
+    Lock all other processes out of a store; yield whether it is empty or missing.
 
-    One that is too damaged to be opened can be kept from nobody, and nobody can use it.
+    A store that is too damaged to be opened cannot be locked, but nobody can use it either.
     """
     if not path.exists():
         yield True
         return
     with ExitStack() as stack:
         try:
-            # Carried out after the connection is closed, and so what it was at is rolled back.
-            stack.push(_journal_kept(path))
+            # Runs after the connection is closed, and so after its rollback.
+            stack.push(_restore_journal_mode(path))
             connection = connect(path, reader=False)
             stack.callback(connection.close)
-            empty = _exclude_others(connection, path, Owners(run_dir), replace=replace)
+            empty = _lock_exclusively(connection, path, SqliteLiveness(run_dir), replace=replace)
         except (apsw.NotADBError, apsw.CorruptError, StoreDamaged) as error:
             if not replace:
                 raise StoreNotEmpty(str(path)) from error
@@ -142,35 +150,35 @@ def _alone_with(path: Path, run_dir: Path, *, replace: bool) -> Generator[bool]:
         except apsw.BusyError as error:
             raise StoreInUse(_IN_USE.format(path)) from error
         except apsw.Error as error:
-            raise translated(error) from error
+            raise translate_error(error) from error
         yield empty
 
 
-def _journal_kept(path: Path) -> Callable[..., None]:
-    """Return what gives a store that stays its journal mode back, as a block ends by an error."""
+def _restore_journal_mode(path: Path) -> Callable[..., None]:
+    """Return a callback that restores a store's journal mode when a block fails."""
     with closing(connect(path, reader=False)) as before:
-        ((mode,),) = rows_of(before, "PRAGMA journal_mode")
+        ((mode,),) = fetch_rows(before, "PRAGMA journal_mode")
 
-    def give_back(kind: object, _error: object, _traceback: object) -> None:
+    def restore_mode(kind: object, _error: object, _traceback: object) -> None:
         if kind is None:
             return
         with suppress(apsw.Error), closing(connect(path, reader=False)) as connection:
-            rows_of(connection, f"PRAGMA journal_mode = {mode}")
+            fetch_rows(connection, f"PRAGMA journal_mode = {mode}")
 
-    return give_back
+    return restore_mode
 
 
-def _exclude_others(
-    connection: apsw.Connection, path: Path, owners: Owners, *, replace: bool
+def _lock_exclusively(
+    connection: apsw.Connection, path: Path, owners: SqliteLiveness, *, replace: bool
 ) -> bool:
-    connection.set_busy_timeout(_PATIENCE)
-    refuse_foreign(connection, path)
-    # Whoever has the store open has its log open: only who is alone can do without one.
-    rows_of(connection, "PRAGMA journal_mode = DELETE")
-    cursor = cursor_of(connection)
+    connection.set_busy_timeout(_LOCK_TIMEOUT_MS)
+    reject_foreign_database(connection, path)
+    # Every process that has the store open has its log open: this works for a lone user only.
+    fetch_rows(connection, "PRAGMA journal_mode = DELETE")
+    cursor = new_cursor(connection)
     cursor.execute("BEGIN EXCLUSIVE")
-    # Somebody may have come in between.
-    if rows_of(connection, "PRAGMA journal_mode") != [("delete",)]:
+    # Another process may have opened it in between.
+    if fetch_rows(connection, "PRAGMA journal_mode") != [("delete",)]:
         raise StoreInUse(_IN_USE.format(path))
-    tx = SqliteTx(connection, cursor, Surroundings(SystemClock(), owners))
+    tx = SqliteTx(connection, cursor, JobContext(SystemClock(), owners))
     return check_replaceable(tx, "sqlite", str(path), replace=replace)

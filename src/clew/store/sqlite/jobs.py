@@ -1,4 +1,4 @@
-"""A call that waits for its turn in a thread of the store."""
+"""Jobs that wait for a thread of the store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Job:
-    """What to run, who waits for it, and how it ended."""
+    """Function to run, its caller's future, and its outcome."""
 
     __slots__ = ("args", "call", "error", "final", "future", "kwargs", "loop", "topics", "value")
 
@@ -26,44 +26,44 @@ class Job:
         self.value: Any = None
         self.error: BaseException | None = None
         self.topics: set[str] = set()
-        #: The outcome cannot change any more: committed, or nothing of it stays.
+        #: The outcome cannot change any more: committed, or rolled back.
         self.final = False
 
-    def end(self, error: BaseException | None = None) -> None:
-        """Note the lasting outcome: ``value``, or ``error``."""
+    def set_outcome(self, error: BaseException | None = None) -> None:
+        """Record the final outcome: ``value``, or ``error``."""
         self.error = error
         self.final = True
 
-    def settle(self) -> None:
-        """Resolve the future; runs in the loop of the caller."""
+    def resolve_future(self) -> None:
+        """Resolve the future; runs in the caller's event loop."""
         if self.future.done():  # the caller was cancelled
             return
         if self.error is None:
             self.future.set_result(self.value)
-        elif isinstance(self.error, StopIteration):  # no future takes this one
+        elif isinstance(self.error, StopIteration):  # a future cannot carry it
             self.future.set_exception(RuntimeError("a job raised StopIteration"))
         else:
             self.future.set_exception(self.error)
 
 
-def deliver(jobs: Iterable[Job]) -> None:
-    """Hand the outcomes to the callers: one wake-up per loop, from any thread."""
+def deliver_outcomes(jobs: Iterable[Job]) -> None:
+    """Pass the outcomes to the callers: one wake-up per event loop, from any thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, mine in by_loop.items():
         with contextlib.suppress(RuntimeError):  # that loop is closed: nobody waits
-            loop.call_soon_threadsafe(_settle, mine)
+            loop.call_soon_threadsafe(_resolve_all, mine)
 
 
-def _settle(jobs: Sequence[Job]) -> None:
+def _resolve_all(jobs: Sequence[Job]) -> None:
     for job in jobs:
-        job.settle()
+        job.resolve_future()
 
 
-def fail(jobs: Sequence[Job], error: StoreUnavailable) -> None:
+def fail_unfinished(jobs: Sequence[Job], error: StoreUnavailable) -> None:
     """Deliver the final outcomes among ``jobs``, and ``error`` to the others."""
     for job in jobs:
         if not job.final:
-            job.end(StoreUnavailable(str(error)))
-    deliver(jobs)
+            job.set_outcome(StoreUnavailable(str(error)))
+    deliver_outcomes(jobs)

@@ -1,8 +1,9 @@
 """
-The files of a store under their names: SQLite writes on into a file that is not there any more.
+Identity of a store's files: SQLite keeps writing to a file that was moved or deleted.
 
-Deleted, moved or replaced while the store is in use, a file is another one for whoever opens the
-store next. Both would acknowledge what the other never sees, and a write-back would mix them.
+If a file is deleted, moved or replaced while the store is in use, the next process that
+opens the store gets another file. Each would acknowledge writes that the other never sees,
+and a checkpoint would mix them.
 """
 
 from __future__ import annotations
@@ -15,55 +16,55 @@ from clew.errors import StoreUnavailable, StoreUnusable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.store.sqlite.owners import Owners
+    from clew.store.sqlite.owners import SqliteLiveness
 
-#: Seconds for which two files may be on their way: whoever closes last removes one after the other.
-_ON_THE_WAY: Final = 1.0
+#: Seconds in which the log files may disappear one by one: the last process to close removes them.
+_REMOVAL_SECONDS: Final = 1.0
 _LOST: Final = (
     "{} was {} while it was in use: nothing is written any more; end whatever uses the store, "
     "and start again"
 )
 
 
-def log_of(path: Path) -> Path:
-    """The write-ahead log: what was committed and not yet written back."""
+def wal_path(path: Path) -> Path:
+    """Return the path of the write-ahead log: commits not yet written back."""
     return path.with_name(f"{path.name}-wal")
 
 
-def memory_of(path: Path) -> Path:
-    """What all who have the store open share: their locks, and where in the log is what."""
+def shm_path(path: Path) -> Path:
+    """Return the path of the shared memory: locks, and the index of the log."""
     return path.with_name(f"{path.name}-shm")
 
 
-class Names:
-    """What stood under the names when the store was opened."""
+class FileIdentities:
+    """Files that had the store's names when it was opened."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._found = {name: _file(name) for name in (path, log_of(path), memory_of(path))}
+        self._found = {name: _file_id(name) for name in (path, wal_path(path), shm_path(path))}
 
-    def check(self) -> None:
+    def check_unchanged(self) -> None:
         """
-        See whether they are the same files: three looks at a folder.
+        Check that they are still the same files: three ``stat`` calls.
 
         :raises StoreUnavailable: if one is not
         """
         for name, found in self._found.items():
-            here = _file(name)
+            here = _file_id(name)
             if here != found and found is not None:
                 happened = "deleted or moved" if here is None else "replaced"
                 raise StoreUnavailable(_LOST.format(name, happened))
 
     @property
-    def only_the_log_is_gone(self) -> bool:
-        """Whether what it held is still to be had, and nobody else has begun another one."""
-        log, memory = log_of(self._path), memory_of(self._path)
-        at = {name: _file(name) for name in self._found}
+    def is_only_wal_missing(self) -> bool:
+        """Return true if the log's content can be recovered and no other log exists."""
+        log, memory = wal_path(self._path), shm_path(self._path)
+        at = {name: _file_id(name) for name in self._found}
         same = at[self._path] == self._found[self._path]
         return same and at[log] is None and at[memory] in (None, self._found[memory])
 
 
-def _file(name: Path) -> tuple[int, int] | None:
+def _file_id(name: Path) -> tuple[int, int] | None:
     try:
         found = name.stat()
     except OSError:
@@ -71,20 +72,20 @@ def _file(name: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def refuse_torn(path: Path, owners: Owners) -> None:
+def reject_missing_files(path: Path, owners: SqliteLiveness) -> None:
     """
-    Refuse a store of which a file is missing that somebody is using.
+    Reject a store that is in use but lacks one of its files.
 
-    :raises StoreUnusable: then; says which
+    :raises StoreUnusable: names the missing file
     """
-    log, memory = log_of(path), memory_of(path)
+    log, memory = wal_path(path), shm_path(path)
     if not path.exists() and log.exists() and log.stat().st_size:
         raise StoreUnusable(
             f"{path} is gone, but its log {log.name} is there, with what was said last: "
             "put the file back, or move the log away too"
         )
-    until = time.monotonic() + _ON_THE_WAY
-    while log.exists() != memory.exists() and owners.anybody():
+    until = time.monotonic() + _REMOVAL_SECONDS
+    while log.exists() != memory.exists() and owners.has_live_owner():
         if time.monotonic() > until:
             missing = memory if log.exists() else log
             raise StoreUnusable(

@@ -1,4 +1,4 @@
-"""Connections to the file, and every reason not to open it."""
+"""Connections to the file, and every reason to reject it."""
 
 from __future__ import annotations
 
@@ -12,84 +12,84 @@ from typing import TYPE_CHECKING
 import apsw
 
 from clew.errors import StoreUnusable
-from clew.store.sqlite.driver import rows_of
-from clew.store.sqlite.failures import translated
-from clew.store.sqlite.filesystems import Locality, filesystem_of, locality_of
+from clew.store.sqlite.driver import fetch_rows
+from clew.store.sqlite.failures import translate_error
+from clew.store.sqlite.filesystems import Locality, classify_filesystem, detect_filesystem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-#: Older ones can corrupt a WAL file that several connections use.
-OLDEST_SQLITE = (3, 51, 3)
-#: How long anybody waits for a lock that another process holds, in seconds.
-PATIENCE = 10.0
+#: Older versions can corrupt a WAL file that several connections use.
+MIN_SQLITE_VERSION = (3, 51, 3)
+#: Seconds to wait for a lock that another process holds.
+LOCK_TIMEOUT = 10.0
 #: The write-ahead log is cut to this size, in bytes.
 JOURNAL_LIMIT = 64 * 1024 * 1024
 
 #: The application id in the header of our files: "Clew".
-SIGNATURE = 0x436C6577
+APPLICATION_ID = 0x436C6577
 
 _creating = threading.Lock()
 _NO_DATABASE = "{} is not a database: move it away, or name another file"
 
 
-def prepare(
-    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = filesystem_of
+def prepare_file(
+    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = detect_filesystem
 ) -> None:
     """
-    See to it that ``path`` is a file that a store can use; create it if it is not there.
+    Make sure that ``path`` is a file that a store can use; create it if needed.
 
     :raises StoreUnusable: if it cannot be one; then nothing was written
     """
-    prepare_place(path, run_dir=run_dir, filesystem_of=filesystem_of)
-    make_file(path)
+    prepare_location(path, run_dir=run_dir, filesystem_of=filesystem_of)
+    create_file(path)
 
 
-def prepare_place(
-    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = filesystem_of
+def prepare_location(
+    path: Path, *, run_dir: Path, filesystem_of: Callable[[Path], str] = detect_filesystem
 ) -> None:
     """
-    See to it that a store can be at ``path``, if there is a file or not.
+    Make sure that a store can be at ``path``, whether or not the file exists.
 
     :raises StoreUnusable: if it cannot
     """
-    refuse_old_sqlite(sqlite_version())
+    reject_old_sqlite(sqlite_version())
     for place in (path, run_dir):
-        refuse_network(place, filesystem_of(place))
+        reject_network_filesystem(place, filesystem_of(place))
     if path.exists() and not path.is_file():
         raise StoreUnusable(f"{path} is not a file: name a file for the store")
     for place in (path, path.parent, run_dir):
-        _refuse_read_only(place)
+        _reject_read_only(place)
     for folder in (path.parent, run_dir):
-        _make_private(folder)
+        _create_private_folder(folder)
 
 
 def open_writer(
-    path: Path, *, filesystem_of: Callable[[Path], str] = filesystem_of
+    path: Path, *, filesystem_of: Callable[[Path], str] = detect_filesystem
 ) -> apsw.Connection:
     """
-    Open the connection that writes to a prepared file.
+    Open the write connection to a prepared file.
 
-    A new file is in WAL mode where its disk is a local one. Elsewhere, and where somebody has set
-    it by hand, it has a rollback journal: readers and the writer wait for each other.
+    A new file gets WAL mode on a local disk. On other file systems, and where the mode was
+    set by hand, it has a rollback journal: readers and the writer wait for each other.
 
-    :raises StoreUnusable: if SQLite refuses the file
+    :raises StoreUnusable: if SQLite rejects the file
     """
     connection: apsw.Connection | None = None
     try:
         connection = connect(path, reader=False)
-        refuse_foreign(connection, path)
-        local = locality_of(filesystem_of(path)) is Locality.LOCAL
-        if rows_of(connection, "PRAGMA page_count") == [(0,)]:
-            # So that free pages can be given back in slices; only an empty file takes this.
-            rows_of(connection, "PRAGMA auto_vacuum = INCREMENTAL")
-            _set_journal(connection, path, "wal" if local else "delete")
+        reject_foreign_database(connection, path)
+        local = classify_filesystem(filesystem_of(path)) is Locality.LOCAL
+        if fetch_rows(connection, "PRAGMA page_count") == [(0,)]:
+            # Allows free pages to be released in batches; can be set only on an empty file.
+            fetch_rows(connection, "PRAGMA auto_vacuum = INCREMENTAL")
+            _set_journal_mode(connection, path, "wal" if local else "delete")
         elif not local:
-            _set_journal(connection, path, "delete")
-        elif _is_copy(connection):
-            _set_journal(connection, path, "wal")
-        sign(connection)
+            _set_journal_mode(connection, path, "delete")
+        elif _clear_backup_stamp(connection):
+            _set_journal_mode(connection, path, "wal")
+        set_application_id(connection)
     except BaseException as error:
         if connection is not None:
             connection.close()
@@ -98,50 +98,50 @@ def open_writer(
         if isinstance(error, (apsw.CantOpenError, apsw.ReadOnlyError)):
             raise StoreUnusable(f"{path} cannot be opened for writing: {error}") from error
         if isinstance(error, apsw.Error):
-            raise translated(error) from error
+            raise translate_error(error) from error
         raise
     return connection
 
 
 def connect(path: Path, *, reader: bool) -> apsw.Connection:
-    """A connection as the store wants it; a reader's cannot write."""
+    """Open a connection with the store's settings; a reader's cannot write."""
     connection = apsw.Connection(
         str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=512
     )
-    connection.set_busy_timeout(int(PATIENCE * 1000))
+    connection.set_busy_timeout(int(LOCK_TIMEOUT * 1000))
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
-    # One plan per statement. Otherwise SQLite, as apsw builds it, makes a new one for other values:
+    # One plan per statement. Otherwise SQLite, as apsw builds it, plans again for other values:
     # a join of rows by their keys takes four times as long.
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     if reader:
-        # A writer, if there is one, ends after its readers, and knows whether that may be done.
+        # A writer, if there is one, closes after its readers, and knows whether to checkpoint.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    for pragma in _pragmas(reader=reader):
-        rows_of(connection, f"PRAGMA {pragma}")
+    for pragma in _build_pragmas(reader=reader):
+        fetch_rows(connection, f"PRAGMA {pragma}")
     return connection
 
 
 def sqlite_version() -> str:
-    """Of the SQLite that apsw carries."""
+    """Return the version of SQLite that apsw carries."""
     return apsw.sqlite_lib_version()
 
 
-def refuse_old_sqlite(version: str) -> None:
-    """:raises StoreUnusable: for an SQLite that can corrupt the store"""
-    if tuple(int(part) for part in version.split(".")) < OLDEST_SQLITE:
-        oldest = ".".join(map(str, OLDEST_SQLITE))
+def reject_old_sqlite(version: str) -> None:
+    """Raise ``StoreUnusable`` for a version of SQLite that can corrupt the store."""
+    if tuple(int(part) for part in version.split(".")) < MIN_SQLITE_VERSION:
+        oldest = ".".join(map(str, MIN_SQLITE_VERSION))
         raise StoreUnusable(f"SQLite {version} is too old, {oldest} is needed: upgrade apsw")
 
 
-def _pragmas(*, reader: bool) -> list[str]:
+def _build_pragmas(*, reader: bool) -> list[str]:
     pragmas = [
         "synchronous = FULL",
         "foreign_keys = ON",
         "recursive_triggers = OFF",
         "temp_store = MEMORY",
         f"journal_size_limit = {JOURNAL_LIMIT}",
-        # The writer thread decides when: after the callers have their answers.
+        # The writer thread checkpoints, after the callers have their results.
         "wal_autocheckpoint = 0",
     ]
     if sys.platform == "darwin":
@@ -151,33 +151,33 @@ def _pragmas(*, reader: bool) -> list[str]:
     return pragmas
 
 
-def refuse_network(path: Path, kind: str) -> None:
-    """:raises StoreUnusable: for a path on a network file system of this kind"""
-    if locality_of(kind) is Locality.NETWORK:
+def reject_network_filesystem(path: Path, kind: str) -> None:
+    """Raise ``StoreUnusable`` if ``kind``, the file system of ``path``, is a network one."""
+    if classify_filesystem(kind) is Locality.NETWORK:
         raise StoreUnusable(
             f"{path} is on a network file system ({kind}), where SQLite can lose data: "
             "put the store on a local disk, or use PostgreSQL"
         )
 
 
-def _make_private(folder: Path) -> None:
+def _create_private_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnusable(f"the folder {folder} cannot be made: {error.strerror}") from error
 
 
-def make_file(path: Path) -> None:
-    """See to it that there is a file, which only its owner may read."""
-    # By us, since the log and the shared memory take over the mode of the file. Never touched when
-    # it is there: closing any descriptor of it would drop the POSIX locks that SQLite holds on it
-    # for this whole process. The same danger keeps other threads out until ours is closed.
+def create_file(path: Path) -> None:
+    """Create the file, readable only by its owner, if it does not exist."""
+    # Done here because the log and the shared memory inherit the mode of the file. An existing
+    # file is never opened: closing any descriptor of it would drop the POSIX locks that SQLite
+    # holds on it for this whole process. For the same reason other threads wait for the close.
     with _creating, contextlib.suppress(FileExistsError):
         if not path.exists():
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def _refuse_read_only(place: Path) -> None:
+def _reject_read_only(place: Path) -> None:
     if place.exists() and not os.access(place, os.W_OK):
         raise StoreUnusable(
             f"{place} cannot be written by this user: change its owner or mode, "
@@ -185,39 +185,43 @@ def _refuse_read_only(place: Path) -> None:
         )
 
 
-def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
-    """:raises StoreUnusable: if the file has tables that are not Clew's; writes nothing"""
-    # Before the first write: entering WAL mode changes the file. The tables first: another process
-    # that makes the store now signs it before it makes any.
-    tables = rows_of(connection, "SELECT name FROM sqlite_schema LIMIT 1")
-    ((signature,),) = rows_of(connection, "PRAGMA application_id")
-    if signature != SIGNATURE and (signature or tables):
+def reject_foreign_database(connection: apsw.Connection, path: Path) -> None:
+    """Raise ``StoreUnusable`` if the file has tables that are not Clew's; write nothing."""
+    # Before the first write: entering WAL mode changes the file. Read the tables first: another
+    # process that creates the store now sets its application id before its first table.
+    tables = fetch_rows(connection, "SELECT name FROM sqlite_schema LIMIT 1")
+    ((signature,),) = fetch_rows(connection, "PRAGMA application_id")
+    if signature != APPLICATION_ID and (signature or tables):
         raise StoreUnusable(
             f"the database {path} belongs to another program: "
             "give Clew a file of its own; nothing was changed"
         )
 
 
-def sign(connection: apsw.Connection) -> None:
-    """Say in the header that the file is ours."""
-    if rows_of(connection, "PRAGMA application_id") != [(SIGNATURE,)]:
-        rows_of(connection, f"PRAGMA application_id = {SIGNATURE}")
+def set_application_id(connection: apsw.Connection) -> None:
+    """Mark the file as ours in its header."""
+    if fetch_rows(connection, "PRAGMA application_id") != [(APPLICATION_ID,)]:
+        fetch_rows(connection, f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _is_copy(connection: apsw.Connection) -> bool:
-    """Tell a backup, which nobody has opened as a store yet, by its stamp; remove that."""
-    if rows_of(connection, "PRAGMA user_version") == [(0,)]:
+def _clear_backup_stamp(connection: apsw.Connection) -> bool:
+    """
+    Remove the stamp of a backup that is opened as a store for the first time.
+
+    Returns whether there was one.
+    """
+    if fetch_rows(connection, "PRAGMA user_version") == [(0,)]:
         return False
-    rows_of(connection, "PRAGMA user_version = 0")
+    fetch_rows(connection, "PRAGMA user_version = 0")
     return True
 
 
-def _set_journal(connection: apsw.Connection, path: Path, wanted: str) -> None:
-    # Two that change it at once get "busy" without the usual wait, so we wait here.
-    until = time.monotonic() + PATIENCE
+def _set_journal_mode(connection: apsw.Connection, path: Path, wanted: str) -> None:
+    # Two processes that change it at once get "busy" without the usual wait, so wait here.
+    until = time.monotonic() + LOCK_TIMEOUT
     while True:
         try:
-            ((mode,),) = rows_of(connection, f"PRAGMA journal_mode = {wanted}")
+            ((mode,),) = fetch_rows(connection, f"PRAGMA journal_mode = {wanted}")
             break
         except apsw.BusyError:
             if time.monotonic() > until:

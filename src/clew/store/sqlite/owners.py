@@ -1,4 +1,4 @@
-"""Which processes live: each owner holds a lock on ``run/<owner>.lock`` until it ends."""
+"""Liveness of owners: each holds a lock on ``run/<owner>.lock`` until it ends."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 # flock, not fcntl locks: those vanish when any descriptor of the file is closed in this process.
 _held: set[int] = set()
-# Held across a fork, so that no descriptor is between being opened and being noted.
+# Held across a fork, so that no descriptor is open but not yet recorded.
 _forking = threading.Lock()
 _NAME = re.compile(r"[\w.-]+", re.ASCII)
 
 
-def _let_go_in_child() -> None:
+def _close_locks_in_child() -> None:
     # A forked child shares the lock through its copy of the descriptor and would keep its parent
     # alive. Closing the copy does not release the parent's lock; LOCK_UN here would.
     for descriptor in _held:
@@ -32,73 +32,74 @@ def _let_go_in_child() -> None:
 
 
 os.register_at_fork(
-    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_let_go_in_child
+    before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_close_locks_in_child
 )
 
 
-class Owners:
-    """The lock files in one folder."""
+class SqliteLiveness:
+    """Lock files in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._mine: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def alive(self, owner: str) -> bool:
+    def is_alive(self, owner: str) -> bool:
         """
-        Whether ``owner`` holds its lock; never waits and creates nothing.
+        Return true if ``owner`` holds its lock; never waits and creates nothing.
 
-        An owner whose file cannot be examined counts as alive: expiry is the backstop.
+        An owner whose file cannot be examined counts as alive: lease expiry is the
+        backstop.
         """
-        return owner in self._mine or not _is_free(self._path(owner))
+        return owner in self._mine or not _is_free(self._lock_path(owner))
 
-    def anybody(self) -> bool:
-        """Whether any owner holds its lock."""
+    def has_live_owner(self) -> bool:
+        """Return true if any owner holds its lock."""
         return any(not _is_free(path) for path in self._folder.glob("*.lock"))
 
-    def holds(self, owner: str) -> bool:
-        """Whether the lock is held through this object."""
+    def holds_lock(self, owner: str) -> bool:
+        """Return true if this object holds the lock of ``owner``."""
         return owner in self._mine
 
-    def register(self, owner: str) -> None:
+    def register_owner(self, owner: str) -> None:
         """
-        Hold the lock of ``owner``, a name never used before; clear away what the dead left.
+        Take the lock of ``owner``, a name never used before; remove files of dead owners.
 
-        :raises StoreUnavailable: if the file cannot be made
+        :raises StoreUnavailable: if the file cannot be created
         """
-        path = self._path(owner)
+        path = self._lock_path(owner)
         with self._lock:
             if owner in self._mine:
                 return
             try:
-                self._sweep()
-                self._mine[owner] = _locked_file(path)
+                self._remove_dead_locks()
+                self._mine[owner] = _create_lock_file(path)
             except OSError as error:
                 raise StoreUnavailable(f"{path} cannot be made: {error.strerror}") from error
 
-    def release(self) -> None:
-        """Let go of every lock held through this object."""
+    def release_all(self) -> None:
+        """Release every lock held by this object."""
         with self._lock:
             for owner, descriptor in self._mine.items():
-                # In this order: who opened the file before finds it locked or, soon, free.
-                self._path(owner).unlink(missing_ok=True)
-                _close(descriptor)
+                # In this order: a process that has the file open finds it locked or, soon, free.
+                self._lock_path(owner).unlink(missing_ok=True)
+                _release_lock(descriptor)
             self._mine.clear()
 
-    def _path(self, owner: str) -> Path:
+    def _lock_path(self, owner: str) -> Path:
         if not _NAME.fullmatch(owner):
             raise ValueError(f"{owner!r} is no name of an owner")
         return self._folder / f"{owner}.lock"
 
-    def _sweep(self) -> None:
-        # A name is used once, so a lock that is free stays free: nobody loses one to this.
+    def _remove_dead_locks(self) -> None:
+        # A name is used once, so a free lock stays free: no owner can lose its lock here.
         for path in self._folder.glob("*.lock"):
             if _is_free(path):
                 path.unlink(missing_ok=True)
 
 
-def _locked_file(path: Path) -> int:
-    # Locked under another name first: under its own, the file is never there without its lock.
+def _create_lock_file(path: Path) -> int:
+    # Locked under a temporary name first: the file never has its own name without its lock.
     unborn = path.with_suffix(".new")
     with _forking:
         descriptor = os.open(unborn, os.O_RDWR | os.O_CREAT, 0o600)
@@ -107,7 +108,7 @@ def _locked_file(path: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         unborn.rename(path)
     except BaseException:
-        _close(descriptor)
+        _release_lock(descriptor)
         raise
     return descriptor
 
@@ -120,7 +121,7 @@ def _is_free(path: Path) -> bool:
     except OSError:
         return False
     try:
-        # Shared, so that two who ask at once do not take each other for the owner.
+        # Shared, so that two simultaneous checks do not take each other for the owner.
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return False
@@ -129,8 +130,8 @@ def _is_free(path: Path) -> bool:
     return True
 
 
-def _close(descriptor: int) -> None:
-    # Released by hand: a child between fork and exec may still hold a copy.
+def _release_lock(descriptor: int) -> None:
+    # Unlocked explicitly: a child between fork and exec may still hold a copy.
     with contextlib.suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     with _forking:

@@ -1,8 +1,8 @@
 """
-Copying a store page by page, into a file that is written only where it differs.
+Page-by-page copy of a store into a file that is written only where it differs.
 
-SQLite's own backup writes every page of the copy. Here the copy is opened through a file that
-compares first: over the copy of yesterday, what is written is what has changed since.
+SQLite's own backup writes every page of the copy. Here the copy is opened through a VFS
+that compares first: over an earlier copy, only the pages changed since are written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 import apsw
 
-from clew.store.sqlite.driver import rows_of
+from clew.store.sqlite.driver import fetch_rows
 from clew.store.sqlite.handle import SqliteTx
 
 if TYPE_CHECKING:
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Tx
 
-#: Instead of SQLite's own first bytes, as long as the copy is not whole: nothing opens it.
-NOT_WHOLE: Final = b"Clew: unfinished"
-#: In the first page: how the file is to be written and read (1: without a log beside it), and
-#: a number for the owner's use, which we let tell when the copy was made.
+#: Replaces SQLite's first bytes while the copy is incomplete, so that nothing opens it.
+INCOMPLETE_HEADER: Final = b"Clew: unfinished"
+#: In the first page: the write and read versions (1: rollback journal) and the user version,
+#: which stores the time of the copy.
 _VERSIONS: Final = slice(18, 20)
 _USER_VERSION: Final = slice(60, 64)
 #: Pages between two calls of ``tell``.
-_STEP: Final = 1000
+_PROGRESS_PAGES: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pages:
-    """What a copy took."""
+class PageCopyResult:
+    """Size of a copy, and how many of its pages were written."""
 
     count: int
     written: int
@@ -41,25 +41,25 @@ class Pages:
 
 
 class _Target:
-    """The file of a copy, for SQLite: empty at first, whatever is in it."""
+    """File of a copy, as SQLite sees it: empty at first, whatever it contains."""
 
     def __init__(self, descriptor: int, stamp: int) -> None:
         self._descriptor = descriptor
         self._stamp = stamp.to_bytes(4, "big")
         self.size = self.written = 0
-        os.pwrite(descriptor, NOT_WHOLE, 0)
+        os.pwrite(descriptor, INCOMPLETE_HEADER, 0)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802  (SQLite's names)
         return os.pread(self._descriptor, max(0, min(amount, self.size - offset)), offset)
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
-        page = bytes(data) if offset else self._first(bytearray(data))
+        page = bytes(data) if offset else self._patch_first_page(bytearray(data))
         if os.pread(self._descriptor, len(page), offset) != page:
-            _write(self._descriptor, page, offset)
+            _write_all(self._descriptor, page, offset)
             self.written += 1
         self.size = max(self.size, offset + len(page))
 
-    def _first(self, page: bytearray) -> bytes:
+    def _patch_first_page(self, page: bytearray) -> bytes:
         page[_VERSIONS] = b"\1\1"
         page[_USER_VERSION] = self._stamp
         return bytes(page)
@@ -71,13 +71,13 @@ class _Target:
         return self.size
 
     def xSync(self, _flags: int) -> None:  # noqa: N802
-        """By whoever owns the descriptor."""
+        """Do nothing: the owner of the descriptor syncs the file."""
 
     def xLock(self, _level: int) -> None:  # noqa: N802
-        """Nobody else knows the file."""
+        """Do nothing: no other process knows the file."""
 
     def xUnlock(self, _level: int) -> None:  # noqa: N802
-        """As ``xLock``."""
+        """Do nothing, as ``xLock``."""
 
     def xCheckReservedLock(self) -> bool:  # noqa: N802
         return False
@@ -95,14 +95,14 @@ class _Target:
         os.ftruncate(self._descriptor, self.size)
 
 
-def _write(descriptor: int, data: bytes, offset: int) -> None:
+def _write_all(descriptor: int, data: bytes, offset: int) -> None:
     while data:
         done = os.pwrite(descriptor, data, offset)
         data, offset = data[done:], offset + done
 
 
-class _Files(apsw.VFS):
-    """Opens one target, once."""
+class _TargetVfs(apsw.VFS):
+    """VFS that opens one target, once."""
 
     def __init__(self, target: _Target) -> None:
         self.name: Final = f"clew-pages-{id(target):x}"
@@ -120,28 +120,30 @@ class _Files(apsw.VFS):
         return False
 
 
-def copy_pages(t: Tx, descriptor: int, *, stamp: int, tell: Callable[[int, int], None]) -> Pages:
+def copy_pages(
+    t: Tx, descriptor: int, *, stamp: int, tell: Callable[[int, int], None]
+) -> PageCopyResult:
     """
-    Make an open file a copy of the snapshot, and write only the pages in which it differs.
+    Make an open file a copy of the snapshot; write only the pages that differ.
 
-    The file is whole once this returns, and nothing that opens until then; it is not synced.
+    The file is complete once this returns, and cannot be opened before; it is not synced.
 
     :param stamp: ``user_version`` of the copy, 32 bits
-    :param tell: is called with how many pages are done, of how many
+    :param tell: called with the number of pages done and the total
     :raises OSError: from writing the file
     """
     if not isinstance(t, SqliteTx):
         raise TypeError("only a store on SQLite has pages")
     target = _Target(descriptor, stamp)
-    files = _Files(target)
+    files = _TargetVfs(target)
     try:
         copy = apsw.Connection("copy", vfs=files.name)
         try:
-            rows_of(copy, "PRAGMA journal_mode = OFF")
-            rows_of(copy, "PRAGMA synchronous = OFF")
-            count = t.copy_into(copy, step=_STEP, tell=tell)
+            fetch_rows(copy, "PRAGMA journal_mode = OFF")
+            fetch_rows(copy, "PRAGMA synchronous = OFF")
+            count = t.backup_into(copy, step=_PROGRESS_PAGES, tell=tell)
         finally:
             copy.close()
     finally:
         apsw.unregister_vfs(files.name)
-    return Pages(count=count, written=target.written, size=target.size)
+    return PageCopyResult(count=count, written=target.written, size=target.size)

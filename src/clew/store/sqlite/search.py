@@ -1,11 +1,11 @@
-"""The search index on SQLite: an FTS5 table without content whose rows are messages."""
+"""Search index on SQLite: a contentless FTS5 table with a row per message."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, LiteralString, cast
 
 from clew.errors import SearchNotReady, StoreError, StoreFull, StoreUnavailable
-from clew.store.index import COLUMNS, VISIBLE, within_budget
+from clew.store.index import MESSAGE_COLUMNS, VISIBLE_CONDITION, take_within_budget
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,46 +25,49 @@ _PARTS: tuple[LiteralString, ...] = (
     "search_index_idx",
     "search_index_config",
 )
-#: What the tables of a damaged index are called afterwards.
-_SPARE: LiteralString = "search_damaged_"
-#: A token of every row: an index that has it nowhere has lost its content.
-_EVERY = "\ue000\ue000"
+#: Name prefix of the leftover tables of a damaged index.
+_LEFTOVER_PREFIX: LiteralString = "search_damaged_"
+#: A token of every row: an index without it has lost its content.
+_SENTINEL = "\ue000\ue000"
 #: The tokenizer splits at ASCII punctuation, so that is stored full-width. Folded text has no
 #: full-width characters of its own.
-_WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F) if not chr(code).isalnum()}
+_FULL_WIDTH = {code: code + 0xFEE0 for code in range(0x21, 0x7F) if not chr(code).isalnum()}
 _FIRST_CHUNK, _CHUNK = 64, 500
 
 _TAIL: LiteralString = f"""
-    SELECT {COLUMNS} FROM entry e JOIN conversation c ON c.id = e.conversation_id
-    WHERE e.n > (SELECT indexed FROM search_state) AND e.n < $2 AND {VISIBLE}
+    SELECT {MESSAGE_COLUMNS} FROM entry e JOIN conversation c ON c.id = e.conversation_id
+    WHERE e.n > (SELECT indexed FROM search_state) AND e.n < $2 AND {VISIBLE_CONDITION}
     ORDER BY e.n DESC LIMIT $3
 """
 _FIND: LiteralString = f"""
-    SELECT {COLUMNS}
+    SELECT {MESSAGE_COLUMNS}
     FROM search_index
     CROSS JOIN entry e ON e.n = search_index.rowid
     JOIN conversation c ON c.id = e.conversation_id
-    WHERE search_index MATCH $4 AND search_index.rowid < $2 AND {VISIBLE}
+    WHERE search_index MATCH $4 AND search_index.rowid < $2 AND {VISIBLE_CONDITION}
     ORDER BY search_index.rowid DESC LIMIT $3
 """
-_INDEXED: LiteralString = """
+_INDEXED_MESSAGES: LiteralString = """
     SELECT n FROM entry WHERE n <= (SELECT indexed FROM search_state) AND kind = 'message'
 """
-_HELD: LiteralString = "SELECT rowid FROM search_index WHERE search_index MATCH $1"
+_INDEX_ROWS: LiteralString = "SELECT rowid FROM search_index WHERE search_index MATCH $1"
 _FAULTS: tuple[tuple[LiteralString, str], ...] = (
-    (f"SELECT count(*) FROM ({_INDEXED} EXCEPT {_HELD})", "messages are not in it"),
-    (f"SELECT count(*) FROM ({_HELD} EXCEPT {_INDEXED})", "of its rows are of no message"),
+    (f"SELECT count(*) FROM ({_INDEXED_MESSAGES} EXCEPT {_INDEX_ROWS})", "messages are not in it"),
+    (
+        f"SELECT count(*) FROM ({_INDEX_ROWS} EXCEPT {_INDEXED_MESSAGES})",
+        "of its rows are of no message",
+    ),
 )
 
 
-class SqliteIndex:
+class SqliteSearchIndex:
     """``SearchIndex`` in one transaction."""
 
     def __init__(self, t: Tx) -> None:
         self._t = t
 
-    def behind(self, most: int) -> int:
-        row = self._t.one(
+    def count_unindexed(self, most: int) -> int:
+        row = self._t.fetch_one(
             """
             SELECT count(*) FROM (
                 SELECT 1 FROM entry
@@ -75,47 +78,48 @@ class SqliteIndex:
         )
         return 0 if row is None else row[0]
 
-    def tail(self, viewer: Scope, before: int) -> Iterator[Row]:
-        return self._chunks(_TAIL, viewer, before)
+    def iter_unindexed(self, viewer: Scope, before: int) -> Iterator[Row]:
+        return self._fetch_chunks(_TAIL, viewer, before)
 
-    def find(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
+    def iter_matches(self, tokens: Sequence[str], viewer: Scope, before: int) -> Iterator[Row]:
         found = False
         try:
-            for row in self._chunks(_FIND, viewer, before, _match(tokens)):
+            for row in self._fetch_chunks(_FIND, viewer, before, _build_match(tokens)):
                 found = True
                 yield row
             if not found:
-                self._check_content()
+                self._check_not_emptied()
         except StoreError as error:
-            raise _damaged(error) from error
+            raise _translate_index_error(error) from error
 
-    def _chunks(
+    def _fetch_chunks(
         self, sql: LiteralString, viewer: Scope, before: int, *more: Value
     ) -> Iterator[Row]:
         size = _FIRST_CHUNK
         while True:
-            rows = self._t.all(sql, viewer, before, size, *more)
+            rows = self._t.fetch_all(sql, viewer, before, size, *more)
             yield from rows
             if len(rows) < size:
                 return
             before, size = rows[-1][0], _CHUNK
 
-    def _check_content(self) -> None:
-        """An index whose root was overwritten may read as an empty one."""
-        row = self._t.one(
+    def _check_not_emptied(self) -> None:
+        """Raise if the index is empty: an overwritten root page can read as an empty index."""
+        row = self._t.fetch_one(
             """
             SELECT 1 FROM entry
             WHERE n <= (SELECT indexed FROM search_state) AND kind = 'message' LIMIT 1
             """
         )
-        if row and not self._t.one(
-            "SELECT 1 FROM search_index WHERE search_index MATCH $1 LIMIT 1", _match([_EVERY])
+        if row and not self._t.fetch_one(
+            "SELECT 1 FROM search_index WHERE search_index MATCH $1 LIMIT 1",
+            _build_match([_SENTINEL]),
         ):
             raise SearchNotReady(damaged=True)
 
-    def take(self, limit: int) -> list[Row]:
-        rows = within_budget(
-            self._t.all(
+    def claim_unindexed(self, limit: int) -> list[Row]:
+        rows = take_within_budget(
+            self._t.fetch_all(
                 """
                 SELECT e.n, c.scope, e.text
                 FROM entry e JOIN conversation c ON c.id = e.conversation_id
@@ -126,88 +130,93 @@ class SqliteIndex:
             )
         )
         if rows:
-            self._t.run("UPDATE search_state SET indexed = $1", rows[-1][0])
+            self._t.execute("UPDATE search_state SET indexed = $1", rows[-1][0])
         return rows
 
-    def add(self, messages: Sequence[tuple[int, set[str]]]) -> None:
-        self._change("INSERT INTO search_index (rowid, tokens) VALUES ($1, $2)", messages)
+    def add_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        self._write_changes("INSERT INTO search_index (rowid, tokens) VALUES ($1, $2)", messages)
 
-    def remove(self, messages: Sequence[tuple[int, set[str]]]) -> None:
-        row = self._t.one("SELECT indexed FROM search_state")
+    def remove_messages(self, messages: Sequence[tuple[int, set[str]]]) -> None:
+        row = self._t.fetch_one("SELECT indexed FROM search_state")
         indexed = 0 if row is None else row[0]
-        self._change(
+        self._write_changes(
             "INSERT INTO search_index (search_index, rowid, tokens) VALUES ('delete', $1, $2)",
             [(n, tokens) for n, tokens in messages if n <= indexed],
         )
 
-    def _change(self, sql: LiteralString, messages: Sequence[tuple[int, set[str]]]) -> None:
+    def _write_changes(self, sql: LiteralString, messages: Sequence[tuple[int, set[str]]]) -> None:
         try:
             for n, tokens in messages:
-                self._t.run(sql, n, _row(tokens))
-            # Writes the changes to the tables now: a damaged one shows here, not in COMMIT.
-            self._t.run("INSERT INTO search_index (search_index) VALUES ('flush')")
+                self._t.execute(sql, n, _encode_tokens(tokens))
+            # Write the changes to the tables now: damage shows here, not in COMMIT.
+            self._t.execute("INSERT INTO search_index (search_index) VALUES ('flush')")
         except StoreError as error:
-            raise _damaged(error) from error
+            raise _translate_index_error(error) from error
 
-    def faults(self) -> list[str]:
+    def find_faults(self) -> list[str]:
         found: list[str] = []
-        # Damaged entries are none of the index's.
-        self._t.one(f"SELECT count(*) FROM ({_INDEXED})")
+        # Damage in the entries is not the index's.
+        self._t.fetch_one(f"SELECT count(*) FROM ({_INDEXED_MESSAGES})")
         try:
             for part in ("search_index", *_PARTS):
-                lines = [str(row[0]) for row in self._t.all(f"PRAGMA quick_check({part})")]
+                lines = [str(row[0]) for row in self._t.fetch_all(f"PRAGMA quick_check({part})")]
                 found += [line for line in lines if line != "ok"]
             for sql, what in () if found else _FAULTS:
-                row = self._t.one(sql, _match([_EVERY]))
+                row = self._t.fetch_one(sql, _build_match([_SENTINEL]))
                 if row is not None and row[0]:
                     found.append(f"{row[0]} {what}")
         except StoreError as error:
-            raise _damaged(error) from error
+            raise _translate_index_error(error) from error
         return found
 
     def clear(self) -> None:
-        # DROP TABLE asks the module first, which fails where one of its tables is missing. And a
-        # statement that meets a damaged page spoils the transaction: the tables are only renamed.
-        self._t.run("PRAGMA writable_schema = ON")
+        # DROP TABLE calls the FTS5 module, which fails if one of its tables is missing. And a
+        # statement that reads a damaged page voids the transaction: the tables are only renamed.
+        self._t.execute("PRAGMA writable_schema = ON")
         try:
-            self._t.run("DELETE FROM sqlite_schema WHERE name = 'search_index'")
+            self._t.execute("DELETE FROM sqlite_schema WHERE name = 'search_index'")
         finally:
-            self._t.run("PRAGMA writable_schema = RESET")
+            self._t.execute("PRAGMA writable_schema = RESET")
         for part in _PARTS:
-            if self._t.one("SELECT 1 FROM sqlite_schema WHERE name = $1", part):
-                self._t.run(f"ALTER TABLE {part} RENAME TO {self._spare_name()}")
+            if self._t.fetch_one("SELECT 1 FROM sqlite_schema WHERE name = $1", part):
+                self._t.execute(f"ALTER TABLE {part} RENAME TO {self._next_leftover_name()}")
         for sql in _CREATE:
-            self._t.run(sql)
-        self._t.run("UPDATE search_state SET indexed = 0")
+            self._t.execute(sql)
+        self._t.execute("UPDATE search_state SET indexed = 0")
 
-    def _spare_name(self) -> LiteralString:
-        taken = self.remains()
-        names = (f"{_SPARE}{number}" for number in range(len(taken) + 1))
+    def _next_leftover_name(self) -> LiteralString:
+        taken = self.find_leftover_tables()
+        names = (f"{_LEFTOVER_PREFIX}{number}" for number in range(len(taken) + 1))
         return cast("LiteralString", next(name for name in names if name not in taken))
 
-    def remains(self) -> list[LiteralString]:
-        found = self._t.all(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE $1", f"{_SPARE}%"
+    def find_leftover_tables(self) -> list[LiteralString]:
+        found = self._t.fetch_all(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE $1",
+            f"{_LEFTOVER_PREFIX}%",
         )
         return [row[0] for row in found]
 
-    def discard(self, remains: LiteralString) -> None:
+    def drop_leftover_table(self, remains: LiteralString) -> None:
         try:
-            self._t.run(f"DROP TABLE {remains}")
+            self._t.execute(f"DROP TABLE {remains}")
         except StoreError as error:
-            raise _damaged(error) from error
+            raise _translate_index_error(error) from error
 
 
-def _row(tokens: set[str]) -> str:
-    return " ".join((*tokens, _EVERY)).translate(_WIDE)
+def _encode_tokens(tokens: set[str]) -> str:
+    return " ".join((*tokens, _SENTINEL)).translate(_FULL_WIDTH)
 
 
-def _match(tokens: Sequence[str]) -> str:
-    return " ".join(f'"{token.translate(_WIDE)}"' for token in tokens)
+def _build_match(tokens: Sequence[str]) -> str:
+    return " ".join(f'"{token.translate(_FULL_WIDTH)}"' for token in tokens)
 
 
-def _damaged(error: StoreError) -> StoreError:
-    """What an error of the index means: its statements are right, so what fails is the index."""
+def _translate_index_error(error: StoreError) -> StoreError:
+    """
+    Return the error to raise for an error of an index statement.
+
+    The statements are correct, so what fails is the index.
+    """
     if isinstance(error, StoreUnavailable | StoreFull):
         return error
     return SearchNotReady(damaged=True)

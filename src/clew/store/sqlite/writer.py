@@ -1,4 +1,4 @@
-"""The thread that writes."""
+"""Writer thread."""
 
 from __future__ import annotations
 
@@ -10,48 +10,52 @@ from typing import TYPE_CHECKING
 import structlog
 
 from clew.errors import StoreUnavailable
-from clew.store.sqlite.batch import Batches
-from clew.store.sqlite.jobs import Job, deliver, fail
-from clew.store.sqlite.names import Names
+from clew.store.sqlite.batch import GroupCommitter
+from clew.store.sqlite.jobs import Job, deliver_outcomes, fail_unfinished
+from clew.store.sqlite.names import FileIdentities
 from clew.store.sqlite.opening import open_writer
-from clew.store.sqlite.tending import Tending
+from clew.store.sqlite.tending import WriterMaintenance
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import apsw
 
-    from clew.store.sqlite.changes import Changes
-    from clew.store.sqlite.handle import Surroundings
+    from clew.store.sqlite.changes import SqliteChangeFeed
+    from clew.store.sqlite.handle import JobContext
 
-#: Jobs in one commit.
-MOST = 256
+#: Maximum number of jobs in one commit.
+MAX_BATCH_JOBS = 256
 
 _log = structlog.get_logger(__name__)
 
 
 class Writer:
-    """Runs write jobs in batches, in the order of their arrival, in a thread of its own."""
+    """Thread that runs write jobs in batches, in order of arrival."""
 
     def __init__(
-        self, path: Path, first: apsw.Connection, surroundings: Surroundings, changes: Changes
+        self,
+        path: Path,
+        first: apsw.Connection,
+        surroundings: JobContext,
+        changes: SqliteChangeFeed,
     ) -> None:
         self._path = path
         self._first: apsw.Connection | None = first
         self._surroundings = surroundings
         self._changes = changes
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._carried: list[Job] = []
+        self._pending: list[Job] = []
         self._closing = False
         self._ended: StoreUnavailable | None = None
-        self._thread = threading.Thread(target=self._live, name="clew-writer", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="clew-writer", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def submit(self, job: Job) -> None:
         """
-        Put a job in line.
+        Queue a job.
 
         :raises StoreUnavailable: after ``close``, or when the thread has died for good
         """
@@ -60,84 +64,84 @@ class Writer:
         if self._closing:
             raise StoreUnavailable("the store is closed")
         self._queue.put(job)
-        if self._ended is not None:  # it ended in between and has perhaps not seen the job
-            fail(self._drain(), self._ended)
+        if self._ended is not None:  # it ended in between and may have missed the job
+            fail_unfinished(self._drain_queue(), self._ended)
 
-    def nudge(self) -> None:
-        """Make the thread look around if it sleeps."""
+    def wake(self) -> None:
+        """Wake the thread if it sleeps."""
         self._queue.put(None)
 
     def close(self) -> None:
-        """Finish what was submitted, then end the thread."""
+        """Finish the submitted jobs, then end the thread."""
         self._closing = True
-        self.nudge()
+        self.wake()
         self._thread.join()
 
-    def _live(self) -> None:
+    def _run_thread(self) -> None:
         death: Exception | None = None
         for _life in ("first", "second and last"):
-            death = self._life()
+            death = self._open_and_serve()
             if death is None or isinstance(death, StoreUnavailable):
                 break
-        self._ended = _told(death)
-        self._fail_all(self._ended)
+        self._ended = _closing_error(death)
+        self._fail_all_jobs(self._ended)
         self._changes.close(self._ended if death else None)
 
-    def _life(self) -> Exception | None:
-        """Serve until the store is closed; what it died of, if it died."""
+    def _open_and_serve(self) -> Exception | None:
+        """Serve until the store is closed; return the error that killed it, if any."""
         try:
             connection, self._first = self._first or open_writer(self._path), None
             with contextlib.closing(connection):
-                self._serve(connection)
+                self._serve_connection(connection)
         except StoreUnavailable as error:
             _log.error("store_lost", error=str(error))
             return error
-        except Exception as error:  # noqa: BLE001 - whatever killed it, nobody may wait for ever
+        except Exception as error:  # noqa: BLE001 - whatever killed it, no caller may wait for ever
             _log.exception("writer_died")
-            self._fail_all(_told(error))
+            self._fail_all_jobs(_closing_error(error))
             return error
         return None
 
-    def _serve(self, connection: apsw.Connection) -> None:
-        tending = Tending(connection, self._changes)
-        names = Names(self._path)
-        batches = Batches(connection, self._surroundings, tending.begin, tending.commit)
-        while not (self._closing and self._queue.empty() and not self._carried):
-            self._collect(tending.patience)
-            tending.let_go_if_lost(names)
-            if not self._carried:
-                tending.idle()
+    def _serve_connection(self, connection: apsw.Connection) -> None:
+        tending = WriterMaintenance(connection, self._changes)
+        names = FileIdentities(self._path)
+        batches = GroupCommitter(connection, self._surroundings, tending.begin, tending.commit)
+        while not (self._closing and self._queue.empty() and not self._pending):
+            self._collect_batch(tending.poll_timeout)
+            tending.check_files(names)
+            if not self._pending:
+                tending.run_idle()
                 continue
-            jobs = self._carried  # theirs is the error if this thread dies now
-            done = batches.run(jobs)
-            self._carried = jobs[done:]
-            self._tell(jobs[:done])
-            tending.after_batch()
+            jobs = self._pending  # they get the error if this thread dies now
+            done = batches.run_batch(jobs)
+            self._pending = jobs[done:]
+            self._publish_outcomes(jobs[:done])
+            tending.checkpoint_if_long()
 
-    def _collect(self, patience: float | None) -> None:
-        """Fill up the next batch; wait for its first job."""
-        jobs = self._carried
+    def _collect_batch(self, patience: float | None) -> None:
+        """Fill the next batch; wait for its first job."""
+        jobs = self._pending
         with contextlib.suppress(queue.Empty):
             if not jobs:
-                self._take(self._queue.get(timeout=patience))
-            while len(jobs) < MOST:
-                self._take(self._queue.get_nowait())
+                self._add_to_batch(self._queue.get(timeout=patience))
+            while len(jobs) < MAX_BATCH_JOBS:
+                self._add_to_batch(self._queue.get_nowait())
 
-    def _take(self, job: Job | None) -> None:
+    def _add_to_batch(self, job: Job | None) -> None:
         if job is not None and not job.future.cancelled():
-            self._carried.append(job)
+            self._pending.append(job)
 
-    def _tell(self, jobs: list[Job]) -> None:
-        deliver(jobs)
+    def _publish_outcomes(self, jobs: list[Job]) -> None:
+        deliver_outcomes(jobs)
         topics = frozenset(topic for job in jobs if job.error is None for topic in job.topics)
         if topics:
             self._changes.publish(topics)
 
-    def _fail_all(self, error: StoreUnavailable) -> None:
-        fail(self._carried + self._drain(), error)
-        self._carried = []
+    def _fail_all_jobs(self, error: StoreUnavailable) -> None:
+        fail_unfinished(self._pending + self._drain_queue(), error)
+        self._pending = []
 
-    def _drain(self) -> list[Job]:
+    def _drain_queue(self) -> list[Job]:
         jobs: list[Job] = []
         while True:
             try:
@@ -148,8 +152,8 @@ class Writer:
                 jobs.append(job)
 
 
-def _told(death: Exception | None) -> StoreUnavailable:
-    """Why nothing is written any more."""
+def _closing_error(death: Exception | None) -> StoreUnavailable:
+    """Return the error for writes after the thread has ended."""
     if isinstance(death, StoreUnavailable):
         return death
     return StoreUnavailable(f"the writer died: {death}" if death else "the store is closed")

@@ -1,1 +1,1 @@
-"""The domain transactions: functions over a transaction, one SQL text for both."""
+"""Domain transactions: functions over a transaction, with one SQL text for both databases."""

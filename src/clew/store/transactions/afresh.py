@@ -1,4 +1,4 @@
-"""What a store must not take along when it begins again somewhere else, or at an earlier time."""
+"""Runtime state of processes, cleared when a store moves or is restored from a backup."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Begun:
-    """What whoever opens the store next will do first."""
+class ResumableWork:
+    """Work that the next process to open the store resumes."""
 
-    #: Turns that were under way, and go on.
+    #: Turns that were running and will be resumed.
     running: int
-    #: Deliveries that may have arrived.
+    #: Deliveries that may have arrived already.
     unknown: int
 
 
-def let_go(t: Tx, *, later: bool) -> Begun:
+def clear_runtime_state(t: Tx, *, later: bool) -> ResumableWork:
     """
-    Forget the processes that had the store: their leases, locks and clients.
+    Remove the leases, locks and clients of the processes that had the store open.
 
-    ``later``: the store has gone on since, and what it had not delivered then may have been
-    delivered: each such delivery is ``unknown`` now, to be reconciled or marked as a repeat.
+    With ``later`` the original store has been used since: whatever was undelivered may have
+    been sent meanwhile, so each such delivery becomes ``unknown``, to be reconciled or
+    marked as a repeat.
     """
-    # The fence rises as at any change of owner, so that nobody writes who held it.
-    t.run(
+    # The fence rises as with every change of owner, so that no former holder can write.
+    t.execute(
         """
         UPDATE lease SET owner = NULL, expires_at = NULL, fence = fence + 1
         WHERE owner IS NOT NULL
         """
     )
-    t.run("DELETE FROM owner")
-    t.run("DELETE FROM client")
-    t.run("DELETE FROM lock")
-    unknown = _doubt_deliveries(t) if later else 0
-    row = t.one("SELECT count(*) FROM turn WHERE state = 'running'")
+    t.execute("DELETE FROM owner")
+    t.execute("DELETE FROM client")
+    t.execute("DELETE FROM lock")
+    unknown = _mark_deliveries_unknown(t) if later else 0
+    row = t.fetch_one("SELECT count(*) FROM turn WHERE state = 'running'")
     assert row is not None
-    return Begun(running=row[0], unknown=unknown)
+    return ResumableWork(running=row[0], unknown=unknown)
 
 
-def _doubt_deliveries(t: Tx) -> int:
-    t.run(
+def _mark_deliveries_unknown(t: Tx) -> int:
+    t.execute(
         """
         UPDATE delivery_chunk SET state = 'unknown'
         WHERE state IN ('pending', 'sending') AND delivery_id IN (
@@ -51,8 +52,8 @@ def _doubt_deliveries(t: Tx) -> int:
         )
         """
     )
-    # Without an attempt: parts that are yet to be made of it are in doubt as well.
-    return t.run(
+    # Attempts are reset to 0, which marks the parts created later as doubtful too.
+    return t.execute(
         """
         UPDATE delivery
         SET state = 'unknown', owner = NULL, claim = NULL, attempts = 0, updated_at = $1
@@ -62,10 +63,10 @@ def _doubt_deliveries(t: Tx) -> int:
     )
 
 
-#: What fills itself again, or says who was there: a store with rows in no other table is empty.
-_PASSING = ("client", "hold", "hook_mark", "lock", "owner", "setting")
+#: Tables that refill by themselves or only record processes: a store with no other rows is empty.
+_TRANSIENT_TABLES = ("client", "hold", "hook_mark", "lock", "owner", "setting")
 
 
-def is_empty(counts: dict[str, int]) -> bool:
-    """Whether nobody would miss a store with so many rows in each table."""
-    return not any(count for table, count in counts.items() if table not in _PASSING)
+def is_store_empty(counts: dict[str, int]) -> bool:
+    """Return whether a store with these row counts per table holds no user data."""
+    return not any(count for table, count in counts.items() if table not in _TRANSIENT_TABLES)

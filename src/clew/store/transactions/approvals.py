@@ -1,4 +1,4 @@
-"""Approvals: asked, answered once, or expired."""
+"""Approvals: requested, answered once, or expired."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clew.core.ids import DeliveryId
 from clew.core.moves import check_transition
 from clew.errors import NotFound
 from clew.store.transactions import deliveries, rows
-from clew.store.transactions.leases import hold
+from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def ask(  # noqa: PLR0913  (each is a column of its own)
+def request_approval(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -42,15 +42,15 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
     expires_in: timedelta,
 ) -> Approval:
     """
-    Store the question whether a call may run, and that it has not begun.
+    Store the approval request for a tool call that has not started.
 
-    Asking again for the same call returns the first question.
+    Repeating it for the same call returns the first request.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    hold(t, lease)
-    # A tool that asked before it had any effect left its intent.
-    t.run(
+    verify_lease_for_write(t, lease)
+    # A tool that asks for approval before it has any effect leaves its intent behind.
+    t.execute(
         """
         DELETE FROM journal
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL AND NOT EXISTS (
@@ -61,7 +61,7 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         key.step,
         key.call_id,
     )
-    asked = t.run(
+    asked = t.execute(
         """
         INSERT INTO approval (id, conversation_id, turn_id, step, call_id, tool, args, route,
                               state, asked_at,
@@ -77,43 +77,43 @@ def ask(  # noqa: PLR0913  (each is a column of its own)
         tool,
         args,
         route,
-        # No two of a turn are asked at the same moment: their order is their number.
-        max(t.now, _last_asked(t, key.turn_id) + 1),
+        # Each request of a turn gets a distinct time, because the order defines its number.
+        max(t.now, _last_asked_at(t, key.turn_id) + 1),
         t.now + int(expires_in.total_seconds() * 1000),
     )
-    t.wake(lease.conversation_id)
-    found = question_of(t, key)
+    t.notify(lease.conversation_id)
+    found = find_approval(t, key)
     assert found is not None
     if asked:
-        _show(t, found)
+        _deliver_request(t, found)
     return found
 
 
-def _last_asked(t: Tx, turn: TurnId) -> int:
-    row = t.one("SELECT max(asked_at) FROM approval WHERE turn_id = $1", turn)
+def _last_asked_at(t: Tx, turn: TurnId) -> int:
+    row = t.fetch_one("SELECT max(asked_at) FROM approval WHERE turn_id = $1", turn)
     return 0 if row is None or row[0] is None else row[0]
 
 
-def _delivery_of(approval: ApprovalId) -> DeliveryId:
+def _delivery_id_for(approval: ApprovalId) -> DeliveryId:
     return DeliveryId(f"dlv_{approval.removeprefix('apr_')}")
 
 
-def _show(t: Tx, approval: Approval) -> None:
-    """Have the question delivered, where it is asked on a channel."""
-    asked = t.one("SELECT count(*) FROM approval WHERE turn_id = $1", approval.turn_id)
+def _deliver_request(t: Tx, approval: Approval) -> None:
+    """Deliver the request if its route is a channel."""
+    asked = t.fetch_one("SELECT count(*) FROM approval WHERE turn_id = $1", approval.turn_id)
     assert asked is not None
-    deliveries.tell(
+    deliveries.deliver_to_chat(
         t,
         approval.conversation_id,
         approval.route,
         format_question(approval, number=asked[0]),
-        id=_delivery_of(approval.id),
+        id=_delivery_id_for(approval.id),
         kind=DeliveryKind.APPROVAL,
         turn=approval.turn_id,
     )
 
 
-def answer(
+def answer_approval(
     t: Tx,
     approval: ApprovalId,
     state: ApprovalState,
@@ -122,19 +122,21 @@ def answer(
     note: str | None = None,
 ) -> Approval:
     """
-    Answer a question; needs no lease. The first answer stays, a late one changes nothing; the same
-    person's same answer is that answer.
+    Answer an approval request; no lease is needed.
+
+    The first answer wins and a late one changes nothing; the same answer by the same person
+    is accepted again.
 
     :raises NotFound: if there is no such approval
-    :raises WrongMove: if it was answered in another way or has expired
+    :raises InvalidTransition: if it has expired or was answered differently
     """
     found = get_approval(t, approval)
     if (found.state, found.answered_by) == (state, answered_by):
         return found
-    # Its time may be over although nobody has come to say so.
+    # It may have expired without being marked so yet.
     over = found.state is ApprovalState.OPEN and to_millis(found.expires_at) <= t.now
     check_transition("approval", TRANSITIONS, ApprovalState.EXPIRED if over else found.state, state)
-    changed = t.run(
+    changed = t.execute(
         """
         UPDATE approval SET state = $2, answered_at = $3, answered_by = $4, note = $5
         WHERE id = $1 AND state = 'open'
@@ -147,65 +149,69 @@ def answer(
     )
     after = get_approval(t, approval)
     if not changed:
-        # Somebody answered between our look and our write.
+        # Another answer was stored between the read and the write.
         check_transition("approval", TRANSITIONS, after.state, state)
-    t.wake(after.conversation_id)
+    t.notify(after.conversation_id)
     return after
 
 
 def get_approval(t: Tx, approval: ApprovalId) -> Approval:
-    """:raises NotFound: if there is no such approval"""
-    row = t.one(f"{rows.APPROVAL} WHERE id = $1", approval)
+    """
+    Return an approval.
+
+    :raises NotFound: if there is no such approval
+    """
+    row = t.fetch_one(f"{rows.APPROVAL} WHERE id = $1", approval)
     if row is None:
         raise NotFound("approval", approval)
-    return rows.approval(row)
+    return rows.to_approval(row)
 
 
-def question_of(t: Tx, key: CallKey) -> Approval | None:
-    """What a person was asked about a call, whatever became of it."""
-    row = t.one(
+def find_approval(t: Tx, key: CallKey) -> Approval | None:
+    """Return the approval request for a call, in whatever state, or ``None``."""
+    row = t.fetch_one(
         f"{rows.APPROVAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
         key.turn_id,
         key.step,
         key.call_id,
     )
-    return None if row is None else rows.approval(row)
+    return None if row is None else rows.to_approval(row)
 
 
-def open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
-    """The unanswered questions of a conversation, oldest first."""
-    found = t.all(
+def list_open_approvals(t: Tx, conversation: ConversationId) -> list[Approval]:
+    """Return the open approvals of a conversation, oldest first."""
+    found = t.fetch_all(
         f"{rows.APPROVAL} WHERE conversation_id = $1 AND state = 'open' ORDER BY asked_at, id",
         conversation,
     )
-    return [rows.approval(row) for row in found]
+    return [rows.to_approval(row) for row in found]
 
 
-def questions(
+def list_questions(
     t: Tx, conversation: ConversationId, *, shown_at: RouteKey | None = None
 ) -> list[NumberedApproval]:
     """
-    The unanswered questions of a conversation with their numbers, oldest first.
+    Return the open approvals of a conversation with their numbers, oldest first.
 
-    With ``shown_at`` those that can be answered in that chat: they were asked there, and all of
-    what would run has arrived.
+    With ``shown_at``, only those that can be answered in that chat: they were requested
+    there, and the whole request was delivered.
     """
     return [
-        NumberedApproval(number=_number(t, approval), approval=approval)
-        for approval in open_approvals(t, conversation)
-        if shown_at is None or _was_shown(t, approval, shown_at)
+        NumberedApproval(number=_approval_number(t, approval), approval=approval)
+        for approval in list_open_approvals(t, conversation)
+        if shown_at is None or _was_delivered_to(t, approval, shown_at)
     ]
 
 
-def _was_shown(t: Tx, approval: Approval, route: RouteKey) -> bool:
+def _was_delivered_to(t: Tx, approval: Approval, route: RouteKey) -> bool:
     if approval.route != route or not fits_in_chat(approval):
         return False
-    row = t.one("SELECT state FROM delivery WHERE id = $1", _delivery_of(approval.id))
+    row = t.fetch_one("SELECT state FROM delivery WHERE id = $1", _delivery_id_for(approval.id))
     return row is not None and row[0] == DeliveryState.DELIVERED.value
 
 
-def _number(t: Tx, approval: Approval) -> int:
-    row = t.one(
+def _approval_number(t: Tx, approval: Approval) -> int:
+    row = t.fetch_one(
         "SELECT count(*) FROM approval WHERE turn_id = $1 AND asked_at <= $2",
         approval.turn_id,
         to_millis(approval.asked_at),
@@ -214,9 +220,9 @@ def _number(t: Tx, approval: Approval) -> int:
     return row[0]
 
 
-def deny_open(t: Tx, turn: TurnId, *, note: str) -> int:
-    """Answer "no" to every open question of a turn; how many there were."""
-    return t.run(
+def deny_open_approvals(t: Tx, turn: TurnId, *, note: str) -> int:
+    """Deny every open approval of a turn, and return their count."""
+    return t.execute(
         """
         UPDATE approval SET state = 'denied', answered_at = $2, note = $3
         WHERE turn_id = $1 AND state = 'open'
@@ -227,15 +233,17 @@ def deny_open(t: Tx, turn: TurnId, *, note: str) -> int:
     )
 
 
-def any_expired(t: Tx) -> bool:
-    """Whether there is an unanswered question whose time is over."""
-    row = t.one("SELECT 1 FROM approval WHERE state = 'open' AND expires_at <= $1 LIMIT 1", t.now)
+def has_expired_approvals(t: Tx) -> bool:
+    """Return whether an open approval is past its expiry."""
+    row = t.fetch_one(
+        "SELECT 1 FROM approval WHERE state = 'open' AND expires_at <= $1 LIMIT 1", t.now
+    )
     return row is not None
 
 
-def expire(t: Tx) -> list[ConversationId]:
-    """End the unanswered questions whose time is over; the conversations that may go on."""
-    found = t.all(
+def expire_approvals(t: Tx) -> list[ConversationId]:
+    """End the open approvals past their expiry, and return the conversations that may go on."""
+    found = t.fetch_all(
         """
         UPDATE approval SET state = 'expired', answered_at = $1
         WHERE state = 'open' AND expires_at <= $1 RETURNING conversation_id
@@ -244,5 +252,5 @@ def expire(t: Tx) -> list[ConversationId]:
     )
     conversations = sorted({row[0] for row in found})
     for conversation in conversations:
-        t.wake(conversation)
+        t.notify(conversation)
     return conversations

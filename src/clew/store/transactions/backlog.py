@@ -1,4 +1,4 @@
-"""How much is still to be delivered, and what was given up: for monitors and diagnosis."""
+"""Counts of unfinished and dead-lettered deliveries, for monitors and diagnosis."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Tx
 
-#: A platform, and how routes name the account on it.
-Front = tuple[str, str | None]
+#: A platform, and the account's name in routes.
+PlatformAccount = tuple[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Backlog:
-    """What waits to be delivered on one account of a platform."""
+class DeliveryBacklog:
+    """Unfinished deliveries of one account on a platform."""
 
     waiting: int
-    #: When the oldest of it was stored.
+    #: When the oldest was stored.
     oldest: datetime
-    #: How often one of it was tried at most, and what came of one that was.
+    #: The highest number of attempts, and the error of one of them.
     attempts: int
     error: str | None
 
 
-def backlogs(t: Tx) -> dict[Front, Backlog]:
-    """Return what waits, by account; accounts where nothing does are left out."""
-    found: dict[Front, Backlog] = {}
-    rows = t.all(
+def backlogs_by_account(t: Tx) -> dict[PlatformAccount, DeliveryBacklog]:
+    """Return the unfinished deliveries by account; accounts without any are left out."""
+    found: dict[PlatformAccount, DeliveryBacklog] = {}
+    rows = t.fetch_all(
         """
         SELECT route, count(*), min(created_at), max(attempts), max(error) FROM delivery
         WHERE state NOT IN ('delivered', 'failed') GROUP BY route
         """
     )
     for key, waiting, oldest, attempts, error in rows:
-        new = Backlog(waiting=waiting, oldest=from_millis(oldest), attempts=attempts, error=error)
-        front = _front(key)
-        found[front] = _both(found[front], new) if front in found else new
+        new = DeliveryBacklog(
+            waiting=waiting, oldest=from_millis(oldest), attempts=attempts, error=error
+        )
+        front = _account_of_route(key)
+        found[front] = _merge_backlogs(found[front], new) if front in found else new
     return found
 
 
-def _both(one: Backlog, other: Backlog) -> Backlog:
-    return Backlog(
+def _merge_backlogs(one: DeliveryBacklog, other: DeliveryBacklog) -> DeliveryBacklog:
+    return DeliveryBacklog(
         waiting=one.waiting + other.waiting,
         oldest=min(one.oldest, other.oldest),
         attempts=max(one.attempts, other.attempts),
@@ -55,20 +57,20 @@ def _both(one: Backlog, other: Backlog) -> Backlog:
     )
 
 
-def given_up(t: Tx, *, since: int) -> dict[Front, int]:
-    """Return how many deliveries were tried and given up since then (ms), by account."""
-    found: Counter[Front] = Counter()
-    for key, count in t.all(
+def count_dead_letters(t: Tx, *, since: int) -> dict[PlatformAccount, int]:
+    """Return the number of dead letters since a time (ms), by account."""
+    found: Counter[PlatformAccount] = Counter()
+    for key, count in t.fetch_all(
         """
         SELECT route, count(*) FROM delivery
         WHERE state = 'failed' AND attempts > 0 AND updated_at >= $1 GROUP BY route
         """,
         since,
     ):
-        found[_front(key)] += count
+        found[_account_of_route(key)] += count
     return dict(found)
 
 
-def _front(key: str) -> Front:
+def _account_of_route(key: str) -> PlatformAccount:
     route = Route.parse(key)
     return route.platform, route.account

@@ -1,4 +1,4 @@
-"""Other ways on: a branch with a context, an undone compaction, an undone exchange."""
+"""Alternative continuations: a branch, an undone compaction, an undone exchange."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from clew.core.base import InlineMessage, extend_base
 from clew.core.session import Head
 from clew.errors import UsageError
 from clew.store.transactions import files, leases
-from clew.store.transactions.context import base_at, head_context, materialised
+from clew.store.transactions.context import build_base_at, expand_base, read_head_context
 from clew.store.transactions.conversations import get_conversation, open_conversation
-from clew.store.transactions.rewinds import boundary_before, refuse_unknown
+from clew.store.transactions.rewinds import find_boundary, raise_if_unknown_entry
 from clew.store.transactions.sessions import (
+    find_session_by_operation,
     get_base,
     get_head,
     get_session,
-    opened_by_operation,
-    rotate,
+    rotate_session,
 )
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def branch(
+def branch_conversation(
     t: Tx,
     source: ConversationId,
     *,
@@ -38,9 +38,11 @@ def branch(
     at: int | None = None,
 ) -> SessionId:
     """
-    Open a conversation that begins with the context of another, as literals; its first session.
+    Open a conversation from the context of another, and return its first session.
 
-    ``at`` is an entry of the source after which it branches off, moved back to the last boundary.
+    The context is copied as literals.
+
+    ``at`` is the entry of the source to branch after, moved back to the last boundary.
     Repeating it with the same ``new_conversation`` changes nothing.
 
     :raises NotFound: if there is no such conversation
@@ -48,12 +50,12 @@ def branch(
     """
     found = get_conversation(t, source)
     if at is not None:
-        refuse_unknown(at, last_seq=found.last_seq)
-    seq = boundary_before(t, source, found.last_seq if at is None else at)
+        raise_if_unknown_entry(at, last_seq=found.last_seq)
+    seq = find_boundary(t, source, found.last_seq if at is None else at)
     if at is None and seq == found.last_seq:
-        messages = head_context(t, source).messages
+        messages = read_head_context(t, source).messages
     else:
-        messages = materialised(t, source, base_at(t, source, seq))
+        messages = expand_base(t, source, build_base_at(t, source, seq))
     opened = open_conversation(
         t,
         new_conversation,
@@ -64,27 +66,31 @@ def branch(
         origin=source,
         origin_seq=seq,
     )
-    files.share(t, source, new_conversation, [item.message for item in messages])
+    files.copy_attachments(t, source, new_conversation, [item.message for item in messages])
     return opened
 
 
-def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIdFactory) -> Session:
+def undo_compaction(
+    t: Tx, lease: Lease, *, operation: str, session_ids: SessionIdFactory
+) -> Session:
     """
-    Undo the compaction that opened the head: its predecessor's context and everything said since.
+    Undo the compaction that opened the head.
+
+    The new context is the predecessor's plus everything appended since.
 
     Repeating it with the same ``operation`` returns the same session.
 
     :raises LeaseLost: if the lease is not held any more
     :raises UsageError: if the head was not opened by a compaction
     """
-    if (done := opened_by_operation(t, operation)) is not None:
+    if (done := find_session_by_operation(t, operation)) is not None:
         return done
-    last_seq = leases.hold(t, lease)
+    last_seq = leases.verify_lease_for_write(t, lease)
     head = get_head(t, lease.conversation_id)
     if head.opened_by != reasons.COMPRESSION or head.predecessor is None:
         raise UsageError("there is no compaction to undo: this session was not opened by one")
     before = get_session(t, head.predecessor)
-    return rotate(
+    return rotate_session(
         t,
         lease,
         operation=operation,
@@ -97,24 +103,26 @@ def restore(t: Tx, lease: Lease, *, operation: str, session_ids: SessionIdFactor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exchange:
-    """What a person said, and everything up to what they said next."""
+    """User messages that began one turn, and everything up to the next user message."""
 
-    #: The seq of its first message.
+    #: Seq of its first message.
     first: int
     turn: TurnId | None
-    #: What the person said in it.
+    #: Text of the user messages.
     text: str
 
 
-def last_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exchange:
+def find_recent_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exchange:
     """
-    The ``back``-th last exchange that the context has; messages that began one turn are one.
+    Return the ``back``-th last exchange in the context.
+
+    Messages that began one turn are one exchange.
 
     :raises UsageError: if there are not so many
     """
-    in_context = {message.seq for message in head_context(t, conversation).messages}
+    in_context = {message.seq for message in read_head_context(t, conversation).messages}
     copied = None in in_context
-    found = t.all(
+    found = t.fetch_all(
         """
         SELECT seq, turn_id, text FROM entry
         WHERE conversation_id = $1 AND kind = 'message' AND role = 'user' ORDER BY seq
@@ -124,13 +132,13 @@ def last_exchange(t: Tx, conversation: ConversationId, *, back: int = 1) -> Exch
     said = [row for row in found if row[0] in in_context]
     exchanges = [list(rows) for _, rows in groupby(said, key=lambda row: row[1] or row[0])]
     if not 1 <= back <= len(exchanges):
-        raise UsageError(_too_far(len(exchanges), copied=copied))
+        raise UsageError(_too_far_message(len(exchanges), copied=copied))
     messages = exchanges[-back]
     first, turn, _ = messages[0]
     return Exchange(first=first, turn=turn, text="\n\n".join(row[2] for row in messages))
 
 
-def _too_far(said: int, *, copied: bool) -> str:
+def _too_far_message(said: int, *, copied: bool) -> str:
     messages = "1 message" if said == 1 else f"{said} messages"
     if copied:
         return (

@@ -1,4 +1,4 @@
-"""What is remembered of a session's compactions, over restarts."""
+"""Compaction state of a session, kept over restarts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from clew.core.compaction import CompactionState
 from clew.errors import LeaseHeld, TurnStopping
 from clew.store.transactions import leases
-from clew.store.transactions.sessions import opened_by_operation, rotate
-from clew.store.transactions.stops import unfinished_turn
+from clew.store.transactions.sessions import find_session_by_operation, rotate_session
+from clew.store.transactions.stops import find_unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.base import Base
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def compaction_state(t: Tx, session: SessionId) -> CompactionState:
-    """What is remembered; a fresh state if nothing is."""
-    row = t.one(
+def load_compaction_state(t: Tx, session: SessionId) -> CompactionState:
+    """Return the stored compaction state, or a fresh one."""
+    row = t.fetch_one(
         """
         SELECT cooldown_until, failures, stalls, fired, told FROM compaction WHERE session_id = $1
         """,
@@ -38,9 +38,9 @@ def compaction_state(t: Tx, session: SessionId) -> CompactionState:
     )
 
 
-def remember_compaction(t: Tx, session: SessionId, state: CompactionState) -> None:
-    """Store it, in place of what was remembered."""
-    t.run(
+def save_compaction_state(t: Tx, session: SessionId, state: CompactionState) -> None:
+    """Store the compaction state, replacing the previous one."""
+    t.execute(
         """
         INSERT INTO compaction (session_id, cooldown_until, failures, stalls, fired, told)
         VALUES ($1, $2, $3, $4, $5, $6)
@@ -57,7 +57,7 @@ def remember_compaction(t: Tx, session: SessionId, state: CompactionState) -> No
     )
 
 
-def compress(  # noqa: PLR0913  (each is a column of its own)
+def rotate_compacted(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     *,
@@ -69,16 +69,21 @@ def compress(  # noqa: PLR0913  (each is a column of its own)
     session_ids: SessionIdFactory,
 ) -> Session:
     """
-    Rotate into a compacted base, and hand on what is remembered, in one commit.
+    Rotate into a compacted base and store the compaction state, in one commit.
 
-    :raises TurnStopping: if it is made in a turn that was asked to stop
+    :raises TurnStopping: if it runs in a turn that was asked to stop
     :raises LeaseLost: if the lease is not held any more
-    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing
+        changed
     """
-    turn = unfinished_turn(t, lease.conversation_id)
-    if turn is not None and turn.stop is not None and opened_by_operation(t, operation) is None:
+    turn = find_unfinished_turn(t, lease.conversation_id)
+    if (
+        turn is not None
+        and turn.stop is not None
+        and find_session_by_operation(t, operation) is None
+    ):
         raise TurnStopping(turn.id)
-    session = rotate(
+    session = rotate_session(
         t,
         lease,
         operation=operation,
@@ -87,11 +92,11 @@ def compress(  # noqa: PLR0913  (each is a column of its own)
         reason=reason,
         session_ids=session_ids,
     )
-    remember_compaction(t, session.id, state)
+    save_compaction_state(t, session.id, state)
     return session
 
 
-def compress_alone(  # noqa: PLR0913  (each is a column of its own)
+def rotate_compacted_with_own_lease(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     conversation: ConversationId,
     *,
@@ -104,19 +109,20 @@ def compress_alone(  # noqa: PLR0913  (each is a column of its own)
     session_ids: SessionIdFactory,
 ) -> Session:
     """
-    As ``compress``, under a lease that is taken and let go in the same commit.
+    Do the same as ``rotate_compacted``, with a lease held for this commit only.
 
     :raises LeaseHeld: while any owner works on the conversation, ``owner`` itself included
-    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing
+        changed
     """
-    if (before := opened_by_operation(t, operation)) is not None:
+    if (before := find_session_by_operation(t, operation)) is not None:
         return before
-    held = t.one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    held = t.fetch_one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
     if held is not None and held[0] == owner:
-        # A turn of this process is under way, and its lease must not be let go under its hands.
+        # A turn of this process is running, and its lease must not be released while it works.
         raise LeaseHeld(conversation, holder=owner)
-    lease = leases.acquire(t, conversation, owner=owner).lease
-    session = compress(
+    lease = leases.acquire_lease(t, conversation, owner=owner).lease
+    session = rotate_compacted(
         t,
         lease,
         operation=operation,
@@ -126,5 +132,5 @@ def compress_alone(  # noqa: PLR0913  (each is a column of its own)
         state=state,
         session_ids=session_ids,
     )
-    leases.release(t, lease)
+    leases.release_lease(t, lease)
     return session

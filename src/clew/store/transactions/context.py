@@ -1,4 +1,4 @@
-"""The context: what the model is sent, read from the head session."""
+"""Context of a model request, read from the head session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ContextMessage:
     """One message of a context, as stored."""
 
-    #: Its place in the log; ``None`` for a literal of the base.
+    #: Its number in the log; ``None`` for a literal of the base.
     seq: int | None
     format: str
     message: str
@@ -29,104 +29,112 @@ class ContextMessage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
-    """A session and its messages: the base, then what was said since it opened."""
+    """A session and its messages: the base, then those appended since it opened."""
 
     session: Session
-    #: The last seq of the log when this was read.
+    #: Last seq of the log when this was read.
     last_seq: int
     messages: tuple[ContextMessage, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Position:
-    """Up to where somebody knows a session's context."""
+class ContextPosition:
+    """Point up to which a reader has a session's context."""
 
     session_id: SessionId
     seq: int
-    #: The id of entry ``seq``: proof that it is the same log. ``None`` for seq 0.
+    #: Id of entry ``seq``, which proves that it is the same log; ``None`` for seq 0.
     entry_id: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class News:
-    """What a reader lacks: everything, or only the messages since its position."""
+class ContextUpdate:
+    """The whole context, or only the messages after the reader's position."""
 
     context: Context
-    position: Position
-    #: The context has only the messages after the reader's position.
+    position: ContextPosition
+    #: Whether the context has only the messages after the reader's position.
     partial: bool
 
 
-def newer_context(t: Tx, conversation: ConversationId, known: Position | None) -> News:
+def read_context_update(
+    t: Tx, conversation: ConversationId, known: ContextPosition | None
+) -> ContextUpdate:
     """
-    The context of the current session, without what a reader has that is still true.
+    Return the context of the current session, without the part that the reader validly has.
 
     :raises NotFound: if there is no such conversation
     """
     session = get_head(t, conversation)
-    last_seq = _last_seq(t, conversation)
-    position = Position(
-        session_id=session.id, seq=last_seq, entry_id=_entry_id(t, conversation, last_seq)
+    last_seq = _read_last_seq(t, conversation)
+    position = ContextPosition(
+        session_id=session.id, seq=last_seq, entry_id=_find_entry_id(t, conversation, last_seq)
     )
-    if known is None or not _still_true(t, conversation, session, known):
-        return News(context=head_context(t, conversation), position=position, partial=False)
-    messages = messages_between(t, conversation, first=known.seq + 1, last=last_seq)
+    if known is None or not _is_still_valid(t, conversation, session, known):
+        return ContextUpdate(
+            context=read_head_context(t, conversation), position=position, partial=False
+        )
+    messages = read_messages(t, conversation, first=known.seq + 1, last=last_seq)
     context = Context(session=session, last_seq=last_seq, messages=tuple(messages))
-    return News(context=context, position=position, partial=True)
+    return ContextUpdate(context=context, position=position, partial=True)
 
 
-def _still_true(t: Tx, conversation: ConversationId, session: Session, known: Position) -> bool:
-    return known.session_id == session.id and known.entry_id == _entry_id(
+def _is_still_valid(
+    t: Tx, conversation: ConversationId, session: Session, known: ContextPosition
+) -> bool:
+    return known.session_id == session.id and known.entry_id == _find_entry_id(
         t, conversation, known.seq
     )
 
 
-def _entry_id(t: Tx, conversation: ConversationId, seq: int) -> str | None:
-    row = t.one("SELECT id FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
+def _find_entry_id(t: Tx, conversation: ConversationId, seq: int) -> str | None:
+    row = t.fetch_one(
+        "SELECT id FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq
+    )
     return None if row is None else row[0]
 
 
-def head_context(t: Tx, conversation: ConversationId) -> Context:
+def read_head_context(t: Tx, conversation: ConversationId) -> Context:
     """
-    The context of the current session.
+    Return the context of the current session.
 
     :raises NotFound: if there is no such conversation
     """
     session = get_head(t, conversation)
     base = get_base(t, session.id)
-    last_seq = _last_seq(t, conversation)
+    last_seq = _read_last_seq(t, conversation)
     return Context(
         session=session,
         last_seq=last_seq,
-        messages=materialised(
+        messages=expand_base(
             t, conversation, extend_base(base, opened_seq=session.opened_seq, last_seq=last_seq)
         ),
     )
 
 
-def _last_seq(t: Tx, conversation: ConversationId) -> int:
-    row = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+def _read_last_seq(t: Tx, conversation: ConversationId) -> int:
+    row = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
     if row is None:
         raise NotFound("conversation", conversation)
     return row[0]
 
 
-def materialised(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
-    """The messages that a base stands for, in order."""
+def expand_base(t: Tx, conversation: ConversationId, base: Base) -> tuple[ContextMessage, ...]:
+    """Return the messages of a base, in order."""
     messages: list[ContextMessage] = []
     for item in base:
         if isinstance(item, EntryRange):
-            messages += messages_between(t, conversation, first=item.first, last=item.last)
+            messages += read_messages(t, conversation, first=item.first, last=item.last)
         else:
             messages.append(ContextMessage(seq=None, format=item.format, message=item.message))
     return tuple(messages)
 
 
-def messages_between(
+def read_messages(
     t: Tx, conversation: ConversationId, *, first: int, last: int
 ) -> list[ContextMessage]:
-    """The messages of ``first..last``; attempts and events are no part of a context."""
-    found: list[Row] = t.all(
+    """Return the messages of ``first..last``, without attempts and events."""
+    found: list[Row] = t.fetch_all(
         """
         SELECT seq, format, message FROM entry
         WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 AND kind = $4 ORDER BY seq
@@ -139,16 +147,17 @@ def messages_between(
     return [ContextMessage(seq=seq, format=form, message=message) for seq, form, message in found]
 
 
-def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
+def build_base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
     """
-    The whole context as it was right after entry ``seq``, as a base; ``seq`` 0 is the beginning.
+    Return the whole context right after entry ``seq`` as a base; 0 is the beginning.
 
-    Read from the session in which that entry was appended, so that a point before a compaction
-    gives the messages themselves and not their summary. What a rewind took out there stays out.
+    Read from the session in which that entry was appended, so that a point before a
+    compaction yields the original messages, not their summary. Messages that a rewind
+    removed there stay out.
     """
-    if (rewound := _rewound_at(t, conversation, seq)) is not None:
+    if (rewound := _find_rewind_session(t, conversation, seq)) is not None:
         return merge_ranges(get_base(t, rewound))
-    row = t.one(
+    row = t.fetch_one(
         """
         SELECT id, opened_seq FROM session
         WHERE conversation_id = $1 AND opened_seq < $2 AND id = (
@@ -159,13 +168,13 @@ def base_at(t: Tx, conversation: ConversationId, seq: int) -> Base:
         seq,
     )
     if row is None:
-        return _first_base(t, conversation)
+        return _initial_base(t, conversation)
     return extend_base(get_base(t, row[0]), opened_seq=row[1], last_seq=seq)
 
 
-def _rewound_at(t: Tx, conversation: ConversationId, seq: int) -> SessionId | None:
-    """The last session that a rewind opened with no entry between ``seq`` and itself."""
-    rows = t.all(
+def _find_rewind_session(t: Tx, conversation: ConversationId, seq: int) -> SessionId | None:
+    """Return the last session opened by a rewind with no entry between ``seq`` and itself."""
+    rows = t.fetch_all(
         """
         SELECT predecessor, id, opened_by FROM session
         WHERE conversation_id = $1 AND opened_seq = $2 AND predecessor IS NOT NULL
@@ -173,7 +182,7 @@ def _rewound_at(t: Tx, conversation: ConversationId, seq: int) -> SessionId | No
         conversation,
         seq,
     )
-    # Sessions at one seq follow each other; their times may be equal.
+    # Sessions at one seq form a chain; their times may be equal.
     after = {before: (session, reason) for before, session, reason in rows}
     ids = {session for _, session, _ in rows}
     found, at = None, next((before for before in after if before not in ids), None)
@@ -184,19 +193,19 @@ def _rewound_at(t: Tx, conversation: ConversationId, seq: int) -> SessionId | No
     return found
 
 
-def _first_base(t: Tx, conversation: ConversationId) -> Base:
-    row = t.one(
+def _initial_base(t: Tx, conversation: ConversationId) -> Base:
+    row = t.fetch_one(
         "SELECT id FROM session WHERE conversation_id = $1 AND predecessor IS NULL", conversation
     )
     return () if row is None else get_base(t, row[0])
 
 
-def session_base(t: Tx, session: SessionId) -> Base:
-    """The whole context of a session as a base: its own base and every entry appended in it."""
+def build_session_base(t: Tx, session: SessionId) -> Base:
+    """Return the whole context of a session as a base: its own base plus its entries."""
     found = get_session(t, session)
-    row = t.one(
+    row = t.fetch_one(
         "SELECT opened_seq FROM session WHERE predecessor = $1",
         session,
     )
-    last_seq = _last_seq(t, found.conversation_id) if row is None else row[0]
+    last_seq = _read_last_seq(t, found.conversation_id) if row is None else row[0]
     return extend_base(get_base(t, session), opened_seq=found.opened_seq, last_seq=last_seq)

@@ -39,7 +39,7 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
 
     Repeating it with the same id changes nothing and returns the first session again.
     """
-    inserted = t.run(
+    inserted = t.execute(
         """
         INSERT INTO conversation (id, scope, origin, origin_seq, adhoc, created_at)
         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING
@@ -52,8 +52,10 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
         t.now,
     )
     if not inserted:
-        return _first_session(t, conversation)
-    t.run("INSERT INTO lease (conversation_id, updated_at) VALUES ($1, $2)", conversation, t.now)
+        return _first_session_id(t, conversation)
+    t.execute(
+        "INSERT INTO lease (conversation_id, updated_at) VALUES ($1, $2)", conversation, t.now
+    )
     session = insert_session(
         t,
         conversation,
@@ -65,28 +67,30 @@ def open_conversation(  # noqa: PLR0913  (each is a column of its own)
         session_ids=session_ids,
         instructions=instructions,
     )
-    t.run("INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)", conversation, session)
-    t.wake(conversation)
+    t.execute(
+        "INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)", conversation, session
+    )
+    t.notify(conversation)
     return session
 
 
-def _first_session(t: Tx, conversation: ConversationId) -> SessionId:
-    row = t.one("SELECT id FROM session WHERE operation = $1", conversation)
+def _first_session_id(t: Tx, conversation: ConversationId) -> SessionId:
+    row = t.fetch_one("SELECT id FROM session WHERE operation = $1", conversation)
     if row is None:
         raise NotFound("conversation", conversation)
     return SessionId(row[0])
 
 
-def route_target(t: Tx, route: RouteKey) -> ConversationId | None:
-    """The conversation that a route resolves to, kept from moving until the commit."""
-    row = t.one("SELECT conversation_id FROM route WHERE key = $1 @SHARE", route)
+def resolve_route(t: Tx, route: RouteKey) -> ConversationId | None:
+    """Return the conversation of a route, which cannot move until the commit."""
+    row = t.fetch_one("SELECT conversation_id FROM route WHERE key = $1 @SHARE", route)
     return None if row is None else ConversationId(row[0])
 
 
 def claim_route(t: Tx, route: RouteKey, conversation: ConversationId) -> bool:
-    """Make an unknown route resolve to a conversation; ``False`` if it resolves to one already."""
+    """Make an unknown route resolve to a conversation; ``False`` if it already resolves."""
     return bool(
-        t.run(
+        t.execute(
             """
             INSERT INTO route (key, conversation_id, moved_at) VALUES ($1, $2, $3)
             ON CONFLICT (key) DO NOTHING
@@ -102,37 +106,38 @@ def open_route(
     t: Tx, route: Route, *, new_conversation: ConversationId, session_ids: SessionIdFactory
 ) -> ConversationId:
     """
-    The conversation that a route resolves to; ``new_conversation`` is opened where there is none.
+    Return the conversation of a route, opening ``new_conversation`` if there is none.
 
     Repeating it with the same ``new_conversation`` changes nothing.
     """
     if claim_route(t, route.key, new_conversation):
         open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
         return new_conversation
-    found = route_target(t, route.key)
+    found = resolve_route(t, route.key)
     if found is None:
-        # The route was deleted between the two statements: it is free again.
+        # The route was deleted between the two statements, so it is free again.
         return open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
     return found
 
 
 def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> ConversationId | None:
     """
-    Make a route resolve to a conversation; the one that it resolved to before.
+    Make a route resolve to a conversation, and return its previous conversation.
 
-    Waits for every ``accept`` that has read the route, so that no message lands in a conversation
-    that was just left; a deletion of the conversation comes after it, or was before.
+    Waits for every ``accept_input`` that has read the route, so that no message lands in a
+    conversation that was just left. A deletion of the conversation runs either before or
+    after.
 
     :raises NotFound: if there is no such conversation
     """
-    if t.one("SELECT 1 FROM lease WHERE conversation_id = $1 @SHARE", conversation) is None:
+    if t.fetch_one("SELECT 1 FROM lease WHERE conversation_id = $1 @SHARE", conversation) is None:
         raise NotFound("conversation", conversation)
     if claim_route(t, route, conversation):
         return None
-    row = t.one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)
+    row = t.fetch_one("SELECT conversation_id FROM route WHERE key = $1 @LOCK", route)
     before = None if row is None else ConversationId(row[0])
     if before != conversation:
-        t.run(
+        t.execute(
             "UPDATE route SET conversation_id = $2, moved_at = $3 WHERE key = $1",
             route,
             conversation,
@@ -141,15 +146,17 @@ def move_route(t: Tx, route: RouteKey, conversation: ConversationId) -> Conversa
     return before
 
 
-def choose_route(t: Tx, route: RouteKey, conversation: ConversationId) -> None:
-    """As ``move_route``, for a person who goes on there: also where the route led there before."""
+def switch_route(t: Tx, route: RouteKey, conversation: ConversationId) -> None:
+    """Move a route by explicit choice: like ``move_route``, but always renew ``moved_at``."""
     move_route(t, route, conversation)
-    t.run("UPDATE route SET moved_at = $2 WHERE key = $1", route, t.now)
+    t.execute("UPDATE route SET moved_at = $2 WHERE key = $1", route, t.now)
 
 
-def routes_of(t: Tx, conversation: ConversationId) -> list[RouteKey]:
-    """The routes that resolve to a conversation, in the order of their keys."""
-    found = t.all("SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation)
+def list_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
+    """Return the routes that resolve to a conversation, in key order."""
+    found = t.fetch_all(
+        "SELECT key FROM route WHERE conversation_id = $1 ORDER BY key", conversation
+    )
     return [RouteKey(row[0]) for row in found]
 
 
@@ -161,54 +168,61 @@ _BY_SESSION = """
 _BY_ROUTE = "SELECT conversation_id FROM route WHERE key = $1"
 
 
-def resolve(t: Tx, name: str) -> ConversationId:
+def resolve_conversation(t: Tx, name: str) -> ConversationId:
     """
-    What a person or program means by a name: a conversation id, any of its session ids, a route or
-    a NAME.
+    Return the conversation that an id, a session id, a route or a NAME refers to.
 
-    :raises NotFound: if it means nothing
+    :raises NotFound: if nothing matches
     """
     row = (
-        t.one(_BY_CONVERSATION, name)
-        or t.one(_BY_SESSION, name)
-        or t.one(_BY_ROUTE, _route_key(name))
+        t.fetch_one(_BY_CONVERSATION, name)
+        or t.fetch_one(_BY_SESSION, name)
+        or t.fetch_one(_BY_ROUTE, _to_route_key(name))
     )
     if row is None:
         raise NotFound("conversation", name)
     return ConversationId(row[0])
 
 
-def _route_key(name: str) -> str:
+def _to_route_key(name: str) -> str:
     try:
         return local_route(name).key
-    except UsageError:  # an id or a key, or nothing that was ever a name
+    except UsageError:  # an id or a key, or an invalid name
         return name
 
 
 def get_conversation(t: Tx, conversation: ConversationId) -> Conversation:
-    """:raises NotFound: if there is no such conversation"""
-    row = t.one(f"{rows.CONVERSATION} WHERE c.id = $1", conversation)
+    """
+    Return a conversation.
+
+    :raises NotFound: if there is no such conversation
+    """
+    row = t.fetch_one(f"{rows.CONVERSATION} WHERE c.id = $1", conversation)
     if row is None:
         raise NotFound("conversation", conversation)
-    return rows.conversation(row)
+    return rows.to_conversation(row)
 
 
-def visible(
+def get_visible_conversation(
     t: Tx, conversation: ConversationId, *, viewer: Scope, name: str | None = None
 ) -> Conversation:
-    """:raises NotFound: with the name it was asked for by, if ``viewer`` may not see it, either"""
+    """
+    Return a conversation that ``viewer`` may see.
+
+    :raises NotFound: with the requested ``name``, also if ``viewer`` may not see it
+    """
     found = get_conversation(t, conversation)
     if not can_see(viewer, found.scope):
-        # To somebody else it does not exist.
+        # Outside its scope it does not exist.
         raise NotFound("conversation", name or conversation)
     return found
 
 
-def rename(
+def rename_conversation(
     t: Tx, conversation: ConversationId, title: str | None, *, titled_by: TitledBy = TitledBy.PERSON
 ) -> bool:
     """
-    Give a title, or take it away; ``False`` if an automatic title met one that a person gave.
+    Set or clear a title; ``False`` if an automatic title would replace a person's.
 
     :raises NotFound: if there is no such conversation
     :raises TitleTaken: if another conversation of the same scope has it
@@ -219,8 +233,8 @@ def rename(
     if title is not None and is_title_taken(t, found.scope, title, by_other_than=found.id):
         raise TitleTaken(title)
     try:
-        # The rule once more in the statement: a person's title may have come in since we looked.
-        given = t.run(
+        # The statement repeats the check: a person may have set a title since the read.
+        given = t.execute(
             """
             UPDATE conversation SET title = $2, titled_by = $3
             WHERE id = $1 AND deleting_at IS NULL
@@ -233,19 +247,19 @@ def rename(
         )
     except ConstraintViolated as error:
         if title is not None and error.constraint == "conversation_title":
-            # Given to another one since we looked.
+            # Another conversation took it since the read.
             raise TitleTaken(title) from error
         raise
     if given:
-        t.wake(conversation)
+        t.notify(conversation)
     elif titled_by is TitledBy.PERSON:
-        raise NotFound("conversation", conversation)  # deleted since we looked
+        raise NotFound("conversation", conversation)  # deleted since the read
     return bool(given)
 
 
 def is_title_taken(t: Tx, scope: Scope, title: str, *, by_other_than: str = "") -> bool:
-    """Whether a conversation of the scope has this title."""
-    row = t.one(
+    """Return whether another conversation of the scope has this title."""
+    row = t.fetch_one(
         "SELECT id FROM conversation WHERE scope = $1 AND title = $2 AND id <> $3",
         scope,
         title,

@@ -1,4 +1,4 @@
-"""Deletion: a conversation is gone at once, its rows go in slices, a tombstone stays."""
+"""Deletion: a conversation vanishes at once, its rows go in slices, a tombstone stays."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from clew.core.ids import TurnId
 from clew.core.route import RouteKey
 from clew.errors import ConstraintViolated
 from clew.store import search
-from clew.store.transactions.deliveries import end_previews
-from clew.store.transactions.elsewhere import tell_chats
-from clew.store.transactions.entries import last_hash
+from clew.store.transactions.deliveries import close_previews
+from clew.store.transactions.elsewhere import notify_chats
+from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.inbox import DEDUPE_DAYS
-from clew.store.transactions.undelete import keep_for_undo
+from clew.store.transactions.undelete import store_undo_data
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
-_DAY = 24 * 3600 * 1000
-#: Entries in a slice: taking one out of the search index costs more than its row.
-_ENTRIES = 25
+_DAY_MS = 24 * 3600 * 1000
+#: Fewer than other rows, because removing an entry from the search index is costly.
+_ENTRIES_PER_SLICE = 25
 
-# In the order in which rows may go: whoever points at a row goes before it.
+# In deletion order: referencing rows go before the rows they reference.
 _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
     """
     DELETE FROM delivery_chunk WHERE (delivery_id, position) IN (
@@ -33,7 +33,7 @@ _BEFORE_ENTRIES: tuple[LiteralString, ...] = (
         WHERE d.conversation_id = $1 AND d.state IN ('delivered', 'failed') LIMIT $2
     )
     """,
-    # What tells a chat of the deletion stays until it has arrived.
+    # The notice about the deletion stays until it is delivered.
     """
     DELETE FROM delivery
     WHERE n IN (
@@ -72,7 +72,7 @@ _AFTER_ENTRIES: tuple[LiteralString, ...] = (
         WHERE s.conversation_id = $1 LIMIT $2
     )
     """,
-    # The newest first: each is the successor of the one before.
+    # Newest first, because each session references its predecessor.
     """
     DELETE FROM session WHERE id IN (
         SELECT s.id FROM session s
@@ -97,76 +97,76 @@ def mark_deleted(
     t: Tx, conversation: ConversationId, *, undo_for: timedelta = timedelta(0)
 ) -> bool:
     """
-    Take a conversation away from everybody; ``False`` if there never was one.
+    Make a conversation disappear for everyone; ``False`` if it never existed.
 
-    Whoever holds its lease loses it, its routes are free, its open inputs end as cancelled, its
-    open approvals as denied and its unsent deliveries as failed. Its rows are still there, for
-    ``delete_slice``; what remains in the end is the tombstone. For ``undo_for`` it can be brought
-    back, by ``undelete``. Repeating it changes nothing.
+    Its lease is lost, its routes are free, its open inputs end as cancelled, its open
+    approvals as denied and its unsent deliveries as failed. Its rows remain for
+    ``delete_slice``; in the end only the tombstone is left. For ``undo_for`` it can be
+    restored by ``undelete_conversation``. Repeating it changes nothing.
     """
-    routes = _take_routes(t, conversation)
-    row = t.one(
+    routes = _delete_routes(t, conversation)
+    row = t.fetch_one(
         "DELETE FROM lease WHERE conversation_id = $1 RETURNING last_seq, fence",
         conversation,
     )
     if row is None:
-        return _is_buried(t, conversation)
+        return _has_tombstone(t, conversation)
     last_seq, fence = row
-    # One may have been moved here while its lease was waited for; from now on none can.
-    routes = sorted({*routes, *_take_routes(t, conversation)})
-    _bury(t, conversation, last_seq)
+    # A route may have moved here while waiting for the lease; from now on none can.
+    routes = sorted({*routes, *_delete_routes(t, conversation)})
+    _insert_tombstone(t, conversation, last_seq)
     if undo_for:
         millis = undo_for // timedelta(milliseconds=1)
-        keep_for_undo(t, conversation, fence=fence, routes=routes, millis=millis)
-    t.run("DELETE FROM head WHERE conversation_id = $1", conversation)
-    t.run(
+        store_undo_data(t, conversation, fence=fence, routes=routes, millis=millis)
+    t.execute("DELETE FROM head WHERE conversation_id = $1", conversation)
+    t.execute(
         "UPDATE conversation SET deleting_at = $2, title = NULL, titled_by = NULL WHERE id = $1",
         conversation,
         t.now,
     )
-    end_what_is_open(t, conversation)
-    tell_chats(t, conversation, routes, DELETED, event=f"{conversation} deleted {t.now}")
-    # An answer that was kept for its caller is content too.
-    t.run("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
-    t.wake(conversation)
+    cancel_open_work(t, conversation)
+    notify_chats(t, conversation, routes, DELETED, event=f"{conversation} deleted {t.now}")
+    # Answers stored for idempotency keys are content too.
+    t.execute("DELETE FROM idempotency WHERE conversation_id = $1", conversation)
+    t.notify(conversation)
     return True
 
 
-def _take_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
-    # In one statement: of a route that moves away meanwhile nothing may be told here.
-    found = t.all("DELETE FROM route WHERE conversation_id = $1 RETURNING key", conversation)
+def _delete_routes(t: Tx, conversation: ConversationId) -> list[RouteKey]:
+    # In one statement, so that no notice goes to a route that moves away meanwhile.
+    found = t.fetch_all("DELETE FROM route WHERE conversation_id = $1 RETURNING key", conversation)
     return sorted(RouteKey(key) for (key,) in found)
 
 
-def _is_buried(t: Tx, conversation: ConversationId) -> bool:
-    row = t.one("SELECT 1 FROM tombstone WHERE conversation_id = $1", conversation)
+def _has_tombstone(t: Tx, conversation: ConversationId) -> bool:
+    row = t.fetch_one("SELECT 1 FROM tombstone WHERE conversation_id = $1", conversation)
     return row is not None
 
 
-def _bury(t: Tx, conversation: ConversationId, last_seq: int) -> None:
-    t.run(
+def _insert_tombstone(t: Tx, conversation: ConversationId, last_seq: int) -> None:
+    t.execute(
         """
         INSERT INTO tombstone (conversation_id, last_seq, last_hash, deleted_at) VALUES ($1, $2,
                                                                                          $3, $4)
         """,
         conversation,
         last_seq,
-        last_hash(t, conversation, last_seq),
+        get_entry_hash(t, conversation, last_seq),
         t.now,
     )
-    t.run(
+    t.execute(
         "UPDATE dedupe SET expires_at = $2 WHERE conversation_id = $1 AND expires_at IS NULL",
         conversation,
-        t.now + DEDUPE_DAYS * _DAY,
+        t.now + DEDUPE_DAYS * _DAY_MS,
     )
 
 
-def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
-    """End each input, turn, question and delivery, and what is shown of an answer."""
-    turns = t.all(
+def cancel_open_work(t: Tx, conversation: ConversationId) -> None:
+    """End each open input, turn, approval and delivery, and close the answer previews."""
+    turns = t.fetch_all(
         "SELECT id FROM turn WHERE conversation_id = $1 AND state <> 'done'", conversation
     )
-    t.run(
+    t.execute(
         """
         UPDATE inbox SET outcome = 'cancelled', note = 'the conversation was deleted',
             resolved_at = $2
@@ -175,7 +175,7 @@ def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         conversation,
         t.now,
     )
-    t.run(
+    t.execute(
         """
         UPDATE delivery SET state = 'failed', error = 'the conversation was deleted',
             updated_at = $2
@@ -184,7 +184,7 @@ def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         conversation,
         t.now,
     )
-    t.run(
+    t.execute(
         """
         UPDATE approval SET state = 'denied', note = 'the conversation was deleted',
             answered_at = $2
@@ -193,7 +193,7 @@ def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         conversation,
         t.now,
     )
-    t.run(
+    t.execute(
         """
         UPDATE turn SET state = 'done', outcome = 'cancelled', stop = COALESCE(stop, 'delete'),
             finished_at = $2
@@ -203,38 +203,38 @@ def end_what_is_open(t: Tx, conversation: ConversationId) -> None:
         t.now,
     )
     for (turn,) in turns:
-        end_previews(t, conversation, TurnId(turn))
+        close_previews(t, conversation, TurnId(turn))
 
 
 def delete_slice(t: Tx, conversation: ConversationId, *, rows: int = 500) -> bool:
     """
-    Remove at most ``rows`` rows of a conversation that was marked; ``False`` when nothing is left.
+    Delete at most ``rows`` rows of a deleted conversation; ``False`` if none are left.
 
-    :raises ConstraintViolated: if it was not marked, or can still be brought back
-    :raises SearchNotReady: if the search index turns out to be damaged; repeat it after ``condemn``
+    :raises ConstraintViolated: if it is not marked, or can still be restored
+    :raises SearchNotReady: if the search index is damaged; repeat it after ``mark_damaged``
     """
     lives = "SELECT 1 FROM conversation WHERE id = $1 AND (deleting_at IS NULL OR undo IS NOT NULL)"
-    if t.one(lives, conversation) is not None:
+    if t.fetch_one(lives, conversation) is not None:
         raise ConstraintViolated(
             f"{conversation} was not deleted for good", constraint="delete_after_grace"
         )
     return (
-        any(t.run(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
-        or _delete_entries(t, conversation, min(rows, _ENTRIES))
-        or any(t.run(sql, conversation, rows) for sql in _AFTER_ENTRIES)
+        any(t.execute(sql, conversation, rows) for sql in _BEFORE_ENTRIES)
+        or _delete_entries(t, conversation, min(rows, _ENTRIES_PER_SLICE))
+        or any(t.execute(sql, conversation, rows) for sql in _AFTER_ENTRIES)
     )
 
 
 def _delete_entries(t: Tx, conversation: ConversationId, most: int) -> bool:
-    numbers = search.forget(t, conversation, limit=most)
+    numbers = search.unindex_entries(t, conversation, limit=most)
     for n in numbers:
-        t.run("DELETE FROM entry WHERE n = $1", n)
+        t.execute("DELETE FROM entry WHERE n = $1", n)
     return bool(numbers)
 
 
-def half_deleted(t: Tx) -> list[ConversationId]:
-    """Conversations whose rows are to go: their grace time is over, or a process died."""
-    found = t.all(
+def list_pending_deletions(t: Tx) -> list[ConversationId]:
+    """Return the deleted conversations whose rows remain and whose grace time is over."""
+    found = t.fetch_all(
         """
         SELECT id FROM conversation
         WHERE deleting_at IS NOT NULL AND (undo_until IS NULL OR undo_until <= $1)
@@ -246,9 +246,9 @@ def half_deleted(t: Tx) -> list[ConversationId]:
 
 
 def delete_orphan_blobs(t: Tx, *, rows: int = 50) -> bool:
-    """Remove at most ``rows`` blobs that nothing refers to; ``False`` when there are none left."""
+    """Delete at most ``rows`` unreferenced blobs; ``False`` when none are left."""
     return bool(
-        t.run(
+        t.execute(
             """
             DELETE FROM blob WHERE sha256 IN (
                 SELECT b.sha256 FROM blob b
@@ -260,9 +260,9 @@ def delete_orphan_blobs(t: Tx, *, rows: int = 50) -> bool:
     )
 
 
-def forget_events(t: Tx, *, rows: int = 500) -> int:
-    """Forget the events of conversations that were deleted long ago, ``rows`` at most; how many."""
-    return t.run(
+def delete_expired_event_keys(t: Tx, *, rows: int = 500) -> int:
+    """Delete at most ``rows`` expired event keys of deleted conversations; return their count."""
+    return t.execute(
         """
         DELETE FROM dedupe
         WHERE key IN (SELECT key FROM dedupe WHERE expires_at <= $1 LIMIT $2)

@@ -1,4 +1,4 @@
-"""Deliveries: stored with what they deliver, then moved step by step, chunk by chunk."""
+"""Deliveries: stored with their content, then advanced chunk by chunk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from clew.core.route import LOCAL, Route
 from clew.core.text import is_blank
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import rows
-from clew.store.transactions.previews import drop_preview, previewed
+from clew.store.transactions.previews import delete_preview, list_previewed_routes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-#: Told to listeners, with the route behind it, when there is something to deliver.
-TOPIC = "deliver:"
-_SKEW = CLOCK_SKEW // timedelta(milliseconds=1)
+#: Prefix of the wake-up topic, followed by the route, when there is something to deliver.
+DELIVERY_TOPIC = "deliver:"
+_CLOCK_SKEW_MS = CLOCK_SKEW // timedelta(milliseconds=1)
 
 
 def add_deliveries(
@@ -50,7 +50,7 @@ def add_deliveries(
     *,
     seq: int | None,
 ) -> None:
-    """Store outbound messages; called inside the transaction that stores what they carry."""
+    """Store outbound messages, inside the transaction that stores their content."""
     for delivery in deliveries:
         add_delivery(t, lease.conversation_id, delivery, turn=turn, seq=seq)
 
@@ -64,7 +64,7 @@ def add_delivery(
     seq: int | None = None,
 ) -> None:
     """Store an outbound message; repeating it changes nothing."""
-    t.run(
+    t.execute(
         """
         INSERT INTO delivery (id, conversation_id, turn_id, route, seq, kind, body, state,
                               due_at,
@@ -81,16 +81,16 @@ def add_delivery(
         DeliveryState.PENDING.value,
         t.now,
     )
-    t.wake(f"{TOPIC}{delivery.route}")
+    t.notify(f"{DELIVERY_TOPIC}{delivery.route}")
 
 
-def deliver(
+def deliver_turn_text(
     t: Tx, conversation: ConversationId, turn: TurnId, said: OutboundText, *, seq: int | None = None
 ) -> None:
-    """Have what a turn says delivered on each channel from which an input of it came."""
+    """Deliver a turn's text on each channel that one of its inputs came from."""
     if is_blank(said.text):
         return
-    for number, (route, message) in enumerate(_askers(t, turn)):
+    for number, (route, message) in enumerate(_input_routes(t, turn)):
         direct = Route.parse(route).kind == chat.DM
         new = NewDelivery(
             id=said.id if number == 0 else DeliveryId(f"{said.id}.{number}"),
@@ -105,9 +105,9 @@ def deliver(
         add_delivery(t, conversation, new, turn=turn, seq=seq)
 
 
-def end_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
-    """Have what was shown of an answer that does not come say so; repeating it changes nothing."""
-    for number, route in enumerate(previewed(t, turn)):
+def close_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
+    """Replace the previews of an answer that will not come by a notice; repeatable."""
+    for number, route in enumerate(list_previewed_routes(t, turn)):
         new = NewDelivery(
             id=DeliveryId(f"{turn}.unfinished.{number}"),
             route=route,
@@ -119,24 +119,24 @@ def end_previews(t: Tx, conversation: ConversationId, turn: TurnId) -> None:
         add_delivery(t, conversation, new)
 
 
-def _askers(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
-    """The channel routes of a turn's inputs, each with the platform's id of the last message."""
-    found = t.all(
+def _input_routes(t: Tx, turn: TurnId) -> list[tuple[RouteKey, str | None]]:
+    """Return the channel routes of a turn's inputs, each with its last platform message id."""
+    found = t.fetch_all(
         """
         SELECT route, payload FROM inbox WHERE turn_id = $1 AND route IS NOT NULL ORDER BY n
         """,
         turn,
     )
-    last = {row[0]: row[1] for row in found if on_channel(row[0])}
+    last = {row[0]: row[1] for row in found if is_channel_route(row[0])}
     return [(route, json.loads(payload).get("message")) for route, payload in last.items()]
 
 
-def on_channel(route: RouteKey) -> bool:
-    """Whether a route is a chat, which gets deliveries; others read the log."""
+def is_channel_route(route: RouteKey) -> bool:
+    """Return whether a route is a chat, which gets deliveries; others read the log."""
     return route.split(":", 3)[2] != LOCAL
 
 
-def tell(
+def deliver_to_chat(
     t: Tx,
     conversation: ConversationId,
     route: RouteKey | None,
@@ -146,33 +146,39 @@ def tell(
     kind: DeliveryKind,
     turn: TurnId | None = None,
 ) -> None:
-    """Have one message delivered on one route, if it is a chat; repeating it changes nothing."""
-    if route is not None and on_channel(route):
+    """Store one message for a route if it is a chat; repeating it changes nothing."""
+    if route is not None and is_channel_route(route):
         new = NewDelivery(id=id, route=route, kind=kind, body=chat.dump_message(message))
         add_delivery(t, conversation, new, turn=turn)
 
 
 def get_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
-    """:raises NotFound: if there is no such delivery"""
-    row = t.one(f"{rows.DELIVERY} WHERE id = $1", delivery)
+    """
+    Return a delivery.
+
+    :raises NotFound: if there is no such delivery
+    """
+    row = t.fetch_one(f"{rows.DELIVERY} WHERE id = $1", delivery)
     if row is None:
         raise NotFound("delivery", delivery)
-    return rows.delivery(row)
+    return rows.to_delivery(row)
 
 
-def next_delivery(
+def claim_next_delivery(
     t: Tx, route: RouteKey, *, owner: OwnerId, claim: str, left: bool = False
 ) -> Delivery | None:
     """
-    Claim the first unsent delivery of a route; ``None`` if it is not due, or somebody living is at
-    it.
+    Claim the first unsent delivery of a route.
 
-    Order is kept per route: a later one waits for the first. One that a lost owner left in
-    ``sending`` becomes ``unknown`` first, and is returned so; with ``left``, for an owner that is
-    at no other one of this route, also what it left itself. ``claim`` is an id that the caller
-    made for this claim: repeating it returns the same delivery.
+    ``None`` if it is not due, or a living owner is sending it.
+
+    Order is kept per route: a later one waits for the first. A delivery that a lost owner
+    left in ``sending`` becomes ``unknown`` and is returned in that state; with ``left``,
+    for an owner that sends nothing else on this route, its own leftovers are included.
+    ``claim`` is an id made by the caller for this claim: repeating it returns the same
+    delivery.
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         SELECT id, state, due_at, owner, claim, updated_at FROM delivery
         WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1 @LOCK
@@ -182,22 +188,22 @@ def next_delivery(
     if row is None:
         return None
     delivery, state, due_at, holder, held, updated_at = row
-    # Where the clock has gone back since, the time would be a wait that nobody asked for.
-    if t.now < due_at and updated_at <= t.now + _SKEW:
+    # If the clock went back since, the due time would cause an unintended wait.
+    if t.now < due_at and updated_at <= t.now + _CLOCK_SKEW_MS:
         return None
     if state == DeliveryState.SENDING.value:
         if (holder, held) == (owner, claim):
             return get_delivery(t, delivery)
-        if (holder == owner and not left) or (holder != owner and t.alive(holder)):
+        if (holder == owner and not left) or (holder != owner and t.is_alive(holder)):
             return None
-        move_delivery(t, delivery, DeliveryState.UNKNOWN)
+        set_delivery_state(t, delivery, DeliveryState.UNKNOWN)
         return get_delivery(t, delivery)
     if state == DeliveryState.PENDING.value:
-        move_delivery(t, delivery, DeliveryState.SENDING, owner=owner, claim=claim)
+        set_delivery_state(t, delivery, DeliveryState.SENDING, owner=owner, claim=claim)
     return get_delivery(t, delivery)
 
 
-def move_delivery(
+def set_delivery_state(
     t: Tx,
     delivery: DeliveryId,
     state: DeliveryState,
@@ -208,19 +214,20 @@ def move_delivery(
     error: str | None = None,
 ) -> Delivery:
     """
-    Go to another state; ``due_at`` (ms) is a platform's wait. Going where it is changes nothing,
-    unless another owner is sending it.
+    Change the state; ``due_at`` (ms) is a wait requested by the platform.
+
+    Setting the current state changes nothing, unless another owner is sending it.
 
     :raises NotFound: if there is no such delivery
-    :raises WrongMove: if a delivery cannot go there
+    :raises InvalidTransition: if the delivery cannot change to that state
     """
-    # Locked, so that of two who move it the second sees where the first has moved it.
-    row = t.one("SELECT owner FROM delivery WHERE id = $1 @LOCK", delivery)
+    # Locked, so that the second of two concurrent calls sees the first one's state.
+    row = t.fetch_one("SELECT owner FROM delivery WHERE id = $1 @LOCK", delivery)
     found = get_delivery(t, delivery)
     if found.state is state and (state is not DeliveryState.SENDING or row == (owner,)):
         return found
     check_transition("delivery", TRANSITIONS, found.state, state)
-    t.run(
+    t.execute(
         """
         UPDATE delivery
         SET state = $2, owner = $3, attempts = attempts + $4, due_at = COALESCE($5, due_at),
@@ -236,33 +243,33 @@ def move_delivery(
         t.now,
         claim,
     )
-    _move_open_chunks(t, delivery, state)
-    t.wake(found.conversation_id)
+    _update_sending_chunks(t, delivery, state)
+    t.notify(found.conversation_id)
     return get_delivery(t, delivery)
 
 
-def _move_open_chunks(t: Tx, delivery: DeliveryId, state: DeliveryState) -> None:
-    # A chunk that was being sent shares the fate of its delivery; those before it stay delivered.
+def _update_sending_chunks(t: Tx, delivery: DeliveryId, state: DeliveryState) -> None:
+    # The chunk being sent gets the delivery's state; earlier chunks stay delivered.
     if state in (DeliveryState.UNKNOWN, DeliveryState.PENDING, DeliveryState.FAILED):
-        t.run(
+        t.execute(
             "UPDATE delivery_chunk SET state = $2 WHERE delivery_id = $1 AND state = 'sending'",
             delivery,
             state.value,
         )
 
 
-def set_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chunk]:
+def store_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chunk]:
     """
-    Fix the parts of a delivery before the first is sent; once fixed they stay as they are.
+    Store the parts of a delivery before the first is sent; stored parts stay unchanged.
 
-    Those of one that is unknown without having been tried may have arrived: a backup was restored,
-    and what was sent after it is not known.
+    The parts of a delivery that is unknown without an attempt start as unknown: a restored
+    backup does not know what was sent after it.
     """
-    row = t.one("SELECT state, attempts FROM delivery WHERE id = $1", delivery)
+    row = t.fetch_one("SELECT state, attempts FROM delivery WHERE id = $1", delivery)
     doubted = row == (DeliveryState.UNKNOWN.value, 0)
     state = DeliveryState.UNKNOWN if doubted else DeliveryState.PENDING
     for position, body in enumerate(bodies):
-        t.run(
+        t.execute(
             """
             INSERT INTO delivery_chunk (delivery_id, position, body, state)
             VALUES ($1, $2, $3, $4) ON CONFLICT (delivery_id, position) DO NOTHING
@@ -276,12 +283,12 @@ def set_chunks(t: Tx, delivery: DeliveryId, bodies: Sequence[str]) -> list[Chunk
 
 
 def get_chunks(t: Tx, delivery: DeliveryId) -> list[Chunk]:
-    """The parts of a delivery, in order."""
-    found = t.all(f"{rows.CHUNK} WHERE delivery_id = $1 ORDER BY position", delivery)
-    return [rows.chunk(row) for row in found]
+    """Return the parts of a delivery, in order."""
+    found = t.fetch_all(f"{rows.CHUNK} WHERE delivery_id = $1 ORDER BY position", delivery)
+    return [rows.to_chunk(row) for row in found]
 
 
-def move_chunk(
+def set_chunk_state(
     t: Tx,
     delivery: DeliveryId,
     position: int,
@@ -291,20 +298,23 @@ def move_chunk(
     repeated: bool = False,
 ) -> Chunk:
     """
-    Go to another state; ``delivered`` comes with the platform's id. Going where it is changes
-    nothing.
+    Change the state of a part; ``delivered`` comes with the platform's message id.
+
+    Setting the current state changes nothing.
 
     :raises NotFound: if there is no such part
-    :raises WrongMove: if a part cannot go there
+    :raises InvalidTransition: if the part cannot change to that state
     """
-    row = t.one(f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position)
+    row = t.fetch_one(
+        f"{rows.CHUNK} WHERE delivery_id = $1 AND position = $2 @LOCK", delivery, position
+    )
     if row is None:
         raise NotFound("part", f"{delivery}/{position}")
-    found = rows.chunk(row)
+    found = rows.to_chunk(row)
     if (found.state, found.platform_id) == (state, platform_id):
         return found
     check_transition("part", TRANSITIONS, found.state, state)
-    t.run(
+    t.execute(
         """
         UPDATE delivery_chunk SET state = $3, platform_id = $4,
                                   repeated = repeated + $5
@@ -320,23 +330,26 @@ def move_chunk(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claimed:
-    """A delivery that is ours to send, with its parts if they are fixed."""
+class ClaimedDelivery:
+    """A delivery claimed for sending, with its parts if they are stored."""
 
     delivery: Delivery
     chunks: tuple[Chunk, ...]
 
 
-def claim_first(t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str) -> Claimed | None:
+def claim_chat_delivery(
+    t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str
+) -> ClaimedDelivery | None:
     """
-    Claim the first unsent delivery of several routes, which are one chat.
+    Claim the first unsent delivery among several routes of one chat.
 
-    ``None`` if there is none, or the first one cannot be claimed: later ones wait for it. The
-    caller is at no other one: what this owner left in ``sending`` is ``unknown``.
+    ``None`` if there is none, or the first one cannot be claimed: later ones wait for it.
+    The caller must be sending no other one: what this owner left in ``sending`` becomes
+    ``unknown``.
     """
     first: tuple[int, RouteKey] | None = None
     for route in routes:
-        row = t.one(
+        row = t.fetch_one(
             """
             SELECT n FROM delivery
             WHERE route = $1 AND state NOT IN ('delivered', 'failed') ORDER BY n LIMIT 1
@@ -347,75 +360,75 @@ def claim_first(t: Tx, routes: Sequence[RouteKey], *, owner: OwnerId, claim: str
             first = row[0], route
     if first is None:
         return None
-    found = next_delivery(t, first[1], owner=owner, claim=claim, left=True)
+    found = claim_next_delivery(t, first[1], owner=owner, claim=claim, left=True)
     if found is None:
         return None
-    return Claimed(delivery=found, chunks=tuple(get_chunks(t, found.id)))
+    return ClaimedDelivery(delivery=found, chunks=tuple(get_chunks(t, found.id)))
 
 
-def fix(
+def store_chunks_over_preview(
     t: Tx, delivery: DeliveryId, bodies: Sequence[str], *, preview: TurnId | None
 ) -> list[Chunk]:
-    """As ``set_chunks``; the first part may take the place in which a turn's answer is shown."""
+    """Do the same as ``store_chunks``; the first part may replace a turn's preview."""
     if preview is not None:
-        drop_preview(t, get_delivery(t, delivery).route, preview)
-    return set_chunks(t, delivery, bodies)
+        delete_preview(t, get_delivery(t, delivery).route, preview)
+    return store_chunks(t, delivery, bodies)
 
 
-def begin_chunk(
+def start_chunk(
     t: Tx, delivery: DeliveryId, position: int, *, owner: OwnerId, repeated: bool = False
 ) -> Chunk:
-    """Mark a part as being sent, before it is; ``repeated``: it may have been sent before."""
-    move_delivery(t, delivery, DeliveryState.SENDING, owner=owner)
-    return move_chunk(t, delivery, position, DeliveryState.SENDING, repeated=repeated)
+    """Mark a part as being sent; ``repeated`` if it may have been sent before."""
+    set_delivery_state(t, delivery, DeliveryState.SENDING, owner=owner)
+    return set_chunk_state(t, delivery, position, DeliveryState.SENDING, repeated=repeated)
 
 
-def end_chunk(
+def complete_chunk(
     t: Tx, delivery: DeliveryId, position: int, platform_id: str, *, owner: OwnerId
 ) -> DeliveryState:
-    """The platform has a part; with the last one the delivery is done. Its state then."""
+    """Mark a part as delivered, and return the delivery's state, done after the last part."""
     if get_delivery(t, delivery).state is DeliveryState.FAILED:
-        # It was dropped while it was on its way.
+        # It was dropped while being sent.
         return DeliveryState.FAILED
-    move_chunk(t, delivery, position, DeliveryState.DELIVERED, platform_id=platform_id)
-    return _close(t, delivery, owner)
+    set_chunk_state(t, delivery, position, DeliveryState.DELIVERED, platform_id=platform_id)
+    return _complete_if_sent(t, delivery, owner)
 
 
-def _close(t: Tx, delivery: DeliveryId, owner: OwnerId) -> DeliveryState:
-    open_ = t.one(
+def _complete_if_sent(t: Tx, delivery: DeliveryId, owner: OwnerId) -> DeliveryState:
+    open_ = t.fetch_one(
         "SELECT 1 FROM delivery_chunk WHERE delivery_id = $1 AND state <> 'delivered' LIMIT 1",
         delivery,
     )
     if open_ is not None:
         return get_delivery(t, delivery).state
-    return move_delivery(t, delivery, DeliveryState.DELIVERED, owner=owner).state
+    return set_delivery_state(t, delivery, DeliveryState.DELIVERED, owner=owner).state
 
 
-def close_if_done(t: Tx, delivery: DeliveryId, *, owner: OwnerId) -> DeliveryState:
-    """A delivery without anything left to send is done; its state then."""
-    return _close(t, delivery, owner)
+def complete_if_sent(t: Tx, delivery: DeliveryId, *, owner: OwnerId) -> DeliveryState:
+    """Complete a delivery with no unsent parts, and return its state."""
+    return _complete_if_sent(t, delivery, owner)
 
 
-def leave(
+def stop_sending(
     t: Tx, delivery: DeliveryId, state: DeliveryState, *, owner: OwnerId, error: str | None
 ) -> Delivery:
     """
-    Whoever sends it goes no further; one that was given up meanwhile stays so.
+    Stop sending a delivery and set its state; one that was dropped meanwhile stays failed.
 
     :raises NotFound: if there is no such delivery
-    :raises WrongMove: if it is not on its way any more
+    :raises InvalidTransition: if it is not being sent any more
     """
-    # Locked, so that nobody drops it between the look and the move.
-    t.one("SELECT state FROM delivery WHERE id = $1 @LOCK", delivery)
+    # Locked, so that it cannot be dropped between the read and the write.
+    t.fetch_one("SELECT state FROM delivery WHERE id = $1 @LOCK", delivery)
     found = get_delivery(t, delivery)
     if found.state in (DeliveryState.FAILED, DeliveryState.DELIVERED):
         raise InvalidTransition("delivery", old=found.state.value, new=state.value)
-    return move_delivery(t, delivery, state, owner=owner, error=error)
+    return set_delivery_state(t, delivery, state, owner=owner, error=error)
 
 
-def rechunk(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
-    """Put another form of the same text in the place of a part that was refused."""
-    t.run(
+def replace_chunk_body(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
+    """Replace the body of a refused part by another form of the same text."""
+    t.execute(
         """
         UPDATE delivery_chunk SET body = $3
         WHERE delivery_id = $1 AND position = $2 AND state <> 'delivered'
@@ -426,9 +439,9 @@ def rechunk(t: Tx, delivery: DeliveryId, position: int, body: str) -> None:
     )
 
 
-def undelivered(t: Tx) -> list[RouteKey]:
-    """Routes with something that is to be sent, in the order of what comes first."""
-    found = t.all(
+def list_undelivered_routes(t: Tx) -> list[RouteKey]:
+    """Return the routes with unsent deliveries, ordered by their first one."""
+    found = t.fetch_all(
         """
         SELECT route FROM delivery WHERE state NOT IN ('delivered', 'failed')
         GROUP BY route ORDER BY min(n)
@@ -437,52 +450,52 @@ def undelivered(t: Tx) -> list[RouteKey]:
     return [row[0] for row in found]
 
 
-def letters(
+def list_dead_letters(
     t: Tx, states: Sequence[DeliveryState], *, limit: int = 200
 ) -> list[tuple[Delivery, int]]:
-    """Deliveries in these states, the newest first, each with the time (ms) of its last change."""
+    """Return deliveries in these states, newest first, each with its last change (ms)."""
     kept = {state.value for state in states}
-    found = t.all(
+    found = t.fetch_all(
         """
         SELECT id, conversation_id, turn_id, route, seq, kind, body, state, attempts, due_at,
                error, created_at, updated_at
         FROM delivery WHERE state <> 'delivered' ORDER BY n DESC
         """
     )
-    return [(rows.delivery(row[:12]), row[12]) for row in found if row[7] in kept][:limit]
+    return [(rows.to_delivery(row[:12]), row[12]) for row in found if row[7] in kept][:limit]
 
 
-def retry(t: Tx, delivery: DeliveryId) -> Delivery:
+def retry_delivery(t: Tx, delivery: DeliveryId) -> Delivery:
     """
-    Send once more what was given up; what was delivered of it stays delivered.
+    Queue a failed delivery again; its delivered parts stay delivered.
 
     :raises NotFound: if there is no such delivery
-    :raises WrongMove: if it was not given up
+    :raises InvalidTransition: if it has not failed
     """
     found = get_delivery(t, delivery)
     if found.state is not DeliveryState.FAILED:
         raise InvalidTransition("delivery", old=found.state.value, new=DeliveryState.PENDING.value)
-    t.run(
+    t.execute(
         """
         UPDATE delivery_chunk SET state = 'pending'
         WHERE delivery_id = $1 AND state <> 'delivered'
         """,
         delivery,
     )
-    moved = move_delivery(t, delivery, DeliveryState.PENDING)
-    t.run("UPDATE delivery SET attempts = 0, due_at = $2 WHERE id = $1", delivery, t.now)
-    t.wake(f"{TOPIC}{found.route}")
+    moved = set_delivery_state(t, delivery, DeliveryState.PENDING)
+    t.execute("UPDATE delivery SET attempts = 0, due_at = $2 WHERE id = $1", delivery, t.now)
+    t.notify(f"{DELIVERY_TOPIC}{found.route}")
     return moved
 
 
-def drop(t: Tx, delivery: DeliveryId, *, why: str) -> Delivery:
+def drop_delivery(t: Tx, delivery: DeliveryId, *, why: str) -> Delivery:
     """
-    Give up a delivery that was not made.
+    Mark an undelivered message as failed.
 
     :raises NotFound: if there is no such delivery
-    :raises WrongMove: if it was made
+    :raises InvalidTransition: if it was delivered
     """
     found = get_delivery(t, delivery)
-    moved = move_delivery(t, delivery, DeliveryState.FAILED, error=why)
-    t.wake(f"{TOPIC}{found.route}")
+    moved = set_delivery_state(t, delivery, DeliveryState.FAILED, error=why)
+    t.notify(f"{DELIVERY_TOPIC}{found.route}")
     return moved

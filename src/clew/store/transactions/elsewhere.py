@@ -1,4 +1,4 @@
-"""What happens to a chat's conversation from elsewhere is told there, in the same commit."""
+"""Notices to chats about changes that another front made, in the same commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core.chat import OutboundMessage
 from clew.core.delivery import DeliveryKind
 from clew.core.ids import DeliveryId
-from clew.store.transactions.deliveries import tell
+from clew.store.transactions.deliveries import deliver_to_chat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def tell_chats(
+def notify_chats(
     t: Tx,
     conversation: ConversationId,
     routes: Iterable[RouteKey],
@@ -28,15 +28,15 @@ def tell_chats(
     but: RouteKey | None = None,
 ) -> None:
     """
-    Tell each chat among ``routes`` what happened, except the one that asked for it.
+    Send a notice to each chat among ``routes``, except the one that made the change.
 
-    ``event`` names what happened: telling it again changes nothing.
+    ``event`` identifies the change: repeating it changes nothing.
     """
     for route in routes:
         if route == but:
             continue
         digest = hashlib.sha256(f"{event}\n{route}".encode()).hexdigest()[:32]
-        tell(
+        deliver_to_chat(
             t,
             conversation,
             route,

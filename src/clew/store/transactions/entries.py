@@ -9,7 +9,7 @@ from clew.clock import from_millis
 from clew.core.entry import GENESIS, Entry, NewEntry, chain_hash
 from clew.errors import SessionEnded, StoreError
 from clew.store.transactions import rows
-from clew.store.transactions.leases import take_numbers
+from clew.store.transactions.leases import reserve_seqs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _as_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
-def append(
+def append_entries(
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -35,44 +35,44 @@ def append(
 
     Repeating it with the same entry ids appends nothing and returns the first entries.
 
-    :raises StoreError: if some of the ids are stored and others are not: nothing was appended
+    :raises StoreError: if only some of the ids are stored already: nothing was appended
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries; names the head
     """
     if not drafts:
         return []
-    if not take_numbers(t, lease, len(drafts), unless=drafts[0].id):
-        return _stored(t, drafts)
-    seq, prev_hash = _end_of_log(t, lease.conversation_id, session, taken=len(drafts))
+    if not reserve_seqs(t, lease, len(drafts), unless=drafts[0].id):
+        return _read_stored(t, drafts)
+    seq, prev_hash = _read_log_end(t, lease.conversation_id, session, taken=len(drafts))
     entries: list[Entry] = []
     for draft in drafts:
         seq += 1
-        entry = _insert(t, lease.conversation_id, seq, draft, session, turn, prev_hash)
+        entry = _insert_entry(t, lease.conversation_id, seq, draft, session, turn, prev_hash)
         prev_hash = entry.hash
         entries.append(entry)
-    t.wake(lease.conversation_id)
+    t.notify(lease.conversation_id)
     return entries
 
 
-def _stored(t: Tx, drafts: Sequence[NewEntry]) -> list[Entry]:
-    first = t.one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
+def _read_stored(t: Tx, drafts: Sequence[NewEntry]) -> list[Entry]:
+    first = t.fetch_one("SELECT conversation_id, seq FROM entry WHERE id = $1", drafts[0].id)
     assert first is not None
-    found = entries_between(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
+    found = read_entries(t, first[0], first=first[1], last=first[1] + len(drafts) - 1)
     if [entry.id for entry in found] != [draft.id for draft in drafts]:
         raise StoreError(f"entry {drafts[0].id} was stored together with others than now")
     return found
 
 
-def _end_of_log(
+def _read_log_end(
     t: Tx, conversation: ConversationId, session: SessionId, *, taken: int
 ) -> tuple[int, bytes]:
     """
-    The last seq before the ``taken`` numbers, and the hash of its entry.
+    Return the last seq before the ``taken`` numbers, and the hash of its entry.
 
     :raises SessionEnded: if the session is not the open head
     """
-    # After the lease row is locked: whoever ends a session holds it too.
-    row = t.one(
+    # The lease row is locked already, and ending a session needs the same lock.
+    row = t.fetch_one(
         """
         SELECT h.session_id, s.ended_at, l.last_seq, e.hash
         FROM head h
@@ -90,19 +90,21 @@ def _end_of_log(
     return row[2] - taken, GENESIS if row[3] is None else bytes(row[3])
 
 
-def seq_of(t: Tx, entry: EntryId) -> int | None:
-    """The number of a stored entry; ``None`` if there is none of this id."""
-    row = t.one("SELECT seq FROM entry WHERE id = $1", entry)
+def find_entry_seq(t: Tx, entry: EntryId) -> int | None:
+    """Return the seq of a stored entry; ``None`` if the id is unknown."""
+    row = t.fetch_one("SELECT seq FROM entry WHERE id = $1", entry)
     return None if row is None else row[0]
 
 
-def last_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:
-    """The hash of one entry; ``GENESIS`` for seq 0."""
-    row = t.one("SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq)
+def get_entry_hash(t: Tx, conversation: ConversationId, seq: int) -> bytes:
+    """Return the hash of one entry; ``GENESIS`` for seq 0."""
+    row = t.fetch_one(
+        "SELECT hash FROM entry WHERE conversation_id = $1 AND seq = $2", conversation, seq
+    )
     return GENESIS if row is None else bytes(row[0])
 
 
-def _insert(
+def _insert_entry(
     t: Tx,
     conversation: ConversationId,
     seq: int,
@@ -127,7 +129,7 @@ def _insert(
         t.now,
     )
     hashed = chain_hash(prev_hash, fields)
-    t.run(
+    t.execute(
         """
         INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls,
                            answers, format, message, created_at, prev_hash, hash)
@@ -156,55 +158,59 @@ def _insert(
     )
 
 
-def entries_between(t: Tx, conversation: ConversationId, *, first: int, last: int) -> list[Entry]:
-    """The entries ``first..last``, both included, in order."""
-    found = t.all(
+def read_entries(t: Tx, conversation: ConversationId, *, first: int, last: int) -> list[Entry]:
+    """Return the entries ``first..last``, both included, in order."""
+    found = t.fetch_all(
         f"{rows.ENTRY} WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq",
         conversation,
         first,
         last,
     )
-    return [rows.entry(row) for row in found]
+    return [rows.to_entry(row) for row in found]
 
 
-def answer_to(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
-    """The newest message that answers a tool call; ``None`` if there is none."""
-    found = t.all(
+def find_tool_answer(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
+    """Return the newest message that answers a tool call; ``None`` if there is none."""
+    found = t.fetch_all(
         "SELECT seq, answers FROM entry WHERE conversation_id = $1 AND answers <> '[]'",
         conversation,
     )
     seqs = [row[0] for row in found if call_id in json.loads(row[1])]
     if not seqs:
         return None
-    [entry] = entries_between(t, conversation, first=max(seqs), last=max(seqs))
+    [entry] = read_entries(t, conversation, first=max(seqs), last=max(seqs))
     return entry.message
 
 
-def entries_after(t: Tx, conversation: ConversationId, *, after: int, limit: int) -> list[Entry]:
-    """At most ``limit`` entries whose seq is above ``after``, in order."""
-    found = t.all(
+def read_entries_after(
+    t: Tx, conversation: ConversationId, *, after: int, limit: int
+) -> list[Entry]:
+    """Return at most ``limit`` entries whose seq is above ``after``, in order."""
+    found = t.fetch_all(
         f"{rows.ENTRY} WHERE conversation_id = $1 AND seq > $2 ORDER BY seq LIMIT $3",
         conversation,
         after,
         limit,
     )
-    return [rows.entry(row) for row in found]
+    return [rows.to_entry(row) for row in found]
 
 
-def entries_before(t: Tx, conversation: ConversationId, *, before: int, limit: int) -> list[Entry]:
-    """The last ``limit`` entries whose seq is below ``before``, in order."""
-    found = t.all(
+def read_entries_before(
+    t: Tx, conversation: ConversationId, *, before: int, limit: int
+) -> list[Entry]:
+    """Return the last ``limit`` entries whose seq is below ``before``, in order."""
+    found = t.fetch_all(
         f"{rows.ENTRY} WHERE conversation_id = $1 AND seq < $2 ORDER BY seq DESC LIMIT $3",
         conversation,
         before,
         limit,
     )
-    return [rows.entry(row) for row in reversed(found)]
+    return [rows.to_entry(row) for row in reversed(found)]
 
 
-def end_of_turn(t: Tx, turn: Turn) -> list[Entry]:
-    """The events of a turn and its last message, in order."""
-    found = t.all(
+def read_turn_end(t: Tx, turn: Turn) -> list[Entry]:
+    """Return the events of a turn and its last message, in order."""
+    found = t.fetch_all(
         f"""
         {rows.ENTRY}
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND (kind = 'event' OR seq = (
@@ -217,12 +223,12 @@ def end_of_turn(t: Tx, turn: Turn) -> list[Entry]:
         turn.first_seq,
         turn.id,
     )
-    return [rows.entry(row) for row in found]
+    return [rows.to_entry(row) for row in found]
 
 
-def texts_of_turn(t: Tx, turn: Turn) -> list[str]:
-    """What the assistant said in a turn, in order."""
-    found = t.all(
+def read_assistant_texts(t: Tx, turn: Turn) -> list[str]:
+    """Return the assistant's texts in a turn, in order."""
+    found = t.fetch_all(
         """
         SELECT text FROM entry
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND kind = 'message'

@@ -1,4 +1,4 @@
-"""Expiry: a conversation that is over is left by the next message, or ended by the watcher."""
+"""Expiry: the next message leaves an expired conversation, or the watcher ends it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from clew.core.expired import ExpiredConversation, attach_notice
 from clew.core.ids import ConversationId, InboxId
 from clew.core.reset import ResetPolicy, expiry_cutoff, expiry_reason
 from clew.core.route import Route
-from clew.store.transactions.conversations import route_target, routes_of
-from clew.store.transactions.elsewhere import tell_chats
-from clew.store.transactions.inbox import accept, is_known
-from clew.store.transactions.resets import file_end, start_afresh
+from clew.store.transactions.conversations import list_routes, resolve_route
+from clew.store.transactions.elsewhere import notify_chats
+from clew.store.transactions.inbox import accept_input, is_known_input
+from clew.store.transactions.resets import queue_end, start_new_conversation
 from clew.store.transactions.sessions import get_head
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult, NewInput
     from clew.store.contract import Tx
 
-#: A conversation that ended so is not gone back to by writing on its route.
-OVER = frozenset({reasons.RESET, reasons.IDLE, reasons.DAILY})
+#: A message on the route does not reopen a conversation that ended for one of these reasons.
+RESET_REASONS = frozenset({reasons.RESET, reasons.IDLE, reasons.DAILY})
 
 
-def accept_in_time(
+def accept_or_reset(
     t: Tx,
     item: NewInput,
     *,
@@ -36,67 +36,70 @@ def accept_in_time(
     policy: ResetPolicy,
 ) -> AcceptResult:
     """
-    Store an input; where its route leads to a conversation that is over, in a new one.
+    Store an input, in a new conversation if the route's current one has expired.
 
-    As ``accept`` otherwise. The conversation that is left is ended in its own line, and the input
-    says which one that is.
+    Otherwise the same as ``accept_input``. The old conversation is ended through its own
+    queue, and the input's payload names it.
 
     :raises NotFound: if the conversation given by id does not exist
     """
-    if isinstance(target, Route) and not is_known(t, item):
-        current = route_target(t, target.key)
-        reason = None if current is None else over(t, current, policy)
+    if isinstance(target, Route) and not is_known_input(t, item):
+        current = resolve_route(t, target.key)
+        reason = None if current is None else find_expiry_reason(t, current, policy)
         if current is not None and reason is not None:
             left = ExpiredConversation(conversation=current, reason=reason)
             item = replace(item, payload=attach_notice(item.payload, left))
-            start_afresh(
+            start_new_conversation(
                 t,
                 target,
-                item=_end_of(item.id),
+                item=_end_item_id(item.id),
                 new_conversation=new_conversation,
                 session_ids=session_ids,
                 reason=reason,
             )
             if reason != reasons.RESET:
-                # Of one that was ended elsewhere the chat was told then.
-                tell_chats(t, new_conversation, [target.key], left.user_notice, event=item.id)
-    return accept(
+                # If another front ended it, the chat was notified at that time.
+                notify_chats(t, new_conversation, [target.key], left.user_notice, event=item.id)
+    return accept_input(
         t, item, target=target, new_conversation=new_conversation, session_ids=session_ids
     )
 
 
-def _end_of(inbox_id: InboxId) -> InboxId:
+def _end_item_id(inbox_id: InboxId) -> InboxId:
     return InboxId(f"{inbox_id}e")
 
 
-def over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> str | None:
+def find_expiry_reason(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> str | None:
     """
-    Why a conversation is over: it was ended so, or by the policy with nothing open in it.
+    Return why a conversation has expired: its end reason, or the policy's; else ``None``.
 
-    A route that was moved to it since is a person's wish to go on with it.
+    The policy applies only while nothing is open in it. A route that was moved to it
+    afterwards counts as the wish to continue it.
     """
     head = get_head(t, conversation)
-    moved_at = _moved_at(t, conversation)
+    moved_at = _last_moved_at(t, conversation)
     if head.ended_at is not None:
         chosen = to_millis(head.ended_at) < moved_at
-        return head.end_reason if head.end_reason in OVER and not chosen else None
-    if _in_use(t, conversation):
+        return head.end_reason if head.end_reason in RESET_REASONS and not chosen else None
+    if _has_open_work(t, conversation):
         return None
-    row = t.one("SELECT updated_at, last_seq FROM lease WHERE conversation_id = $1", conversation)
+    row = t.fetch_one(
+        "SELECT updated_at, last_seq FROM lease WHERE conversation_id = $1", conversation
+    )
     if row is None or row[1] == 0:
         return None
     last_used = from_millis(max(row[0], moved_at))
     return expiry_reason(policy, last_used=last_used, now=from_millis(t.now))
 
 
-def _moved_at(t: Tx, conversation: ConversationId) -> int:
-    """When a route was last moved there; 0 if none leads there."""
-    row = t.one("SELECT max(moved_at) FROM route WHERE conversation_id = $1", conversation)
+def _last_moved_at(t: Tx, conversation: ConversationId) -> int:
+    """Return when a route was last moved there; 0 if none leads there."""
+    row = t.fetch_one("SELECT max(moved_at) FROM route WHERE conversation_id = $1", conversation)
     return 0 if row is None or row[0] is None else row[0]
 
 
-def _in_use(t: Tx, conversation: ConversationId) -> bool:
-    row = t.one(
+def _has_open_work(t: Tx, conversation: ConversationId) -> bool:
+    row = t.fetch_one(
         """
         SELECT 1 WHERE EXISTS (
             SELECT 1 FROM inbox WHERE conversation_id = $1 AND outcome IS NULL
@@ -107,9 +110,11 @@ def _in_use(t: Tx, conversation: ConversationId) -> bool:
     return row is not None
 
 
-def overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> list[ConversationId]:
-    """At most ``limit`` conversations that are over by the policy and still open."""
-    found = t.all(
+def list_expired_conversations(
+    t: Tx, *, policy: ResetPolicy, limit: int = 50
+) -> list[ConversationId]:
+    """Return at most ``limit`` open conversations that have expired under the policy."""
+    found = t.fetch_all(
         """
         SELECT l.conversation_id
         FROM lease l JOIN head h ON h.conversation_id = l.conversation_id
@@ -135,24 +140,27 @@ def overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> list[Conversation
     return [ConversationId(row[0]) for row in found]
 
 
-def end_overdue(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
+def end_expired_conversations(t: Tx, *, policy: ResetPolicy, limit: int = 50) -> int:
     """
-    File the end of at most ``limit`` conversations that are over by the policy; how many.
+    Queue the end of at most ``limit`` expired conversations, and return their count.
 
     Their routes stay: the next message there starts a new conversation.
     """
-    return sum(_end_if_over(t, each, policy) for each in overdue(t, policy=policy, limit=limit))
+    return sum(
+        _end_if_expired(t, each, policy)
+        for each in list_expired_conversations(t, policy=policy, limit=limit)
+    )
 
 
-def _end_if_over(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:
-    # The route is held as an accept holds it: no message lands between the look and the filing.
-    for key in routes_of(t, conversation):
-        t.one("SELECT key FROM route WHERE key = $1 @LOCK", key)
-    reason = over(t, conversation, policy)
+def _end_if_expired(t: Tx, conversation: ConversationId, policy: ResetPolicy) -> bool:
+    # The route is locked as accept_input locks it, so no message lands between check and insert.
+    for key in list_routes(t, conversation):
+        t.fetch_one("SELECT key FROM route WHERE key = $1 @LOCK", key)
+    reason = find_expiry_reason(t, conversation, policy)
     if reason is None:
         return False
-    last = t.one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
+    last = t.fetch_one("SELECT last_seq FROM lease WHERE conversation_id = $1", conversation)
     assert last is not None
-    file_end(t, conversation, None, InboxId(f"inb_{conversation}_{last[0]}"), reason)
-    t.wake(conversation)
+    queue_end(t, conversation, None, InboxId(f"inb_{conversation}_{last[0]}"), reason)
+    t.notify(conversation)
     return True

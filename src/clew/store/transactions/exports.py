@@ -1,4 +1,4 @@
-"""Reading what an export holds of the store."""
+"""Reads of the stored data that an export contains."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from clew.core.exported.book import ConversationExport
 from clew.core.exported.shapes import Record, row_to_record
 from clew.core.ids import ConversationId
 from clew.errors import NotFound
-from clew.store.transactions.conversations import routes_of
-from clew.store.transactions.entries import last_hash
+from clew.store.transactions.conversations import list_routes
+from clew.store.transactions.entries import get_entry_hash
 from clew.store.transactions.marks import ALL
-from clew.store.transactions.resets import END
-from clew.store.transactions.sessions import get_base, lineage
+from clew.store.transactions.resets import END_COMMAND
+from clew.store.transactions.sessions import get_base, list_sessions
 
 if TYPE_CHECKING:
     from clew.core.exported.shapes import Field
     from clew.store.contract import Row, Tx
 
-#: The setting of a conversation that names the routes that led to it where it was exported.
-ROUTES: Final = "exported_routes"
+#: Conversation setting with the routes that led to it where it was exported.
+EXPORTED_ROUTES: Final = "exported_routes"
 
 
-def every_conversation(t: Tx) -> list[ConversationId]:
-    """The ids of all conversations, in order."""
-    # Sorted here: databases differ in what comes first.
-    return sorted(ConversationId(row[0]) for row in t.all("SELECT conversation_id FROM head"))
+def list_conversation_ids(t: Tx) -> list[ConversationId]:
+    """Return the ids of all conversations, in order."""
+    # Sorted here, because databases differ in collation.
+    return sorted(ConversationId(row[0]) for row in t.fetch_all("SELECT conversation_id FROM head"))
 
 
-def every_tombstone(t: Tx) -> list[Record]:
-    """What is left of deleted conversations, in the order of their ids."""
-    found = t.all("SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone")
+def list_tombstones(t: Tx) -> list[Record]:
+    """Return the tombstones of deleted conversations, in id order."""
+    found = t.fetch_all("SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone")
     return [row_to_record(shapes.TOMBSTONE, row) for row in sorted(found)]
 
 
-def tombstone(t: Tx, conversation: str) -> Record | None:
-    """What is left of one conversation that was deleted."""
-    row = t.one(
+def find_tombstone(t: Tx, conversation: str) -> Record | None:
+    """Return the tombstone of a deleted conversation, or ``None``."""
+    row = t.fetch_one(
         """
         SELECT conversation_id, last_seq, last_hash, deleted_at FROM tombstone
         WHERE conversation_id = $1
@@ -48,20 +48,20 @@ def tombstone(t: Tx, conversation: str) -> Record | None:
     return None if row is None else row_to_record(shapes.TOMBSTONE, row)
 
 
-def book(t: Tx, conversation: ConversationId) -> ConversationExport:
+def read_conversation_export(t: Tx, conversation: ConversationId) -> ConversationExport:
     """
-    All that is stored of a conversation, except its entries and the contents of attachments.
+    Return everything stored of a conversation except its entries and attachment contents.
 
     :raises NotFound: if there is no such conversation
     """
-    record = _conversation(t, conversation)
+    record = _conversation_record(t, conversation)
     return ConversationExport(
         conversation=record,
-        last_hash=last_hash(t, conversation, record["entries"]),
-        sessions=_sessions(t, conversation),
-        turns=_records(
+        last_hash=get_entry_hash(t, conversation, record["entries"]),
+        sessions=_session_records(t, conversation),
+        turns=_rows_to_records(
             shapes.TURN,
-            t.all(
+            t.fetch_all(
                 """
                 SELECT conversation_id, id, first_seq, outcome, error, error_code,
                        CASE WHEN outcome IS NULL THEN NULL ELSE stop END, steps, resumes, retries,
@@ -71,18 +71,18 @@ def book(t: Tx, conversation: ConversationId) -> ConversationExport:
                 conversation,
             ),
         ),
-        inputs=_inputs(t, conversation),
-        usage=_usage(t, conversation),
-        attachments=_attachments(t, conversation),
+        inputs=_input_records(t, conversation),
+        usage=_usage_records(t, conversation),
+        attachments=_attachment_records(t, conversation),
     )
 
 
-def _records(fields: tuple[Field, ...], rows: list[Row]) -> list[Record]:
+def _rows_to_records(fields: tuple[Field, ...], rows: list[Row]) -> list[Record]:
     return [row_to_record(fields, row) for row in rows]
 
 
-def _conversation(t: Tx, conversation: ConversationId) -> Record:
-    row = t.one(
+def _conversation_record(t: Tx, conversation: ConversationId) -> Record:
+    row = t.fetch_one(
         """
         SELECT c.id, c.scope, c.title, c.titled_by, c.adhoc, c.origin, c.origin_seq, c.created_at,
                l.last_seq, h.session_id,
@@ -96,16 +96,18 @@ def _conversation(t: Tx, conversation: ConversationId) -> Record:
     )
     if row is None:
         raise NotFound("conversation", conversation)
-    settings = dict(sorted(t.all("SELECT name, value FROM setting WHERE scope = $1", conversation)))
-    before: list[str] = json.loads(settings.pop(ROUTES, "[]"))
-    routes = sorted({*before, *routes_of(t, conversation)})
+    settings = dict(
+        sorted(t.fetch_all("SELECT name, value FROM setting WHERE scope = $1", conversation))
+    )
+    before: list[str] = json.loads(settings.pop(EXPORTED_ROUTES, "[]"))
+    routes = sorted({*before, *list_routes(t, conversation)})
     return row_to_record(
         shapes.CONVERSATION, (*row, shapes.encode_json(settings), shapes.encode_json(routes))
     )
 
 
-def _sessions(t: Tx, conversation: ConversationId) -> list[Record]:
-    found = t.all(
+def _session_records(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.fetch_all(
         """
         SELECT conversation_id, id, predecessor, opened_at, opened_by, opened_seq, operation,
                instructions, ended_at, end_reason
@@ -114,16 +116,16 @@ def _sessions(t: Tx, conversation: ConversationId) -> list[Record]:
         conversation,
     )
     records = {row[1]: row_to_record(shapes.SESSION, row) for row in found}
-    ordered = [records[session.id] for session in lineage(t, conversation)]
+    ordered = [records[session.id] for session in list_sessions(t, conversation)]
     for record in ordered:
         record["base"] = [shapes.encode_base_item(item) for item in get_base(t, record["id"])]
     return ordered
 
 
-def _inputs(t: Tx, conversation: ConversationId) -> list[Record]:
-    return _records(
+def _input_records(t: Tx, conversation: ConversationId) -> list[Record]:
+    return _rows_to_records(
         shapes.INPUT,
-        t.all(
+        t.fetch_all(
             """
             SELECT conversation_id, id, route, kind, text, payload, double_text, received_at,
                    due_at, outcome, turn_id, step, note, resolved_at,
@@ -133,14 +135,14 @@ def _inputs(t: Tx, conversation: ConversationId) -> list[Record]:
             FROM inbox WHERE conversation_id = $1 AND outcome IS NOT NULL ORDER BY n
             """,
             conversation,
-            END,
+            END_COMMAND,
             ALL,
         ),
     )
 
 
-def _usage(t: Tx, conversation: ConversationId) -> list[Record]:
-    found = t.all(
+def _usage_records(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.fetch_all(
         """
         SELECT conversation_id, id, turn_id, step, purpose, model, input_tokens, cached_tokens,
                output_tokens, cost_micros, created_at
@@ -148,26 +150,28 @@ def _usage(t: Tx, conversation: ConversationId) -> list[Record]:
         """,
         conversation,
     )
-    records = _records(shapes.USAGE, found)
+    records = _rows_to_records(shapes.USAGE, found)
     return sorted(records, key=lambda record: (record["created_at"], record["id"]))
 
 
-def _attachments(t: Tx, conversation: ConversationId) -> list[Record]:
-    found = t.all(
+def _attachment_records(t: Tx, conversation: ConversationId) -> list[Record]:
+    found = t.fetch_all(
         """
         SELECT conversation_id, id, inbox_id, seq, sha256, name, media_type
         FROM attachment WHERE conversation_id = $1
         """,
         conversation,
     )
-    return sorted(_records(shapes.ATTACHMENT, found), key=lambda record: record["id"])
+    return sorted(_rows_to_records(shapes.ATTACHMENT, found), key=lambda record: record["id"])
 
 
-def entry_records(t: Tx, conversation: str, *, after: int, last: int, limit: int) -> list[Record]:
-    """At most ``limit`` entries of ``after + 1..last``, in order."""
-    return _records(
+def read_entry_records(
+    t: Tx, conversation: str, *, after: int, last: int, limit: int
+) -> list[Record]:
+    """Return at most ``limit`` entries of ``after + 1..last``, in order."""
+    return _rows_to_records(
         shapes.ENTRY,
-        t.all(
+        t.fetch_all(
             """
             SELECT conversation_id, seq, id, session_id, turn_id, kind, role, text, calls, answers,
                    format, message, created_at, prev_hash, hash
@@ -182,9 +186,9 @@ def entry_records(t: Tx, conversation: str, *, after: int, last: int, limit: int
     )
 
 
-def blob_record(t: Tx, attachment: Record) -> Record | None:
-    """The contents of an attachment; ``None`` if they are gone."""
-    row = t.one("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
+def read_blob_record(t: Tx, attachment: Record) -> Record | None:
+    """Return the contents of an attachment; ``None`` if they are gone."""
+    row = t.fetch_one("SELECT bytes FROM blob WHERE sha256 = $1", attachment["sha256"])
     if row is None:
         return None
     said = (attachment["conversation"], attachment["sha256"], attachment["media_type"], row[0])

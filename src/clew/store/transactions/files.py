@@ -1,4 +1,4 @@
-"""Files that came with a message: kept as blobs, each content once."""
+"""Attachments: files of messages and long tool results, stored once per content."""
 
 from __future__ import annotations
 
@@ -17,54 +17,56 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-#: Of a tool's result that is kept whole.
-RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
+#: Media type of a complete tool result.
+TOOL_RESULT_TYPE = "text/plain; charset=utf-8; clew=tool-result"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Fetched:
-    """What became of one file of a message."""
+class FetchedFile:
+    """A file of a message, with its content or the reason why it is missing."""
 
     #: ``att_…``
     id: str
     name: str
     media_type: str
     content: bytes | None
-    #: Why there is no content.
+    #: Reason why there is no content.
     missing: str | None = None
 
 
-def arrived(t: Tx, inbox_id: InboxId, files: Sequence[Fetched]) -> bool:
+def attach_files(t: Tx, inbox_id: InboxId, files: Sequence[FetchedFile]) -> bool:
     """
-    Keep the files of a message that was held for them, and let it go; ``False`` if it has gone.
+    Store the files of a message held for them, and release it; ``False`` if it is not held.
 
     Repeating it changes nothing.
     """
     item = inbox.find_item(t, inbox_id)
     if item is None or item.outcome is not None:
         return False
-    keep(t, item.conversation_id, inbox_id, files)
-    return inbox.release(t, inbox_id, with_told(item.payload, files))
+    store_files(t, item.conversation_id, inbox_id, files)
+    return inbox.release_held_item(t, inbox_id, add_file_details(item.payload, files))
 
 
-def with_told(payload: str, files: Sequence[Fetched]) -> str:
-    """What came with a message, its files named; their contents are kept apart."""
-    told = {**json.loads(payload), "files": [_told(file) for file in files]}
+def add_file_details(payload: str, files: Sequence[FetchedFile]) -> str:
+    """Return a message's payload with its files described; contents are stored apart."""
+    told = {**json.loads(payload), "files": [_describe_file(file) for file in files]}
     return json.dumps(told, ensure_ascii=False)
 
 
-def keep(t: Tx, conversation: ConversationId, inbox_id: InboxId, files: Sequence[Fetched]) -> None:
-    """Keep the contents of a message's files; repeating it changes nothing."""
+def store_files(
+    t: Tx, conversation: ConversationId, inbox_id: InboxId, files: Sequence[FetchedFile]
+) -> None:
+    """Store the contents of a message's files; repeating it changes nothing."""
     for file in files:
         if file.content is not None:
-            _keep(t, conversation, inbox_id, file, file.content)
+            _store_file(t, conversation, inbox_id, file, file.content)
 
 
-def _keep(
-    t: Tx, conversation: ConversationId, inbox_id: InboxId | None, file: Fetched, content: bytes
+def _store_file(
+    t: Tx, conversation: ConversationId, inbox_id: InboxId | None, file: FetchedFile, content: bytes
 ) -> None:
     digest = hashlib.sha256(content).digest()
-    t.run(
+    t.execute(
         """
         INSERT INTO blob (sha256, size, media_type, bytes, created_at) VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (sha256) DO NOTHING
@@ -75,7 +77,7 @@ def _keep(
         content,
         t.now,
     )
-    t.run(
+    t.execute(
         """
         INSERT INTO attachment (id, conversation_id, inbox_id, sha256, name, media_type)
         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO NOTHING
@@ -89,38 +91,38 @@ def _keep(
     )
 
 
-def keep_result(
+def store_tool_result(
     t: Tx, conversation: ConversationId, call_id: str, *, tool: str, content: bytes
 ) -> None:
-    """Keep the whole of a tool's result; repeating it changes nothing."""
+    """Store the complete result of a tool call; repeating it changes nothing."""
     digest = hashlib.sha256(f"{conversation} {call_id}".encode()).hexdigest()
-    file = Fetched(
+    file = FetchedFile(
         id=f"att_{digest[:26]}",
         name=_result_name(tool, call_id),
-        media_type=RESULT_TYPE,
+        media_type=TOOL_RESULT_TYPE,
         content=content,
     )
-    _keep(t, conversation, None, file, content)
+    _store_file(t, conversation, None, file, content)
 
 
 def _result_name(tool: str, call_id: str) -> str:
     return f"result of {tool}, call {call_id}"
 
 
-def result_of(t: Tx, conversation: ConversationId, call_id: str) -> bytes | None:
-    """The whole of a tool's result; ``None`` if it was not too long, or there is none."""
-    found = t.all(
+def find_tool_result(t: Tx, conversation: ConversationId, call_id: str) -> bytes | None:
+    """Return the complete result of a tool call; ``None`` if none was stored."""
+    found = t.fetch_all(
         """
         SELECT a.name, b.bytes FROM attachment a JOIN blob b ON b.sha256 = a.sha256
         WHERE a.conversation_id = $1 AND a.media_type = $2
         """,
         conversation,
-        RESULT_TYPE,
+        TOOL_RESULT_TYPE,
     )
     return next((bytes(row[1]) for row in found if row[0].endswith(f", call {call_id}")), None)
 
 
-def _told(file: Fetched) -> dict[str, object]:
+def _describe_file(file: FetchedFile) -> dict[str, object]:
     told: dict[str, object] = {"name": file.name, "media_type": file.media_type}
     if file.content is None:
         return {**told, "missing": file.missing}
@@ -133,31 +135,33 @@ def _told(file: Fetched) -> dict[str, object]:
     }
 
 
-def contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:
-    """What files hold, by their SHA-256 in hex; those that are gone are left out."""
+def read_contents(t: Tx, digests: Sequence[str]) -> dict[str, bytes]:
+    """Return file contents by SHA-256 (hex); missing ones are left out."""
     found: dict[str, bytes] = {}
     for digest in digests:
-        row = t.one("SELECT bytes FROM blob WHERE sha256 = $1", bytes.fromhex(digest))
+        row = t.fetch_one("SELECT bytes FROM blob WHERE sha256 = $1", bytes.fromhex(digest))
         if row is not None:
             found[digest] = bytes(row[0])
     return found
 
 
-def share(t: Tx, source: ConversationId, target: ConversationId, texts: Sequence[str]) -> None:
-    """Have a branch keep the files that its messages name; repeating it changes nothing."""
-    found = t.all(
+def copy_attachments(
+    t: Tx, source: ConversationId, target: ConversationId, texts: Sequence[str]
+) -> None:
+    """Copy the attachments that a branch's messages name; repeating it changes nothing."""
+    found = t.fetch_all(
         """
         SELECT id, sha256, name, media_type FROM attachment WHERE conversation_id = $1 ORDER BY id
         """,
         source,
     )
     for number, (_, sha256, name, media_type) in enumerate(found):
-        # A file is named by its digest, a result by its call.
+        # Messages name a file by its digest, and a result by its call.
         mark = bytes(sha256).hex()
-        if media_type == RESULT_TYPE:
+        if media_type == TOOL_RESULT_TYPE:
             mark = json.dumps(name.rpartition(", call ")[2])
         if any(mark in text for text in texts):
-            t.run(
+            t.execute(
                 """
                 INSERT INTO attachment (id, conversation_id, sha256, name, media_type)
                 VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING
@@ -170,9 +174,9 @@ def share(t: Tx, source: ConversationId, target: ConversationId, texts: Sequence
             )
 
 
-def content(t: Tx, attachment: str) -> bytes | None:
-    """What an attachment holds; ``None`` if there is none of this id."""
-    row = t.one(
+def read_content(t: Tx, attachment: str) -> bytes | None:
+    """Return the content of an attachment; ``None`` if the id is unknown."""
+    row = t.fetch_one(
         """
         SELECT b.bytes FROM attachment a JOIN blob b ON b.sha256 = a.sha256 WHERE a.id = $1
         """,

@@ -1,4 +1,4 @@
-"""Gauges: how much there is to do, as numbers that a monitor asks for again and again."""
+"""Gauges of open work, for monitors that poll often."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gauges:
-    """How it stands now."""
+    """Current counts of open work."""
 
-    #: Inputs that wait, in all conversations.
+    #: Open inputs in all conversations.
     waiting: int
-    #: Conversations that this process works on.
+    #: Conversations whose lease this process holds.
     leases: int
-    #: Turns that have no outcome yet, whoever runs them.
+    #: Turns without an outcome, in any process.
     unfinished: int
 
 
-def gauges(t: Tx, *, me: OwnerId) -> Gauges:
-    """Reads indexes of what is open only, so it costs the same however long the log is."""
+def read_gauges(t: Tx, *, me: OwnerId) -> Gauges:
+    """Return the gauges; reads only indexes of open rows, so the log's length does not matter."""
     return Gauges(
-        waiting=_count(t.one("SELECT count(*) FROM inbox WHERE outcome IS NULL")),
-        leases=_count(t.one("SELECT count(*) FROM lease WHERE owner = $1", me)),
-        unfinished=_count(t.one("SELECT count(*) FROM turn WHERE state <> 'done'")),
+        waiting=_count_value(t.fetch_one("SELECT count(*) FROM inbox WHERE outcome IS NULL")),
+        leases=_count_value(t.fetch_one("SELECT count(*) FROM lease WHERE owner = $1", me)),
+        unfinished=_count_value(t.fetch_one("SELECT count(*) FROM turn WHERE state <> 'done'")),
     )
 
 
-def _count(row: tuple[int, ...] | None) -> int:
+def _count_value(row: tuple[int, ...] | None) -> int:
     assert row is not None
     return row[0]

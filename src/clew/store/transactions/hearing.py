@@ -1,4 +1,4 @@
-"""What is heard on a channel: judged, deduplicated and stored in one commit."""
+"""Channel input: authorized, deduplicated and stored in one commit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from clew.core.people import AccessDecision, decide_access, is_operator, may_mes
 from clew.core.route import Route
 from clew.errors import InvalidTransition, NotFound
 from clew.store.transactions import approvals, inbox, pairings
-from clew.store.transactions.deliveries import tell
-from clew.store.transactions.expiry import accept_in_time
-from clew.store.transactions.stops import unfinished_turn
+from clew.store.transactions.deliveries import deliver_to_chat
+from clew.store.transactions.expiry import accept_or_reset
+from clew.store.transactions.stops import find_unfinished_turn
 
 if TYPE_CHECKING:
     from clew.core.approval import Approval, NumberedApproval
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
     from clew.core.reset import ResetPolicy
     from clew.store.contract import Tx
 
-#: Commands of the line that a change or a removal on a platform becomes.
-EDIT = "edit"
-DELETED = "deleted"
+#: Queued commands for a message that was edited or deleted on the platform.
+EDIT_COMMAND = "edit"
+DELETED_COMMAND = "deleted"
 
-NOT_YOURS = "Only whoever asked for it, or an operator, may answer that."
-BUSY = "That was not taken: another answer is being made. Send it again when it is there."
+NOT_ALLOWED_NOTICE = "Only whoever asked for it, or an operator, may answer that."
+BUSY_NOTICE = "That was not taken: another answer is being made. Send it again when it is there."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Who:
-    """Who did it, and what the settings say about them."""
+class ChannelActor:
+    """A user on a channel, with the access policy that applies."""
 
     account: ChannelAccount
     user: str
     policy: AccessPolicy
     addressed: bool = True
-    #: It is for those only who may talk to the agent alone, not for guests of an open group.
+    #: Requires a user who may use direct messages; guests of an open group do not qualify.
     trusted: bool = False
 
 
-def judge(t: Tx, who: Who, route: Route) -> AccessDecision:
-    """What becomes of what somebody does in a chat; it holds until the commit."""
-    standing = pairings.standing(t, who.account, who.user)
+def decide_account_access(t: Tx, who: ChannelActor, route: Route) -> AccessDecision:
+    """Return the access decision for a user in a chat; it holds until the commit."""
+    standing = pairings.lock_access_status(t, who.account, who.user)
     if who.trusted and route.kind != DM and not may_message(who.policy, standing, who.user):
         return AccessDecision.IGNORE
     return decide_access(
@@ -62,11 +62,11 @@ def judge(t: Tx, who: Who, route: Route) -> AccessDecision:
     )
 
 
-def hear(  # noqa: PLR0913  (each is made by the caller)
+def receive_message(  # noqa: PLR0913  (each is made by the caller)
     t: Tx,
     item: NewInput,
     *,
-    who: Who,
+    who: ChannelActor,
     route: Route,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
@@ -74,17 +74,17 @@ def hear(  # noqa: PLR0913  (each is made by the caller)
     replaces: tuple[str, str, str] | None = None,
 ) -> AcceptResult | AccessDecision:
     """
-    Store what somebody says, if they may; else what becomes of them.
+    Store a user's message if they have access; else return the decision.
 
-    Repeating it, or hearing the same event again, stores nothing and returns what the first became.
-    ``replaces`` is the event of a message of which this is the new text.
+    Repeating it, or receiving the same event again, stores nothing and returns the first
+    result. ``replaces`` is the event of the message whose new text this is.
     """
-    if before := _before(t, item):
+    if before := _find_accepted(t, item):
         return before
-    found = judge(t, who, route)
+    found = decide_account_access(t, who, route)
     if found is not AccessDecision.ALLOW:
         return found
-    accepted = accept_in_time(
+    accepted = accept_or_reset(
         t,
         item,
         target=route,
@@ -93,18 +93,18 @@ def hear(  # noqa: PLR0913  (each is made by the caller)
         policy=reset,
     )
     if accepted.outcome is InboxOutcome.REJECTED and not accepted.duplicate:
-        _tell(t, accepted, route, OutboundMessage(text=BUSY, markup=False))
+        _deliver_notice(t, accepted, route, OutboundMessage(text=BUSY_NOTICE, markup=False))
     if replaces is not None:
-        inbox.repoint(t, replaces, accepted.inbox_id)
+        inbox.relink_event(t, replaces, accepted.inbox_id)
     return accepted
 
 
-def _before(t: Tx, item: NewInput) -> AcceptResult | None:
-    return inbox.accepted_before(t, item.id, duplicate=False) or inbox.known_event(t, item)
+def _find_accepted(t: Tx, item: NewInput) -> AcceptResult | None:
+    return inbox.find_accepted(t, item.id, duplicate=False) or inbox.find_accepted_event(t, item)
 
 
-def _tell(t: Tx, accepted: AcceptResult, route: Route, message: OutboundMessage) -> None:
-    tell(
+def _deliver_notice(t: Tx, accepted: AcceptResult, route: Route, message: OutboundMessage) -> None:
+    deliver_to_chat(
         t,
         accepted.conversation_id,
         route.key,
@@ -118,27 +118,27 @@ def begin_command(
     t: Tx,
     item: NewInput,
     *,
-    who: Who,
+    who: ChannelActor,
     route: Route,
     owner: OwnerId,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
 ) -> AcceptResult | AccessDecision:
     """
-    Store that a chat command is being carried out, if whoever wrote it may write here.
+    Store that a chat command is being executed, if its sender has access here.
 
-    It stands in no line. Its note, the reply, is stored by ``end_command``; one that has none and
-    whose owner is dead was cut off.
+    It bypasses the queue. ``end_command`` stores its note, the reply; a command without a
+    note whose owner is dead was interrupted.
     """
-    if before := _before(t, item):
+    if before := _find_accepted(t, item):
         return before
-    found = judge(t, who, route)
+    found = decide_account_access(t, who, route)
     if found is not AccessDecision.ALLOW:
         return found
-    accepted = inbox.accept(
+    accepted = inbox.accept_input(
         t, item, target=route, new_conversation=new_conversation, session_ids=session_ids
     )
-    t.run(
+    t.execute(
         "UPDATE inbox SET outcome = $2, resolved_at = $3, payload = $4 WHERE id = $1",
         item.id,
         InboxOutcome.EXECUTED.value,
@@ -149,8 +149,8 @@ def begin_command(
 
 
 def end_command(t: Tx, command: InboxId, reply: str) -> bool:
-    """Store what a command came to, and have it delivered; ``False`` if that was done before."""
-    row = t.one(
+    """Store and deliver a command's reply; ``False`` if that was done before."""
+    row = t.fetch_one(
         """
         UPDATE inbox SET note = $2 WHERE id = $1 AND kind = 'command' AND note IS NULL
         RETURNING conversation_id, route, payload
@@ -163,7 +163,7 @@ def end_command(t: Tx, command: InboxId, reply: str) -> bool:
     route = Route.parse(row[1])
     answered = json.loads(row[2]).get("message") if route.kind != DM else None
     if reply.strip():
-        tell(
+        deliver_to_chat(
             t,
             row[0],
             route.key,
@@ -174,157 +174,160 @@ def end_command(t: Tx, command: InboxId, reply: str) -> bool:
     return True
 
 
-def cut_off(t: Tx) -> list[InboxItem]:
-    """Chat commands that a process which died was carrying out."""
-    found = t.all(
+def list_interrupted_commands(t: Tx) -> list[InboxItem]:
+    """Return the chat commands that a dead process was executing."""
+    found = t.fetch_all(
         """
         SELECT id, payload FROM inbox
         WHERE kind = 'command' AND outcome = 'executed' AND note IS NULL ORDER BY n
         """
     )
-    dead = [row[0] for row in found if not t.alive(json.loads(row[1]).get("owner") or "")]
+    dead = [row[0] for row in found if not t.is_alive(json.loads(row[1]).get("owner") or "")]
     return [inbox.get_item(t, each) for each in dead]
 
 
-class Change(enum.Enum):
-    """What a change of a message on the platform comes to here."""
+class ChangeOutcome(enum.Enum):
+    """Outcome of a message edit or deletion on the platform."""
 
-    UNKNOWN = "unknown"  #: the message was never heard
-    DONE = "done"  #: the message waits, and waits with its new text; or nothing is to be done
-    AGAIN = "again"  #: the turn that answers it is unfinished: heard as a new message
-    FILED = "filed"  #: decided in the conversation's line
+    UNKNOWN = "unknown"  #: the message was never received
+    DONE = "done"  #: applied to the queued message, or nothing to do
+    RESUBMIT = "again"  #: its turn is unfinished: send the text as a new message
+    QUEUED = "filed"  #: queued as a command of the conversation
 
 
-def change(
+def apply_message_change(
     t: Tx,
     item: NewInput,
     *,
     original: tuple[str, str, str],
-    who: Who | None,
+    who: ChannelActor | None,
     route: Route,
     text: str | None,
     session_ids: SessionIdFactory,
-) -> Change | AccessDecision:
+) -> ChangeOutcome | AccessDecision:
     """
-    A message that was heard as event ``original`` has another text now; ``None``: it is gone.
+    Apply a new text to the message received as event ``original``; ``None`` means deleted.
 
-    What waits is changed where it stands. If it is the last one of a turn that is unfinished, its
-    new text is to be heard as a message. Everything else is filed as ``item`` and decided in the
-    line: the last message is asked again, an older one only noted.
+    A queued message is changed in place. If it is the last one of an unfinished turn, the
+    caller has to send the new text as a message. Everything else is queued as ``item``:
+    there, the last message is answered again, and a change of an older one is only noted.
     """
-    heard = inbox.input_of(t, original)
-    if inbox.known_event(t, item) is not None:
-        return Change.DONE
+    heard = inbox.find_input_of_event(t, original)
+    if inbox.find_accepted_event(t, item) is not None:
+        return ChangeOutcome.DONE
     if heard is None:
-        return Change.UNKNOWN
-    if who is not None and (found := judge(t, who, route)) is not AccessDecision.ALLOW:
+        return ChangeOutcome.UNKNOWN
+    if (
+        who is not None
+        and (found := decide_account_access(t, who, route)) is not AccessDecision.ALLOW
+    ):
         return found
-    return _change(t, item, heard, text, session_ids)
+    return _apply_change(t, item, heard, text, session_ids)
 
 
-def _change(
+def _apply_change(
     t: Tx, item: NewInput, original: InboxItem, text: str | None, session_ids: SessionIdFactory
-) -> Change:
+) -> ChangeOutcome:
     if original.kind is not InboxKind.MESSAGE or original.text == text:
-        return Change.DONE
+        return ChangeOutcome.DONE
     if original.outcome is None:
         if text is None:
-            inbox.cancel(t, original.id, note="its sender took it back")
+            inbox.cancel_item(t, original.id, note="its sender took it back")
         else:
-            inbox.edit(t, original.id, text)
-        return Change.DONE
+            inbox.edit_message(t, original.id, text)
+        return ChangeOutcome.DONE
     if original.turn_id is None:
-        return Change.DONE
+        return ChangeOutcome.DONE
     if text is not None and _is_being_answered(t, original):
-        return Change.AGAIN
-    inbox.accept(
+        return ChangeOutcome.RESUBMIT
+    inbox.accept_input(
         t,
         item,
         target=original.conversation_id,
         new_conversation=original.conversation_id,
         session_ids=session_ids,
     )
-    return Change.FILED
+    return ChangeOutcome.QUEUED
 
 
 def _is_being_answered(t: Tx, said: InboxItem) -> bool:
-    turn = unfinished_turn(t, said.conversation_id)
+    turn = find_unfinished_turn(t, said.conversation_id)
     if turn is None or turn.id != said.turn_id:
         return False
-    return inbox.last_of_turn(t, turn.id) == said.id
+    return inbox.find_last_input(t, turn.id) == said.id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Press:
-    """What came of a button."""
+class ButtonResult:
+    """Result of a button press."""
 
-    #: For whoever pressed it.
+    #: Reply to the user who pressed it.
     text: str
-    #: Where something may go on now.
+    #: The conversation that may go on now.
     conversation: ConversationId | None = None
-    #: Nobody has anything to press there any more.
+    #: Whether the buttons are of no more use.
     closed: bool = False
-    #: What became of the question, for all who look at it later.
-    became: str = ""
+    #: Outcome of the approval, shown in place of the buttons.
+    outcome: str = ""
 
 
-def press(t: Tx, data: str, *, who: Who, route: Route) -> Press:
-    """Answer a question by its button, if whoever pressed it may."""
-    if judge(t, who, route) is not AccessDecision.ALLOW:
-        return Press(text="You may not answer that.")
+def answer_button(t: Tx, data: str, *, who: ChannelActor, route: Route) -> ButtonResult:
+    """Answer an approval by its button, if the user is allowed to."""
+    if decide_account_access(t, who, route) is not AccessDecision.ALLOW:
+        return ButtonResult(text="You may not answer that.")
     if data == CLOSED_BUTTON:
-        return Press(text="That question was answered.")
+        return ButtonResult(text="That question was answered.")
     if (found := parse_button(data)) is None:
-        return Press(text="There is nothing behind that button any more.", closed=True)
+        return ButtonResult(text="There is nothing behind that button any more.", closed=True)
     approval, yes = found
     try:
         question = approvals.get_approval(t, approval)
     except NotFound:
-        return Press(text="Too late: that question is gone.", closed=True)
-    if question.route is None or not _same_chat(Route.parse(question.route), route, who.user):
-        return Press(text="That is to be answered where it was asked.")
+        return ButtonResult(text="Too late: that question is gone.", closed=True)
+    if question.route is None or not _is_same_chat(Route.parse(question.route), route, who.user):
+        return ButtonResult(text="That is to be answered where it was asked.")
     if not may_answer(t, question, who, route):
-        return Press(text=NOT_YOURS)
-    return _pressed(t, question, yes=yes, by=f"{who.account.channel}:{who.user}")
+        return ButtonResult(text=NOT_ALLOWED_NOTICE)
+    return _record_button_answer(t, question, yes=yes, by=f"{who.account.channel}:{who.user}")
 
 
-def _pressed(t: Tx, question: Approval, *, yes: bool, by: str) -> Press:
+def _record_button_answer(t: Tx, question: Approval, *, yes: bool, by: str) -> ButtonResult:
     state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
     try:
-        answered = approvals.answer(t, question.id, state, answered_by=by)
+        answered = approvals.answer_approval(t, question.id, state, answered_by=by)
     except InvalidTransition:
         after = approvals.get_approval(t, question.id)
         over = after.state is ApprovalState.OPEN
         became = f"Expired: {after.tool}" if over else format_status(after)
-        return Press(text=f"Too late. {became}", closed=True, became=became)
-    return Press(
+        return ButtonResult(text=f"Too late. {became}", closed=True, outcome=became)
+    return ButtonResult(
         text=format_status(answered),
         conversation=answered.conversation_id,
         closed=True,
-        became=format_status(answered),
+        outcome=format_status(answered),
     )
 
 
-def may_answer(t: Tx, question: Approval, who: Who, route: Route) -> bool:
-    """Whether a question is theirs: the turn answers what they said, or they are an operator."""
-    standing = pairings.standing_now(t, who.account, who.user)
+def may_answer(t: Tx, question: Approval, who: ChannelActor, route: Route) -> bool:
+    """Return whether a user may answer: the turn has their input, or they are an operator."""
+    standing = pairings.get_access_status(t, who.account, who.user)
     if route.kind == DM or is_operator(who.policy, standing, who.user):
         return True
-    said = t.all("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
-    return any(pairings.sender_in(row[0], who.account) == who.user for row in said)
+    said = t.fetch_all("SELECT payload FROM inbox WHERE turn_id = $1", question.turn_id)
+    return any(pairings.find_sender(row[0], who.account) == who.user for row in said)
 
 
-def questions(
-    t: Tx, conversation: ConversationId, *, who: Who, route: Route
+def list_answerable_questions(
+    t: Tx, conversation: ConversationId, *, who: ChannelActor, route: Route
 ) -> tuple[list[NumberedApproval], int]:
-    """The open questions that somebody can answer in a chat, and how many others wait there."""
-    shown = approvals.questions(t, conversation, shown_at=route.key)
+    """Return the open approvals a user may answer in a chat, and how many others are open."""
+    shown = approvals.list_questions(t, conversation, shown_at=route.key)
     theirs = [one for one in shown if may_answer(t, one.approval, who, route)]
     return theirs, len(shown) - len(theirs)
 
 
-def _same_chat(asked: Route, route: Route, user: str) -> bool:
-    """Whether a chat is where something was asked, and of whom."""
+def _is_same_chat(asked: Route, route: Route, user: str) -> bool:
+    """Return whether a chat is where the approval was requested, and of this user."""
     place = (asked.platform, asked.account, asked.chat, asked.thread)
     return place == (route.platform, route.account, route.chat, route.thread) and (
         asked.user in (None, user)

@@ -1,13 +1,13 @@
-"""Who would be disturbed if a store were replaced."""
+"""Checks for processes that have the store open, before it is replaced."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreInUse, StoreNotEmpty
-from clew.store.copying.tables import counts
-from clew.store.transactions.afresh import is_empty
-from clew.store.transactions.owners import living_owners
+from clew.store.copying.tables import count_table_rows
+from clew.store.transactions.afresh import is_store_empty
+from clew.store.transactions.owners import list_living_owners
 
 if TYPE_CHECKING:
     from clew.store.contract import Tx
@@ -16,32 +16,36 @@ if TYPE_CHECKING:
 
 def check_replaceable(t: Tx, dialect: Dialect, name: str, *, replace: bool) -> bool:
     """
-    Return if the store may be replaced: whether there is nothing in it that anybody would miss.
+    Check that the store may be replaced, and return whether it holds no user data.
 
-    :raises StoreInUse: while a process works on it; names it
+    :raises StoreInUse: while a process uses it; names the process
     :raises StoreNotEmpty: if it is not empty, unless ``replace``
     """
-    refuse_if_used(t, dialect, name)
-    empty = is_empty(counts(t, dialect))
+    raise_if_in_use(t, dialect, name)
+    empty = is_store_empty(count_table_rows(t, dialect))
     if not empty and not replace:
         raise StoreNotEmpty(name)
     return empty
 
 
-def refuse_if_used(t: Tx, dialect: Dialect, name: str) -> None:
-    """:raises StoreInUse: while a process works on the store; names it"""
-    living = living_owners(t)
+def raise_if_in_use(t: Tx, dialect: Dialect, name: str) -> None:
+    """
+    Raise an error if a process uses the store.
+
+    :raises StoreInUse: while a process uses the store; names the process
+    """
+    living = list_living_owners(t)
     if living:
-        who = "; ".join(each.place for each in living)
+        who = "; ".join(each.description for each in living)
         raise StoreInUse(f"the store {name} is in use by {who}: stop it, and try again")
     if dialect == "postgres":
-        _refuse_leases(t, name)
+        _raise_if_leased(t, name)
 
 
-def _refuse_leases(t: Tx, name: str) -> None:
-    # The lock of an owner is lost with its connection, and an owner whose network hangs goes on
-    # until its lease is over. On SQLite the lock is as sure as the process itself.
-    row = t.one("SELECT owner, expires_at FROM lease WHERE expires_at > $1 LIMIT 1", t.now)
+def _raise_if_leased(t: Tx, name: str) -> None:
+    # On PostgreSQL an owner's lock is lost with its connection, but an owner with a stalled
+    # network goes on until its lease expires. On SQLite the lock lives as long as the process.
+    row = t.fetch_one("SELECT owner, expires_at FROM lease WHERE expires_at > $1 LIMIT 1", t.now)
     if row is not None:
         seconds = (row[1] - t.now) // 1000 + 1
         raise StoreInUse(

@@ -1,4 +1,4 @@
-"""Holds: until when a platform takes no calls, for a chat or a whole account."""
+"""Pauses imposed by a platform, for a chat or a whole account."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from clew.core.people import ChannelAccount
     from clew.store.contract import Tx
 
-#: Stands for every chat of an account.
+#: Means every chat of an account.
 EVERY_CHAT = ""
 
 
-def hold(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> None:
-    """Call a chat not before ``until`` (ms); a later time that was asked for before stays."""
-    t.run(
+def pause_until(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> None:
+    """Pause calls to a chat until a time (ms); a later stored time stays."""
+    t.execute(
         """
         INSERT INTO hold (channel, account, chat, held_until) VALUES ($1, $2, $3, $4)
         ON CONFLICT (channel, account, chat) DO UPDATE SET held_until = excluded.held_until
@@ -27,9 +27,9 @@ def hold(t: Tx, account: ChannelAccount, chat: str, *, until: int) -> None:
     )
 
 
-def holds(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]:
-    """The chats of an account that are held beyond ``after`` (ms), each with its end."""
-    found = t.all(
+def list_pauses(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]:
+    """Return the chats of an account paused beyond ``after`` (ms), each with its end (ms)."""
+    found = t.fetch_all(
         """
         SELECT chat, held_until FROM hold
         WHERE channel = $1 AND account = $2 AND held_until > $3
@@ -41,9 +41,9 @@ def holds(t: Tx, account: ChannelAccount, *, after: int) -> dict[str, int]:
     return {row[0]: row[1] for row in found}
 
 
-def forget(t: Tx, account: ChannelAccount, *, before: int) -> int:
-    """Remove what is over; how many."""
-    return t.run(
+def delete_expired_pauses(t: Tx, account: ChannelAccount, *, before: int) -> int:
+    """Delete the pauses that end at or before ``before`` (ms), and return their count."""
+    return t.execute(
         "DELETE FROM hold WHERE channel = $1 AND account = $2 AND held_until <= $3",
         account.channel,
         account.account,

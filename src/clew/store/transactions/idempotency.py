@@ -1,4 +1,4 @@
-"""Idempotency keys: the same key gets the first answer again."""
+"""Idempotency keys: a repeated key gets the first answer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId, InboxId
     from clew.store.contract import Tx
 
-KEPT = 7 * 24 * 3600 * 1000
+RETENTION_MS = 7 * 24 * 3600 * 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answered:
-    """What is known of a key; ``status`` and ``answer`` are there once the first call has ended."""
+class IdempotencyRecord:
+    """Stored state of a key; ``status`` and ``answer`` are set once the first call has ended."""
 
     key: bytes
     inbox_id: InboxId | None
@@ -27,20 +27,19 @@ class Answered:
     answer: str | None
 
 
-def idempotency_key(token: str, path: str, key: str) -> bytes:
-    """sha256 of (token, path, the caller's key)."""
+def hash_idempotency_key(token: str, path: str, key: str) -> bytes:
+    """Return the SHA-256 of (token, path, the caller's key)."""
     return hashlib.sha256(json.dumps([token, path, key]).encode()).digest()
 
 
-def claim_key(t: Tx, key: bytes, *, body: bytes) -> tuple[Answered, bool]:
+def claim_key(t: Tx, key: bytes, *, body: bytes) -> tuple[IdempotencyRecord, bool]:
     """
-    Claim a key for a request whose body has the hash ``body``, and say whether this is the first
-    time.
+    Claim a key for a request with the body hash ``body``, and return whether it is new.
 
-    :raises KeyReused: if the key came with another body before
+    :raises KeyReused: if the key was used with another body
     """
-    t.run("DELETE FROM idempotency WHERE key = $1 AND expires_at <= $2", key, t.now)
-    inserted = t.run(
+    t.execute("DELETE FROM idempotency WHERE key = $1 AND expires_at <= $2", key, t.now)
+    inserted = t.execute(
         """
         INSERT INTO idempotency (key, body, created_at, expires_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (key) DO NOTHING
@@ -48,9 +47,9 @@ def claim_key(t: Tx, key: bytes, *, body: bytes) -> tuple[Answered, bool]:
         key,
         body,
         t.now,
-        t.now + KEPT,
+        t.now + RETENTION_MS,
     )
-    row = t.one(
+    row = t.fetch_one(
         """
         SELECT body, inbox_id, conversation_id, status, answer FROM idempotency WHERE key = $1
         """,
@@ -59,13 +58,15 @@ def claim_key(t: Tx, key: bytes, *, body: bytes) -> tuple[Answered, bool]:
     assert row is not None
     if bytes(row[0]) != body:
         raise KeyReused
-    known = Answered(key=key, inbox_id=row[1], conversation_id=row[2], status=row[3], answer=row[4])
+    known = IdempotencyRecord(
+        key=key, inbox_id=row[1], conversation_id=row[2], status=row[3], answer=row[4]
+    )
     return known, bool(inserted)
 
 
 def bind_key(t: Tx, key: bytes, inbox_id: InboxId, conversation: ConversationId) -> None:
-    """Record which input the key led to; called in the transaction that accepts it."""
-    t.run(
+    """Record the input of a key, in the transaction that accepts the input."""
+    t.execute(
         "UPDATE idempotency SET inbox_id = $2, conversation_id = $3 WHERE key = $1",
         key,
         inbox_id,
@@ -73,9 +74,9 @@ def bind_key(t: Tx, key: bytes, inbox_id: InboxId, conversation: ConversationId)
     )
 
 
-def answer_key(t: Tx, key: bytes, *, status: int, answer: str) -> None:
+def store_answer(t: Tx, key: bytes, *, status: int, answer: str) -> None:
     """Record the answer; the first one stays."""
-    t.run(
+    t.execute(
         "UPDATE idempotency SET status = $2, answer = $3 WHERE key = $1 AND status IS NULL",
         key,
         status,
@@ -83,9 +84,9 @@ def answer_key(t: Tx, key: bytes, *, status: int, answer: str) -> None:
     )
 
 
-def forget_keys(t: Tx, *, rows: int = 500) -> int:
-    """Forget at most ``rows`` of the keys whose time is over; how many."""
-    return t.run(
+def delete_expired_keys(t: Tx, *, rows: int = 500) -> int:
+    """Delete at most ``rows`` expired keys, and return their count."""
+    return t.execute(
         """
         DELETE FROM idempotency
         WHERE key IN (SELECT key FROM idempotency WHERE expires_at <= $1 LIMIT $2)

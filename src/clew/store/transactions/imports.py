@@ -1,8 +1,8 @@
 """
-Taking in what an export holds, in slices.
+Import of exported conversations, in slices.
 
-After each slice what is stored is a whole conversation: the first part of the one in the export.
-Whoever goes on, the same import or a later one, goes on after it.
+After each slice the store holds a valid conversation: the first part of the exported one.
+The same import or a later one can continue from there.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from clew.store.transactions.conversations import (
     claim_route,
     get_conversation,
     is_title_taken,
-    rename,
+    rename_conversation,
 )
-from clew.store.transactions.exports import ROUTES, tombstone
-from clew.store.transactions.marks import ALL, mark
-from clew.store.transactions.sessions import lineage, move_head
+from clew.store.transactions.exports import EXPORTED_ROUTES, find_tombstone
+from clew.store.transactions.marks import ALL, add_mark
+from clew.store.transactions.sessions import list_sessions, move_head
 from clew.store.transactions.settings import get_setting, put_setting
-from clew.store.transactions.titles import keep_title
+from clew.store.transactions.titles import set_pending_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -38,41 +38,43 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
-#: Numbers that are tried where a title is taken: "Trip (2)" …
-_MOST_NUMBERS: Final = 1000
+#: Upper bound of the numbers tried for a title that is taken: "Trip (2)" …
+_MAX_TITLE_NUMBER: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Here:
-    """What is stored under an id."""
+class ImportTarget:
+    """Stored state of the conversation to import."""
 
     #: ``None`` if there is no such conversation.
     log: ChainSummary | None
-    #: The last hash of one that was deleted here.
+    #: Last hash of the conversation, if it was deleted here.
     deleted: bytes | None
 
 
-def stored_here(t: Tx, conversation: ConversationId) -> Here:
-    """What is stored under the id of a conversation that is to be taken in."""
-    grave = tombstone(t, conversation)
+def find_import_target(t: Tx, conversation: ConversationId) -> ImportTarget:
+    """Return the stored state under the id of a conversation to import."""
+    grave = find_tombstone(t, conversation)
     if grave is not None:
-        return Here(log=None, deleted=grave["last_hash"])
-    if t.one("SELECT 1 FROM head WHERE conversation_id = $1", conversation) is None:
-        return Here(log=None, deleted=None)
-    hashes = t.all("SELECT hash FROM entry WHERE conversation_id = $1 ORDER BY seq", conversation)
-    return Here(
+        return ImportTarget(log=None, deleted=grave["last_hash"])
+    if t.fetch_one("SELECT 1 FROM head WHERE conversation_id = $1", conversation) is None:
+        return ImportTarget(log=None, deleted=None)
+    hashes = t.fetch_all(
+        "SELECT hash FROM entry WHERE conversation_id = $1 ORDER BY seq", conversation
+    )
+    return ImportTarget(
         log=ChainSummary(
             hashes=tuple(bytes(row[0]) for row in hashes),
-            sessions=tuple(session.id for session in lineage(t, conversation)),
+            sessions=tuple(session.id for session in list_sessions(t, conversation)),
         ),
         deleted=None,
     )
 
 
-def taken_by_others(t: Tx, conversation: ConversationId, sessions: Sequence[str]) -> bool:
-    """Whether one of these session ids belongs to another conversation here."""
+def has_foreign_sessions(t: Tx, conversation: ConversationId, sessions: Sequence[str]) -> bool:
+    """Return whether one of these session ids belongs to another conversation here."""
     return any(
-        t.one(
+        t.fetch_one(
             "SELECT 1 FROM session WHERE id = $1 AND conversation_id <> $2", session, conversation
         )
         for session in sessions
@@ -80,41 +82,41 @@ def taken_by_others(t: Tx, conversation: ConversationId, sessions: Sequence[str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Opening:
-    """What a conversation begins with, and who takes it in."""
+class ImportStart:
+    """A conversation to import, its first session, and the importing owner."""
 
     conversation: Record
-    #: Its first session.
+    #: The first session.
     first: Record
     owner: OwnerId
 
 
-def open_imported(t: Tx, opening: Opening) -> Lease:
+def open_import(t: Tx, opening: ImportStart) -> Lease:
     """
-    Store a conversation with its first session, if it is not here, and take its lease.
+    Store a conversation with its first session unless it exists, and acquire its lease.
 
-    Its title gets a number where another conversation has it. Routes are kept as information.
-    Repeating it changes nothing.
+    Its title gets a number where another conversation has it. Routes are stored as
+    information only. Repeating it changes nothing.
 
     :raises LeaseHeld: while another living owner holds the lease
     """
     conversation, first = opening.conversation, opening.first
-    if t.one("SELECT 1 FROM conversation WHERE id = $1", conversation["id"]) is None:
+    if t.fetch_one("SELECT 1 FROM conversation WHERE id = $1", conversation["id"]) is None:
         _insert_conversation(t, conversation)
         _insert_session(t, first)
-        t.run(
+        t.execute(
             "INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)",
             conversation["id"],
             first["id"],
         )
-    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease
-    _take_title(t, conversation)
-    _keep_beside(t, conversation)
+    lease = leases.acquire_lease(t, conversation["id"], owner=opening.owner).lease
+    _apply_title(t, conversation)
+    _merge_settings(t, conversation)
     return lease
 
 
 def _insert_conversation(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO conversation (id, scope, adhoc, origin, origin_seq, created_at)
         VALUES ($1, $2, $3, $4, $5, $6)
@@ -126,38 +128,38 @@ def _insert_conversation(t: Tx, record: Record) -> None:
         record["origin_seq"],
         record["created_at"],
     )
-    t.run(
+    t.execute(
         "INSERT INTO lease (conversation_id, updated_at) VALUES ($1, $2)",
         record["id"],
         record["created_at"],
     )
     if record["pending_title"] is not None:
-        keep_title(t, record["id"], record["pending_title"])
+        set_pending_title(t, record["id"], record["pending_title"])
 
 
-def _take_title(t: Tx, record: Record) -> None:
-    """The title that it has there, unless a person gave one here."""
+def _apply_title(t: Tx, record: Record) -> None:
+    """Set the exported title, unless a person has set one here."""
     found = get_conversation(t, record["id"])
     title: str | None = record["title"]
     if title is None or title == found.title or found.titled_by is TitledBy.PERSON:
         return
-    free = _free_title(t, record, title)
+    free = _find_free_title(t, record, title)
     if free != found.title:
-        rename(t, record["id"], free, titled_by=TitledBy(record["titled_by"]))
+        rename_conversation(t, record["id"], free, titled_by=TitledBy(record["titled_by"]))
 
 
-def _keep_beside(t: Tx, record: Record) -> None:
-    """What was chosen there, unless something was chosen here; where routes led from there."""
+def _merge_settings(t: Tx, record: Record) -> None:
+    """Store the exported settings that are not set here, and the exported routes."""
     settings: dict[str, str] = json.loads(record["settings"])
     for name, value in settings.items():
         if get_setting(t, record["id"], name) is None:
             put_setting(t, record["id"], name, value)
-    if record["routes"] != (get_setting(t, record["id"], ROUTES) or "[]"):
-        put_setting(t, record["id"], ROUTES, record["routes"])
+    if record["routes"] != (get_setting(t, record["id"], EXPORTED_ROUTES) or "[]"):
+        put_setting(t, record["id"], EXPORTED_ROUTES, record["routes"])
 
 
-def _free_title(t: Tx, record: Record, title: str) -> str:
-    names = (title if n == 1 else f"{title} ({n})" for n in range(1, _MOST_NUMBERS))
+def _find_free_title(t: Tx, record: Record, title: str) -> str:
+    names = (title if n == 1 else f"{title} ({n})" for n in range(1, _MAX_TITLE_NUMBER))
     free = (
         name
         for name in names
@@ -166,32 +168,35 @@ def _free_title(t: Tx, record: Record, title: str) -> str:
     return next(free, f"{title} ({record['id']})")
 
 
-def take_all(t: Tx, opening: Opening, records: Sequence[TypedRecord], *, after: int) -> int:
-    """A conversation that is one slice: opened, taken in and closed in one commit."""
-    lease = open_imported(t, opening)
-    last = take_in(t, lease, records, after=after)
-    close_imported(t, lease)
+def import_conversation(
+    t: Tx, opening: ImportStart, records: Sequence[TypedRecord], *, after: int
+) -> int:
+    """Import a conversation of a single slice in one commit, and return its last seq."""
+    lease = open_import(t, opening)
+    last = import_slice(t, lease, records, after=after)
+    close_import(t, lease)
     return last
 
 
-def take_in(t: Tx, lease: Lease, records: Sequence[TypedRecord], *, after: int) -> int:
+def import_slice(t: Tx, lease: Lease, records: Sequence[TypedRecord], *, after: int) -> int:
     """
-    Append a slice to a conversation whose log ends with entry ``after``; the new last seq.
+    Append a slice to a log that ends with entry ``after``, and return the new last seq.
 
-    :raises LeaseLost: if the lease is not held any more, or the log does not end there
-    :raises UsageError: if something in it is stored here as a part of another conversation
+    :raises LeaseLost: if the lease is not held any more
+    :raises StoreError: if the log does not end there
+    :raises UsageError: if a record is stored here as part of another conversation
     """
     entries = [record for kind, record in records if kind == "entry"]
     last = entries[-1]["seq"] if entries else after
-    _move_on(t, lease, after, last, entries[-1]["created_at"] if entries else None)
+    _advance_log(t, lease, after, last, entries[-1]["created_at"] if entries else None)
     for kind, record in records:
-        _STORERS[kind](t, record)
+        _STORE_BY_KIND[kind](t, record)
     return last
 
 
-def _move_on(t: Tx, lease: Lease, after: int, last: int, at: int | None) -> None:
-    leases.renew(t, lease)
-    moved = t.run(
+def _advance_log(t: Tx, lease: Lease, after: int, last: int, at: int | None) -> None:
+    leases.renew_lease(t, lease)
+    moved = t.execute(
         """
         UPDATE lease SET last_seq = $3, updated_at = COALESCE($4, updated_at)
         WHERE conversation_id = $1 AND last_seq = $2
@@ -207,13 +212,13 @@ def _move_on(t: Tx, lease: Lease, after: int, last: int, at: int | None) -> None
         )
 
 
-def close_imported(t: Tx, lease: Lease) -> None:
-    """All of it is here: let the lease go and have others look at it."""
-    leases.release(t, lease)
+def close_import(t: Tx, lease: Lease) -> None:
+    """Release the lease of a complete import and wake its listeners."""
+    leases.release_lease(t, lease)
 
 
 def _insert_session(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,
                              operation, instructions, ended_at, end_reason)
@@ -231,7 +236,7 @@ def _insert_session(t: Tx, record: Record) -> None:
         record["end_reason"],
     )
     for position, item in enumerate(record["base"]):
-        t.run(
+        t.execute(
             """
             INSERT INTO base_item (session_id, position, first_seq, last_seq, format, message)
             VALUES ($1, $2, $3, $4, $5, $6)
@@ -246,8 +251,8 @@ def _insert_session(t: Tx, record: Record) -> None:
 
 
 def _store_session(t: Tx, record: Record) -> None:
-    """A session that is here already is the newest one: what became of it since is taken over."""
-    updated = t.run(
+    """Store a session; if it exists, it is the newest one and takes over its end."""
+    updated = t.execute(
         """
         UPDATE session SET instructions = COALESCE(instructions, $3), ended_at = $4, end_reason = $5
         WHERE id = $1 AND conversation_id = $2
@@ -265,12 +270,12 @@ def _store_session(t: Tx, record: Record) -> None:
 
 def _store_turn(t: Tx, record: Record) -> None:
     """
-    One that was not finished when it was exported is stopped: whoever takes it up next ends it.
+    Store a turn; one that was unfinished when exported is marked to stop.
 
-    It may go on where it came from, and is not to be done twice.
+    It may continue where it was exported, and must not run twice. Its next owner ends it.
     """
     done = record["outcome"] is not None
-    stored = t.run(
+    stored = t.execute(
         """
         INSERT INTO turn (id, conversation_id, first_seq, state, outcome, error, error_code, stop,
                           steps, resumes, retries, model, started_at, finished_at)
@@ -297,11 +302,11 @@ def _store_turn(t: Tx, record: Record) -> None:
         record["started_at"],
         record["finished_at"],
     )
-    _check_ours(stored, "turn", record)
+    _check_same_conversation(stored, "turn", record)
 
 
 def _store_input(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                            received_at, due_at, outcome, turn_id, step, note, resolved_at)
@@ -323,34 +328,34 @@ def _store_input(t: Tx, record: Record) -> None:
         record["note"],
         record["resolved_at"],
     )
-    row = t.one("SELECT conversation_id FROM inbox WHERE id = $1", record["id"])
-    _check_ours(row == (record["conversation"],), "input", record)
+    row = t.fetch_one("SELECT conversation_id FROM inbox WHERE id = $1", record["id"])
+    _check_same_conversation(row == (record["conversation"],), "input", record)
     if record["kind"] == "command" and record["expiry_finalized"]:
-        # Its plugins were told where it came from.
-        mark(t, ALL, ALL, record["id"])
+        # The plugins were notified where it was exported.
+        add_mark(t, ALL, ALL, record["id"])
 
 
 def _store_entry(t: Tx, record: Record) -> None:
-    if t.one("SELECT 1 FROM entry WHERE id = $1", record["id"]) is not None:
-        _check_ours(False, "entry", record)
-    t.run(
+    if t.fetch_one("SELECT 1 FROM entry WHERE id = $1", record["id"]) is not None:
+        _check_same_conversation(False, "entry", record)
+    t.execute(
         """
         INSERT INTO entry (conversation_id, seq, id, session_id, turn_id, kind, role, text, calls,
                            answers, format, message, created_at, prev_hash, hash)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
         """,
-        *(record[name] for name in _ENTRY),
+        *(record[name] for name in _ENTRY_FIELDS),
     )
 
 
-_ENTRY: Final = (
+_ENTRY_FIELDS: Final = (
     "conversation", "seq", "id", "session", "turn", "kind", "role", "text", "calls", "answers",
     "format", "message", "created_at", "prev_hash", "hash",
 )  # fmt: skip
 
 
 def _store_usage(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO usage (id, conversation_id, turn_id, step, purpose, model, input_tokens,
                            cached_tokens, output_tokens, cost_micros, created_at)
@@ -371,7 +376,7 @@ def _store_usage(t: Tx, record: Record) -> None:
 
 
 def _store_blob(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO blob (sha256, size, media_type, bytes, created_at) VALUES ($1, $2, $3, $4, $5)
         ON CONFLICT (sha256) DO NOTHING
@@ -385,7 +390,7 @@ def _store_blob(t: Tx, record: Record) -> None:
 
 
 def _store_attachment(t: Tx, record: Record) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO attachment (id, conversation_id, inbox_id, seq, sha256, name, media_type)
         VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING
@@ -400,12 +405,12 @@ def _store_attachment(t: Tx, record: Record) -> None:
     )
 
 
-def _check_ours(ours: object, what: str, record: Record) -> None:
+def _check_same_conversation(ours: object, what: str, record: Record) -> None:
     if not ours:
         raise UsageError(f"its {what} {record['id']} is a part of another conversation here")
 
 
-_STORERS: Final[Mapping[str, Callable[[Tx, Record], None]]] = {
+_STORE_BY_KIND: Final[Mapping[str, Callable[[Tx, Record], None]]] = {
     "session": _store_session,
     "turn": _store_turn,
     "input": _store_input,
@@ -416,19 +421,19 @@ _STORERS: Final[Mapping[str, Callable[[Tx, Record], None]]] = {
 }
 
 
-def bury_imported(t: Tx, records: Sequence[Record]) -> int:
+def import_tombstones(t: Tx, records: Sequence[Record]) -> int:
     """
-    Take over that conversations were deleted elsewhere; how many of these marks are new.
+    Store the tombstones of conversations deleted elsewhere, and return how many are new.
 
-    A conversation that is here stays: it was not deleted here.
+    A conversation that exists here stays: it was not deleted here.
     """
-    return sum(_bury(t, record) for record in records)
+    return sum(_import_tombstone(t, record) for record in records)
 
 
-def _bury(t: Tx, record: Record) -> int:
-    if t.one("SELECT 1 FROM conversation WHERE id = $1", record["conversation"]) is not None:
+def _import_tombstone(t: Tx, record: Record) -> int:
+    if t.fetch_one("SELECT 1 FROM conversation WHERE id = $1", record["conversation"]) is not None:
         return 0
-    return t.run(
+    return t.execute(
         """
         INSERT INTO tombstone (conversation_id, last_seq, last_hash, deleted_at)
         VALUES ($1, $2, $3, $4) ON CONFLICT (conversation_id) DO NOTHING
@@ -441,11 +446,13 @@ def _bury(t: Tx, record: Record) -> int:
 
 
 def claim_routes(t: Tx, conversation: ConversationId, routes: Sequence[str]) -> int:
-    """Have routes that lead nowhere lead to a conversation; how many."""
-    return sum(claim_route(t, RouteKey(route), conversation) for route in routes if _is_key(route))
+    """Point unclaimed routes at a conversation, and return their count."""
+    return sum(
+        claim_route(t, RouteKey(route), conversation) for route in routes if _is_route_key(route)
+    )
 
 
-def _is_key(route: str) -> bool:
+def _is_route_key(route: str) -> bool:
     try:
         Route.parse(route)
     except UsageError:

@@ -1,4 +1,4 @@
-"""The inbox: accepting an input, and what stands in a conversation's line."""
+"""The inbox: accepting an input, and the open items of a conversation."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from clew.core.turn import StopRequest
 from clew.errors import NotFound
 from clew.store.transactions import rows
 from clew.store.transactions.conversations import open_route
-from clew.store.transactions.stops import request_stop, unfinished_turn
+from clew.store.transactions.stops import find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
     from clew.core.ids import SessionIdFactory, TurnId
     from clew.core.turn import Turn
     from clew.store.contract import Tx
 
-#: A delivered event stays known this long after its conversation was deleted.
+#: Event keys outlive a deleted conversation by this many days.
 DEDUPE_DAYS = 30
 
-_STOPS = {DoubleText.INTERRUPT: StopRequest.INTERRUPT, DoubleText.ROLLBACK: StopRequest.ROLLBACK}
+_STOP_BY_RULE = {
+    DoubleText.INTERRUPT: StopRequest.INTERRUPT,
+    DoubleText.ROLLBACK: StopRequest.ROLLBACK,
+}
 
 
-def accept(
+def accept_input(
     t: Tx,
     item: NewInput,
     *,
@@ -40,29 +43,29 @@ def accept(
     """
     Store an input before it is acknowledged.
 
-    A route that resolves to nothing yet gets a conversation (``new_conversation``). A message whose
-    rule is ``reject`` ends as rejected while a turn is unfinished or others wait; ``interrupt`` and
-    ``rollback`` ask the running turn to stop. Repeating it with the same inbox id or event stores
-    nothing and returns what became of the first.
+    An unknown route gets the conversation ``new_conversation``. A message whose rule is
+    ``reject`` ends as rejected while a turn is unfinished or items are queued;
+    ``interrupt`` and ``rollback`` ask the running turn to stop. Repeating it with the same
+    inbox id or event stores nothing and returns the first result.
 
     :raises NotFound: if the conversation given by id does not exist
     """
-    if before := accepted_before(t, item.id, duplicate=False) or known_event(t, item):
+    if before := find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item):
         return before
-    conversation = _target(t, target, new_conversation, session_ids)
+    conversation = _resolve_target(t, target, new_conversation, session_ids)
     if first := _claim_event(t, item, conversation):
         return first
-    ahead = _open_items(t, conversation)
-    turn = unfinished_turn(t, conversation)
-    outcome = _outcome(item, busy=turn is not None or ahead > 0)
-    if not _insert(t, item, conversation, target, outcome):
-        # The same call, on another connection, was faster.
-        first = accepted_before(t, item.id, duplicate=False)
+    ahead = _count_open_items(t, conversation)
+    turn = find_unfinished_turn(t, conversation)
+    outcome = _initial_outcome(item, busy=turn is not None or ahead > 0)
+    if not _insert_item(t, item, conversation, target, outcome):
+        # The same call on another connection was faster.
+        first = find_accepted(t, item.id, duplicate=False)
         assert first is not None
         return first
-    if turn is not None and outcome is None and item.double_text in _STOPS:
-        request_stop(t, turn.id, _STOPS[item.double_text])
-    t.wake(conversation)
+    if turn is not None and outcome is None and item.double_text in _STOP_BY_RULE:
+        request_stop(t, turn.id, _STOP_BY_RULE[item.double_text])
+    t.notify(conversation)
     return AcceptResult(
         inbox_id=item.id,
         conversation_id=conversation,
@@ -72,52 +75,54 @@ def accept(
     )
 
 
-def is_known(t: Tx, item: NewInput) -> bool:
-    """Whether this input, or its event, was accepted before."""
-    return (accepted_before(t, item.id, duplicate=False) or known_event(t, item)) is not None
+def is_known_input(t: Tx, item: NewInput) -> bool:
+    """Return whether this input, or its event, was accepted before."""
+    return (find_accepted(t, item.id, duplicate=False) or find_accepted_event(t, item)) is not None
 
 
-def accepted_before(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> AcceptResult | None:
-    """What became of an input that was accepted under this id; ``None`` if none was."""
-    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
+def find_accepted(t: Tx, inbox_id: InboxId, *, duplicate: bool) -> AcceptResult | None:
+    """Return the current result for an accepted inbox id; ``None`` if it is unknown."""
+    row = t.fetch_one(f"{rows.INBOX} WHERE id = $1", inbox_id)
     if row is None:
         return None
-    found = rows.inbox_item(row)
+    found = rows.to_inbox_item(row)
     return AcceptResult(
         inbox_id=found.id,
         conversation_id=found.conversation_id,
         duplicate=duplicate,
-        position=_open_items(t, found.conversation_id, before=found.n),
+        position=_count_open_items(t, found.conversation_id, before=found.n),
         outcome=found.outcome,
     )
 
 
-def _target(
+def _resolve_target(
     t: Tx, target: Route | ConversationId, new: ConversationId, session_ids: SessionIdFactory
 ) -> ConversationId:
     if isinstance(target, str):
-        # Shared with other inputs, exclusive with a delete: nothing lands in what is going.
-        if t.one("SELECT conversation_id FROM head WHERE conversation_id = $1 @SHARE", target):
+        # A shared lock excludes a deletion, so no input lands in a conversation being deleted.
+        if t.fetch_one(
+            "SELECT conversation_id FROM head WHERE conversation_id = $1 @SHARE", target
+        ):
             return target
         raise NotFound("conversation", target)
     return open_route(t, target, new_conversation=new, session_ids=session_ids)
 
 
-def event_key(event: tuple[str, str, str]) -> bytes:
-    """sha256 of (channel, account, platform event id)."""
+def hash_event(event: tuple[str, str, str]) -> bytes:
+    """Return the SHA-256 of (channel, account, platform event id)."""
     return hashlib.sha256(json.dumps(event).encode()).digest()
 
 
-def known_event(t: Tx, item: NewInput) -> AcceptResult | None:
-    """The answer that the first delivery of this event got, if there was one."""
+def find_accepted_event(t: Tx, item: NewInput) -> AcceptResult | None:
+    """Return the result of the first delivery of this event, or ``None``."""
     if item.event is None:
         return None
-    row = t.one(
-        "SELECT inbox_id, conversation_id FROM dedupe WHERE key = $1", event_key(item.event)
+    row = t.fetch_one(
+        "SELECT inbox_id, conversation_id FROM dedupe WHERE key = $1", hash_event(item.event)
     )
     if row is None:
         return None
-    known = accepted_before(t, InboxId(row[0]), duplicate=row[0] != item.id)
+    known = find_accepted(t, InboxId(row[0]), duplicate=row[0] != item.id)
     return known or AcceptResult(
         inbox_id=InboxId(row[0]),
         conversation_id=ConversationId(row[1]),
@@ -128,34 +133,34 @@ def known_event(t: Tx, item: NewInput) -> AcceptResult | None:
 
 
 def _claim_event(t: Tx, item: NewInput, conversation: ConversationId) -> AcceptResult | None:
-    """``None`` if the event is ours now; else another process stored it since we looked."""
+    """Claim the event; return ``None``, or the result of an earlier claim by another process."""
     if item.event is None:
         return None
-    claimed = t.run(
+    claimed = t.execute(
         """
         INSERT INTO dedupe (key, inbox_id, conversation_id) VALUES ($1, $2, $3)
         ON CONFLICT (key) DO NOTHING
         """,
-        event_key(item.event),
+        hash_event(item.event),
         item.id,
         conversation,
     )
-    return None if claimed else known_event(t, item)
+    return None if claimed else find_accepted_event(t, item)
 
 
-def input_of(t: Tx, event: tuple[str, str, str]) -> InboxItem | None:
-    """What says now what an event told; ``None`` if it was never heard, or is deleted."""
-    row = t.one("SELECT inbox_id FROM dedupe WHERE key = $1", event_key(event))
+def find_input_of_event(t: Tx, event: tuple[str, str, str]) -> InboxItem | None:
+    """Return the input that an event refers to; ``None`` if unknown or deleted."""
+    row = t.fetch_one("SELECT inbox_id FROM dedupe WHERE key = $1", hash_event(event))
     return None if row is None else find_item(t, InboxId(row[0]))
 
 
-def repoint(t: Tx, event: tuple[str, str, str], inbox_id: InboxId) -> None:
-    """What a message said is said by another input from now on: later changes of it mean that."""
-    t.run("UPDATE dedupe SET inbox_id = $2 WHERE key = $1", event_key(event), inbox_id)
+def relink_event(t: Tx, event: tuple[str, str, str], inbox_id: InboxId) -> None:
+    """Link an event to another input, which later edits of the message will refer to."""
+    t.execute("UPDATE dedupe SET inbox_id = $2 WHERE key = $1", hash_event(event), inbox_id)
 
 
-def _open_items(t: Tx, conversation: ConversationId, before: int | None = None) -> int:
-    row = t.one(
+def _count_open_items(t: Tx, conversation: ConversationId, before: int | None = None) -> int:
+    row = t.fetch_one(
         """
         SELECT count(*) FROM inbox
         WHERE conversation_id = $1 AND outcome IS NULL AND ($2 = 0 OR n < $2)
@@ -167,12 +172,12 @@ def _open_items(t: Tx, conversation: ConversationId, before: int | None = None) 
     return row[0]
 
 
-def _outcome(item: NewInput, *, busy: bool) -> InboxOutcome | None:
+def _initial_outcome(item: NewInput, *, busy: bool) -> InboxOutcome | None:
     rejected = busy and item.double_text is DoubleText.REJECT and item.kind is InboxKind.MESSAGE
     return InboxOutcome.REJECTED if rejected else None
 
 
-def _insert(
+def _insert_item(
     t: Tx,
     item: NewInput,
     conversation: ConversationId,
@@ -181,7 +186,7 @@ def _insert(
 ) -> bool:
     route = target.key if isinstance(target, Route) else None
     hold = item.hold // timedelta(milliseconds=1)
-    inserted = t.run(
+    inserted = t.execute(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                            received_at, due_at, held_until,
@@ -204,13 +209,15 @@ def _insert(
         None if outcome is None else "another turn is unfinished",
     )
     if inserted and item.double_text is DoubleText.COLLECT and item.kind is InboxKind.MESSAGE:
-        _collect(t, item.id, conversation, route)
+        _join_collect_window(t, item.id, conversation, route)
     return bool(inserted)
 
 
-def _collect(t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str | None) -> None:
-    """Open a window, or join one: the whole burst moves to the time when its last part is due."""
-    burst = t.all(
+def _join_collect_window(
+    t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str | None
+) -> None:
+    """Open a window, or join one: the whole burst becomes due with its last part."""
+    burst = t.fetch_all(
         """
         SELECT received_at, held_until FROM inbox
         WHERE conversation_id = $1 AND outcome IS NULL AND double_text = 'collect'
@@ -224,7 +231,7 @@ def _collect(t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str 
     )
     received = [from_millis(row[0]) for row in burst]
     closes = to_millis(window_end(received[-1], earlier=received[:-1]))
-    t.run(
+    t.execute(
         """
         UPDATE inbox SET due_at = $4
         WHERE conversation_id = $1 AND outcome IS NULL AND double_text = 'collect'
@@ -238,13 +245,13 @@ def _collect(t: Tx, inbox_id: InboxId, conversation: ConversationId, route: str 
     )
 
 
-def release(t: Tx, inbox_id: InboxId, payload: str) -> bool:
+def release_held_item(t: Tx, inbox_id: InboxId, payload: str) -> bool:
     """
-    What came with a held item is there: it is due with its burst; ``False`` if it is due anyway.
+    Make a held item due with its burst; ``False`` if it is not held.
 
-    ``payload`` takes the place of the one before, also of an item that was edited meanwhile.
+    ``payload`` replaces the previous one, also if the item was edited meanwhile.
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         UPDATE inbox SET held_until = NULL, payload = $2, due_at = CASE WHEN due_at < $3
             THEN due_at ELSE $3 END
@@ -258,45 +265,49 @@ def release(t: Tx, inbox_id: InboxId, payload: str) -> bool:
     if row is None:
         return False
     if row[2] == DoubleText.COLLECT.value:
-        _collect(t, inbox_id, row[0], row[1])
-    t.wake(row[0])
+        _join_collect_window(t, inbox_id, row[0], row[1])
+    t.notify(row[0])
     return True
 
 
-def held(t: Tx) -> list[InboxItem]:
-    """Open items whose files were not fetched yet."""
-    found = t.all(f"{rows.INBOX} WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
-    return [rows.inbox_item(row) for row in found]
+def list_held_items(t: Tx) -> list[InboxItem]:
+    """Return the open items whose files are not fetched yet."""
+    found = t.fetch_all(f"{rows.INBOX} WHERE outcome IS NULL AND held_until IS NOT NULL ORDER BY n")
+    return [rows.to_inbox_item(row) for row in found]
 
 
-def line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
-    """The open items of a conversation, in order of acceptance."""
-    found = t.all(
+def list_open_items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
+    """Return the open items of a conversation, in order of acceptance."""
+    found = t.fetch_all(
         f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n", conversation
     )
-    return [rows.inbox_item(row) for row in found]
+    return [rows.to_inbox_item(row) for row in found]
 
 
-def locked_line(t: Tx, conversation: ConversationId) -> list[InboxItem]:
-    """As ``line``, and what is found can be neither edited nor cancelled before the commit."""
-    found = t.all(
+def lock_open_items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
+    """Return the open items, locked against edits and cancellation until the commit."""
+    found = t.fetch_all(
         f"{rows.INBOX} WHERE conversation_id = $1 AND outcome IS NULL ORDER BY n @LOCK",
         conversation,
     )
-    return [rows.inbox_item(row) for row in found]
+    return [rows.to_inbox_item(row) for row in found]
 
 
 def get_item(t: Tx, inbox_id: InboxId) -> InboxItem:
-    """:raises NotFound: if nothing was accepted under this id"""
+    """
+    Return an inbox item.
+
+    :raises NotFound: if the id is unknown
+    """
     found = find_item(t, inbox_id)
     if found is None:
         raise NotFound("inbox item", inbox_id)
     return found
 
 
-def waiting(t: Tx) -> list[tuple[ConversationId, int]]:
-    """Conversations with open items, each with the time (ms) when its first one is due."""
-    found = t.all(
+def list_waiting_conversations(t: Tx) -> list[tuple[ConversationId, int]]:
+    """Return the conversations with open items, each with its first due time (ms)."""
+    found = t.fetch_all(
         """
         SELECT conversation_id, min(due_at) FROM inbox WHERE outcome IS NULL
         GROUP BY conversation_id ORDER BY min(n)
@@ -305,18 +316,18 @@ def waiting(t: Tx) -> list[tuple[ConversationId, int]]:
     return [(ConversationId(row[0]), row[1]) for row in found]
 
 
-def cancel(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
+def cancel_item(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
     """End an open item as cancelled; ``False`` if it has an outcome already."""
-    return _end(t, inbox_id, InboxOutcome.CANCELLED, note)
+    return _resolve_item(t, inbox_id, InboxOutcome.CANCELLED, note)
 
 
-def executed(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
-    """End an open command as carried out; ``False`` if it has an outcome already."""
-    return _end(t, inbox_id, InboxOutcome.EXECUTED, note)
+def mark_executed(t: Tx, inbox_id: InboxId, *, note: str) -> bool:
+    """End an open command as executed; ``False`` if it has an outcome already."""
+    return _resolve_item(t, inbox_id, InboxOutcome.EXECUTED, note)
 
 
-def _end(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
-    row = t.one(
+def _resolve_item(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
+    row = t.fetch_one(
         """
         UPDATE inbox SET outcome = $2, note = $3, resolved_at = $4
         WHERE id = $1 AND outcome IS NULL RETURNING conversation_id
@@ -328,13 +339,13 @@ def _end(t: Tx, inbox_id: InboxId, outcome: InboxOutcome, note: str) -> bool:
     )
     if row is None:
         return False
-    t.wake(row[0])
+    t.notify(row[0])
     return True
 
 
-def edit(t: Tx, inbox_id: InboxId, text: str) -> bool:
+def edit_message(t: Tx, inbox_id: InboxId, text: str) -> bool:
     """Change the text of an open message; ``False`` if it was consumed already."""
-    row = t.one(
+    row = t.fetch_one(
         """
         UPDATE inbox SET text = $2
         WHERE id = $1 AND outcome IS NULL AND kind = 'message' RETURNING conversation_id
@@ -344,29 +355,29 @@ def edit(t: Tx, inbox_id: InboxId, text: str) -> bool:
     )
     if row is None:
         return False
-    t.wake(row[0])
+    t.notify(row[0])
     return True
 
 
 def find_item(t: Tx, inbox_id: InboxId) -> InboxItem | None:
-    """As ``get_item``; ``None`` if there is none."""
-    row = t.one(f"{rows.INBOX} WHERE id = $1", inbox_id)
-    return None if row is None else rows.inbox_item(row)
+    """Return an inbox item; ``None`` if the id is unknown."""
+    row = t.fetch_one(f"{rows.INBOX} WHERE id = $1", inbox_id)
+    return None if row is None else rows.to_inbox_item(row)
 
 
-def last_of_turn(t: Tx, turn: TurnId) -> InboxId | None:
-    """The last input that a turn answers."""
-    row = t.one("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
+def find_last_input(t: Tx, turn: TurnId) -> InboxId | None:
+    """Return the id of the last input that a turn answers."""
+    row = t.fetch_one("SELECT id FROM inbox WHERE turn_id = $1 ORDER BY n DESC LIMIT 1", turn)
     return None if row is None else InboxId(row[0])
 
 
-def turn_of(t: Tx, inbox_id: InboxId) -> Turn | None:
-    """The turn that an item began or joined, once it did."""
-    row = t.one(f"{rows.TURN} WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
-    return None if row is None else rows.turn(row)
+def find_turn_of_item(t: Tx, inbox_id: InboxId) -> Turn | None:
+    """Return the turn that an item began or joined, or ``None``."""
+    row = t.fetch_one(f"{rows.TURN} WHERE id = (SELECT turn_id FROM inbox WHERE id = $1)", inbox_id)
+    return None if row is None else rows.to_turn(row)
 
 
-def payload_of(t: Tx, turn: TurnId) -> str:
-    """What came with the first input of a turn."""
-    row = t.one("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+def get_turn_payload(t: Tx, turn: TurnId) -> str:
+    """Return the payload of a turn's first input."""
+    row = t.fetch_one("SELECT payload FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
     return "{}" if row is None else row[0]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NotFound
 from clew.store.transactions import files, rows
-from clew.store.transactions.leases import hold
+from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from clew.core.effect import Effect
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def find_call(t: Tx, key: CallKey) -> JournaledCall | None:
-    """What the journal holds of a call: nothing, its intent, or its result."""
-    row = t.one(
+    """Return the journal record of a call, or ``None``."""
+    row = t.fetch_one(
         f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 AND call_id = $3",
         key.turn_id,
         key.step,
         key.call_id,
     )
-    return None if row is None else rows.journaled_call(row)
+    return None if row is None else rows.to_journaled_call(row)
 
 
-def intend(
+def record_intent(
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -38,15 +38,15 @@ def intend(
     effect: Effect,
 ) -> tuple[JournaledCall, bool]:
     """
-    Store that a call is about to run, and say whether this is the first time.
+    Store that a call is about to run, and return whether this is the first time.
 
-    Not the first time: what the journal holds already is returned and nothing is changed; the
-    caller decides by the effect, and says ``run_again`` before it runs the call once more.
+    A repeated intent changes nothing and returns the existing record. The caller then
+    decides by the effect, and calls ``count_rerun`` before it runs the call again.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    hold(t, lease)
-    inserted = t.run(
+    verify_lease_for_write(t, lease)
+    inserted = t.execute(
         """
         INSERT INTO journal (turn_id, step, call_id, conversation_id, position, tool, args, effect,
                              started_at)
@@ -62,17 +62,17 @@ def intend(
         effect.value,
         t.now,
     )
-    return _known(t, key), bool(inserted)
+    return _get_call(t, key), bool(inserted)
 
 
-def run_again(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
+def count_rerun(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
     """
     Count one more run of a call whose effect allows it.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    hold(t, lease)
-    t.run(
+    verify_lease_for_write(t, lease)
+    t.execute(
         """
         UPDATE journal SET runs = runs + 1
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
@@ -81,10 +81,10 @@ def run_again(t: Tx, lease: Lease, key: CallKey) -> JournaledCall:
         key.step,
         key.call_id,
     )
-    return _known(t, key)
+    return _get_call(t, key)
 
 
-def settle(
+def record_result(
     t: Tx,
     lease: Lease,
     key: CallKey,
@@ -95,15 +95,15 @@ def settle(
     whole: FullToolResult | None = None,
 ) -> JournaledCall:
     """
-    Store the result of a call. The first result stays: repeating it returns that one.
+    Store the result of a call; the first result stays and is returned by a repetition.
 
-    Where it is too long for the context, the ``whole`` is kept beside it.
+    A result too long for the context is also stored completely, as ``whole``.
 
     :raises LeaseLost: if the lease is not held any more
     :raises NotFound: if its intent was not stored
     """
-    hold(t, lease)
-    stored = t.run(
+    verify_lease_for_write(t, lease)
+    stored = t.execute(
         """
         UPDATE journal SET status = $4, format = $5, result = $6, finished_at = $7
         WHERE turn_id = $1 AND step = $2 AND call_id = $3 AND status IS NULL
@@ -117,21 +117,23 @@ def settle(
         t.now,
     )
     if stored and whole is not None:
-        files.keep_result(
+        files.store_tool_result(
             t, lease.conversation_id, whole.call_id, tool=whole.tool, content=whole.content
         )
-    t.wake(lease.conversation_id)
-    return _known(t, key)
+    t.notify(lease.conversation_id)
+    return _get_call(t, key)
 
 
-def _known(t: Tx, key: CallKey) -> JournaledCall:
+def _get_call(t: Tx, key: CallKey) -> JournaledCall:
     call = find_call(t, key)
     if call is None:
         raise NotFound("tool call", key.call_id)
     return call
 
 
-def batch(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
-    """What the journal holds of one step, in call order."""
-    found = t.all(f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step)
-    return [rows.journaled_call(row) for row in found]
+def list_step_calls(t: Tx, turn: TurnId, step: int) -> list[JournaledCall]:
+    """Return the journal records of one step, in call order."""
+    found = t.fetch_all(
+        f"{rows.JOURNAL} WHERE turn_id = $1 AND step = $2 ORDER BY position", turn, step
+    )
+    return [rows.to_journaled_call(row) for row in found]

@@ -1,4 +1,4 @@
-"""The lease: who may write to a conversation, and the numbers that only its holder is given."""
+"""The lease: the right to write to a conversation and to number its entries."""
 
 from __future__ import annotations
 
@@ -14,38 +14,39 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.store.contract import Row, Tx
 
-#: How long a lease lasts if its holder does not renew it.
-DURATION = timedelta(seconds=15)
+#: Lifetime of a lease that is not renewed.
+LEASE_DURATION = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Acquired:
+class AcquiredLease:
+    """An acquired lease, the last seq of its log, and the owner it was taken from."""
+
     lease: Lease
     last_seq: int
-    #: The owner that it was taken from, which had not let it go; ``None`` where it was free or
-    #: ours.
+    #: The owner that had not released it; ``None`` if it was free or already ours.
     lost_owner: OwnerId | None
 
 
-def acquire(
-    t: Tx, conversation: ConversationId, *, owner: OwnerId, duration: timedelta = DURATION
-) -> Acquired:
+def acquire_lease(
+    t: Tx, conversation: ConversationId, *, owner: OwnerId, duration: timedelta = LEASE_DURATION
+) -> AcquiredLease:
     """
-    Claim the sole right to write to a conversation.
+    Acquire the exclusive right to write to a conversation.
 
-    Succeeds if it is free, if its owner is dead or its time is over, or if ``owner`` holds it
-    already. The fence rises by one unless ``owner`` holds it already.
+    Succeeds if it is free, if its owner is dead or its time is over, or if ``owner`` holds
+    it already. The fence rises by one unless ``owner`` holds it already.
 
     :raises NotFound: if there is no such conversation, or it is being deleted
     :raises LeaseHeld: while another living owner holds it
     """
-    row = _locked(t, conversation)
+    row = _lock_lease_row(t, conversation)
     millis = duration // timedelta(milliseconds=1)
     holder, expires_at = row[0], row[1]
     ours = holder == owner
-    if holder is not None and not ours and not is_over(t, holder, expires_at, duration):
+    if holder is not None and not ours and not may_take_over(t, holder, expires_at, duration):
         raise LeaseHeld(conversation, holder=holder)
-    taken = t.one(
+    taken = t.fetch_one(
         """
         UPDATE lease SET owner = $2, fence = fence + $3, expires_at = $4
         WHERE conversation_id = $1
@@ -58,12 +59,12 @@ def acquire(
     )
     assert taken is not None
     lost = None if ours or holder is None else OwnerId(holder)
-    return Acquired(lease=rows.lease(taken), last_seq=taken[4], lost_owner=lost)
+    return AcquiredLease(lease=rows.to_lease(taken), last_seq=taken[4], lost_owner=lost)
 
 
-def _locked(t: Tx, conversation: ConversationId) -> Row:
-    # A delete takes the row away, so what is being deleted cannot be leased.
-    row = t.one(
+def _lock_lease_row(t: Tx, conversation: ConversationId) -> Row:
+    # A deletion removes the row, so a conversation being deleted cannot be leased.
+    row = t.fetch_one(
         "SELECT owner, expires_at FROM lease WHERE conversation_id = $1 @LOCK", conversation
     )
     if row is None:
@@ -71,21 +72,21 @@ def _locked(t: Tx, conversation: ConversationId) -> Row:
     return row
 
 
-def is_over(t: Tx, holder: str, expires_at: int, duration: timedelta | None) -> bool:
-    """Whether a lease that was not let go may be taken; ``duration`` is how long ours last."""
-    # An expiry that no owner could have set comes from a clock that jumped back.
+def may_take_over(t: Tx, holder: str, expires_at: int, duration: timedelta | None) -> bool:
+    """Return whether an unreleased lease may be taken; ``duration`` is our lease time."""
+    # An expiry too far ahead for any owner means that the clock jumped back.
     longest = None if duration is None else t.now + 2 * (duration // timedelta(milliseconds=1))
     in_time = t.now < expires_at and (longest is None or expires_at <= longest)
-    return not in_time or not t.alive(holder)
+    return not in_time or not t.is_alive(holder)
 
 
-def renew(t: Tx, lease: Lease, *, duration: timedelta = DURATION) -> Lease:
+def renew_lease(t: Tx, lease: Lease, *, duration: timedelta = LEASE_DURATION) -> Lease:
     """
     Extend a lease that is still held.
 
     :raises LeaseLost: if it is not
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         UPDATE lease SET expires_at = $4
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3
@@ -97,13 +98,13 @@ def renew(t: Tx, lease: Lease, *, duration: timedelta = DURATION) -> Lease:
         t.now + duration // timedelta(milliseconds=1),
     )
     if row is None:
-        raise _lost(lease)
-    return rows.lease(row)
+        raise _lease_lost_error(lease)
+    return rows.to_lease(row)
 
 
-def release(t: Tx, lease: Lease) -> None:
-    """Let it go, if it is still held; the turn, if one is running, waits for the next owner."""
-    t.run(
+def release_lease(t: Tx, lease: Lease) -> None:
+    """Release a lease if still held; a running turn waits for the next owner."""
+    t.execute(
         """
         UPDATE lease SET owner = NULL, expires_at = NULL
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3
@@ -112,21 +113,22 @@ def release(t: Tx, lease: Lease) -> None:
         lease.owner,
         lease.fence,
     )
-    t.wake(lease.conversation_id)
+    t.notify(lease.conversation_id)
 
 
-def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
+def reserve_seqs(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
     """
-    Check the fence and take the next ``count`` numbers, in one statement.
+    Check the fence and reserve the next ``count`` seqs, in one statement.
 
-    One statement, because between a check and a later write another owner could take over. The
-    numbers end at the lease's last seq, which nobody else moves until the commit. Takes none and
-    returns ``False`` if the entry ``unless`` is stored, whoever holds the lease.
+    One statement, because between a check and a later write another owner could take over.
+    The reserved seqs end at the lease's last seq, which does not change until the commit.
+    Reserves none and returns ``False`` if the entry ``unless`` is stored, whoever holds the
+    lease.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    # Without RETURNING, for which SQLite makes a table each time: the next statement reads it.
-    taken = t.run(
+    # Without RETURNING, for which SQLite builds a temporary table: the next statement reads it.
+    taken = t.execute(
         """
         UPDATE lease SET last_seq = last_seq + $4, updated_at = $5
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3
@@ -139,35 +141,35 @@ def take_numbers(t: Tx, lease: Lease, count: int, *, unless: EntryId) -> bool:
         t.now,
         unless,
     )
-    if not taken and not t.one("SELECT 1 FROM entry WHERE id = $1", unless):
-        raise _lost(lease)
+    if not taken and not t.fetch_one("SELECT 1 FROM entry WHERE id = $1", unless):
+        raise _lease_lost_error(lease)
     return bool(taken)
 
 
-def held(t: Tx, lease: Lease) -> int:
+def verify_lease(t: Tx, lease: Lease) -> int:
     """
-    The last seq, if the lease is held now.
+    Verify that the lease is held, and return the last seq.
 
     :raises LeaseLost: if it is not held any more
     """
-    row = t.one(
+    row = t.fetch_one(
         "SELECT last_seq FROM lease WHERE conversation_id = $1 AND owner = $2 AND fence = $3",
         lease.conversation_id,
         lease.owner,
         lease.fence,
     )
     if row is None:
-        raise _lost(lease)
+        raise _lease_lost_error(lease)
     return row[0]
 
 
-def hold(t: Tx, lease: Lease) -> int:
+def verify_lease_for_write(t: Tx, lease: Lease) -> int:
     """
-    Make sure that the lease is held, and keep it from moving until the commit; the last seq.
+    Verify and lock the lease until the commit, and return the last seq.
 
     :raises LeaseLost: if it is not held any more
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         SELECT last_seq FROM lease
         WHERE conversation_id = $1 AND owner = $2 AND fence = $3 @LOCK
@@ -177,15 +179,15 @@ def hold(t: Tx, lease: Lease) -> int:
         lease.fence,
     )
     if row is None:
-        raise _lost(lease)
+        raise _lease_lost_error(lease)
     return row[0]
 
 
-def _lost(lease: Lease) -> LeaseLost:
+def _lease_lost_error(lease: Lease) -> LeaseLost:
     return LeaseLost(lease.conversation_id, owner=lease.owner, fence=lease.fence)
 
 
-def owned(t: Tx, owner: OwnerId) -> list[ConversationId]:
-    """The conversations whose lease this owner holds."""
-    found = t.all("SELECT conversation_id FROM lease WHERE owner = $1", owner)
+def list_leased_conversations(t: Tx, owner: OwnerId) -> list[ConversationId]:
+    """Return the conversations whose lease this owner holds."""
+    found = t.fetch_all("SELECT conversation_id FROM lease WHERE owner = $1", owner)
     return [ConversationId(row[0]) for row in found]

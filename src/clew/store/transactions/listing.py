@@ -1,4 +1,4 @@
-"""Lists of conversations, newest first, within what a scope may see."""
+"""Lists of the conversations that a scope may see, newest first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.store.contract import Tx
 
-#: More than any page is asked for by mistake.
-MOST = 1000
+#: Upper bound of a page's size.
+MAX_LIMIT = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class ConversationPage:
+    """A page of conversations, with the cursor of the next one."""
+
     items: tuple[Conversation, ...]
-    #: Give it back for the next page; ``None`` after the last.
+    #: Cursor of the next page; ``None`` after the last.
     next: str | None
 
 
@@ -34,17 +36,18 @@ def list_conversations(
     cursor: str | None = None,
     limit: int = 50,
     adhoc: bool = False,
-) -> Page:
+) -> ConversationPage:
     """
-    The conversations that ``viewer`` may see, the last used first; ``title`` is a part of their
-    title.
+    Return a page of the conversations that ``viewer`` may see, last used first.
 
-    :raises UsageError: if the cursor is none that a page gave, or the limit is out of range
+    ``title`` is a part of their title.
+
+    :raises UsageError: if the cursor is invalid, or the limit is out of range
     """
-    if not 1 <= limit <= MOST:
-        raise UsageError(f"limit must be 1 to {MOST}, not {limit}")
-    before, below = _cursor(cursor)
-    found = t.all(
+    if not 1 <= limit <= MAX_LIMIT:
+        raise UsageError(f"limit must be 1 to {MAX_LIMIT}, not {limit}")
+    before, below = _parse_cursor(cursor)
+    found = t.fetch_all(
         f"""
         {rows.CONVERSATION}
         WHERE (l.updated_at < $1 OR (l.updated_at = $1 AND c.id < $2))
@@ -57,15 +60,15 @@ def list_conversations(
         below,
         viewer,
         int(adhoc),
-        _pattern(title),
+        _like_pattern(title),
         limit + 1,
     )
-    items = tuple(rows.conversation(row) for row in found[:limit])
+    items = tuple(rows.to_conversation(row) for row in found[:limit])
     more = len(found) > limit
-    return Page(items=items, next=_next(items[-1]) if more else None)
+    return ConversationPage(items=items, next=_next_cursor(items[-1]) if more else None)
 
 
-def _pattern(title: str) -> str:
+def _like_pattern(title: str) -> str:
     if not title:
         return ""
     for special in "!%_":
@@ -73,11 +76,11 @@ def _pattern(title: str) -> str:
     return f"%{title}%"
 
 
-def _next(last: Conversation) -> str:
+def _next_cursor(last: Conversation) -> str:
     return f"{to_millis(last.updated_at)}-{last.id}"
 
 
-def _cursor(cursor: str | None) -> tuple[int, str]:
+def _parse_cursor(cursor: str | None) -> tuple[int, str]:
     if cursor is None:
         return 2**62, ""
     before, _, below = cursor.partition("-")
@@ -86,9 +89,9 @@ def _cursor(cursor: str | None) -> tuple[int, str]:
     return int(before), below
 
 
-def message_counts(t: Tx, conversation: ConversationId) -> dict[SessionId, int]:
-    """How many entries each session of a conversation has; its base does not count."""
-    found = t.all(
+def count_entries_by_session(t: Tx, conversation: ConversationId) -> dict[SessionId, int]:
+    """Return the number of entries of each session, without its base."""
+    found = t.fetch_all(
         "SELECT session_id, count(*) FROM entry WHERE conversation_id = $1 GROUP BY session_id",
         conversation,
     )

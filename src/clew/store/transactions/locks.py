@@ -1,4 +1,4 @@
-"""Named locks with expiry: compression, and whatever one process at a time may do."""
+"""Named locks with expiry: compaction, and work reserved for one process at a time."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING
 
 from clew.core.ids import ConversationId
 from clew.errors import OperationRefused
-from clew.store.transactions.owners import get_owner
+from clew.store.transactions.owners import find_owner
 from clew.store.transactions.sessions import get_session
 
 if TYPE_CHECKING:
     from clew.core.ids import OwnerId, SessionId
     from clew.store.contract import Tx
 
-#: Longer than any summary may take.
-COMPRESSION = timedelta(minutes=10)
-#: A compression lock that ran out longer ago is nobody's.
-_LEFT_AFTER = timedelta(days=1)
+#: Longer than any summary request may take.
+COMPRESSION_LOCK_DURATION = timedelta(minutes=10)
+#: A compression lock that expired longer ago is abandoned.
+_ABANDONED_AFTER = timedelta(days=1)
 
 
 def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
-    """Take or extend a named lock; ``False`` while another holder has it in time."""
+    """Acquire or extend a named lock; ``False`` while another holder has it."""
     expires_at = t.now + duration // timedelta(milliseconds=1)
     return bool(
-        t.run(
+        t.execute(
             """
             INSERT INTO lock (name, holder, expires_at) VALUES ($1, $2, $3)
             ON CONFLICT (name) DO UPDATE
@@ -40,110 +40,119 @@ def try_lock(t: Tx, name: str, holder: str, *, duration: timedelta) -> bool:
     )
 
 
-def take_right(t: Tx, name: str, owner: OwnerId, *, duration: timedelta) -> str | None:
+def acquire_process_lock(t: Tx, name: str, owner: OwnerId, *, duration: timedelta) -> str | None:
     """
-    As ``try_lock`` for a process, which loses it with its life.
+    Acquire a named lock for a process; it is lost when the process dies.
 
-    ``None`` if ``owner`` has it now; else who has, for people.
+    ``None`` if ``owner`` has it now; else a description of the holder.
     """
-    holding = lock_holder(t, name)
-    if holding is not None and holding != owner and not t.alive(holding):
-        unlock(t, name, holding)
+    holding = get_lock_holder(t, name)
+    if holding is not None and holding != owner and not t.is_alive(holding):
+        release_lock(t, name, holding)
     if try_lock(t, name, owner, duration=duration):
         return None
-    return _place(t, lock_holder(t, name) or holding or "another process")
+    return _describe_holder(t, get_lock_holder(t, name) or holding or "another process")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Right:
-    """What one process alone may do, and which does."""
+class ProcessLock:
+    """A named lock and the process that holds it."""
 
     name: str
-    #: The process, for people.
+    #: Description of the process.
     holder: str
 
 
-def rights(t: Tx) -> list[Right]:
-    """Which living process has which right now."""
-    found = t.all(
+def list_process_locks(t: Tx) -> list[ProcessLock]:
+    """Return the named locks that living processes hold now."""
+    found = t.fetch_all(
         "SELECT name, holder FROM lock WHERE name NOT LIKE $1 AND expires_at > $2 ORDER BY name",
-        f"{_compression(ConversationId(''))}%",
+        f"{_compression_lock_name(ConversationId(''))}%",
         t.now,
     )
-    return [Right(name=row[0], holder=_place(t, row[1])) for row in found if t.alive(row[1])]
+    return [
+        ProcessLock(name=row[0], holder=_describe_holder(t, row[1]))
+        for row in found
+        if t.is_alive(row[1])
+    ]
 
 
-def _place(t: Tx, holder: str) -> str:
-    owner = get_owner(t, holder)
-    return holder if owner is None else owner.place
+def _describe_holder(t: Tx, holder: str) -> str:
+    owner = find_owner(t, holder)
+    return holder if owner is None else owner.description
 
 
-def lock_holder(t: Tx, name: str) -> str | None:
-    """Who has the lock now."""
-    row = t.one("SELECT holder FROM lock WHERE name = $1 AND expires_at > $2", name, t.now)
+def get_lock_holder(t: Tx, name: str) -> str | None:
+    """Return the current holder of a lock, or ``None``."""
+    row = t.fetch_one("SELECT holder FROM lock WHERE name = $1 AND expires_at > $2", name, t.now)
     return None if row is None else row[0]
 
 
-def unlock(t: Tx, name: str, holder: str) -> None:
-    """Let the lock go, if this holder has it."""
-    t.run("DELETE FROM lock WHERE name = $1 AND holder = $2", name, holder)
+def release_lock(t: Tx, name: str, holder: str) -> None:
+    """Release the lock, if this holder has it."""
+    t.execute("DELETE FROM lock WHERE name = $1 AND holder = $2", name, holder)
 
 
-def left_locks(t: Tx) -> list[tuple[str, str]]:
-    """Name and holder of the compression locks that ran out more than a day ago."""
-    found = t.all(
+def list_abandoned_locks(t: Tx) -> list[tuple[str, str]]:
+    """Return name and holder of compression locks that expired over a day ago."""
+    found = t.fetch_all(
         "SELECT name, holder FROM lock WHERE name LIKE $1 AND expires_at < $2 ORDER BY name",
-        f"{_compression(ConversationId(''))}%",
-        t.now - _LEFT_AFTER // timedelta(milliseconds=1),
+        f"{_compression_lock_name(ConversationId(''))}%",
+        t.now - _ABANDONED_AFTER // timedelta(milliseconds=1),
     )
     return [(row[0], row[1]) for row in found]
 
 
-def forget_locks(t: Tx) -> int:
-    """Let those go; how many."""
-    return t.run(
+def delete_abandoned_locks(t: Tx) -> int:
+    """Delete the abandoned compression locks, and return their count."""
+    return t.execute(
         "DELETE FROM lock WHERE name LIKE $1 AND expires_at < $2",
-        f"{_compression(ConversationId(''))}%",
-        t.now - _LEFT_AFTER // timedelta(milliseconds=1),
+        f"{_compression_lock_name(ConversationId(''))}%",
+        t.now - _ABANDONED_AFTER // timedelta(milliseconds=1),
     )
 
 
-def _compression(conversation: ConversationId) -> str:
+def _compression_lock_name(conversation: ConversationId) -> str:
     return f"compression:{conversation}"
 
 
 def try_acquire_compression_lock(
-    t: Tx, session: SessionId, holder: str, *, duration: timedelta = COMPRESSION
+    t: Tx, session: SessionId, holder: str, *, duration: timedelta = COMPRESSION_LOCK_DURATION
 ) -> bool:
     """
-    Take the compression lock of the session's conversation; ``False`` while another has it.
+    Acquire the compression lock of the session's conversation; ``False`` while it is held.
 
-    A holder that is named ``OWNER:…`` loses it with its owner's death.
+    A holder that is named ``OWNER:…`` loses it when that owner dies.
 
     :raises NotFound: if there is no such session
     """
-    name = _compression(get_session(t, session).conversation_id)
-    holding = lock_holder(t, name)
-    if holding is not None and _is_dead(t, holding):
-        unlock(t, name, holding)
+    name = _compression_lock_name(get_session(t, session).conversation_id)
+    holding = get_lock_holder(t, name)
+    if holding is not None and _is_holder_dead(t, holding):
+        release_lock(t, name, holding)
     return try_lock(t, name, holder, duration=duration)
 
 
 def get_compression_lock_holder(t: Tx, session: SessionId) -> str | None:
     """
-    Who has the compression lock of the session's conversation, and lives.
+    Return the living holder of the compression lock of the session's conversation.
 
     :raises NotFound: if there is no such session
     """
-    holding = lock_holder(t, _compression(get_session(t, session).conversation_id))
-    return None if holding is None or _is_dead(t, holding) else holding
+    holding = get_lock_holder(t, _compression_lock_name(get_session(t, session).conversation_id))
+    return None if holding is None or _is_holder_dead(t, holding) else holding
 
 
-def refuse_second_compaction(t: Tx, conversation: ConversationId, *, command: str) -> None:
-    """:raises Refused: while one is under way, or a ``command`` that asks for one waits"""
-    # Of two that file one at the same time, the second looks after the first has committed.
-    t.one("SELECT fence FROM lease WHERE conversation_id = $1 @LOCK", conversation)
-    waiting = t.one(
+def raise_if_compacting(t: Tx, conversation: ConversationId, *, command: str) -> None:
+    """
+    Raise an error if a compaction is running or queued.
+
+    :raises OperationRefused: while one is running, or a ``command`` that requests one is
+        queued
+    """
+    # Of two concurrent requests, the second checks after the first has committed.
+    t.fetch_one("SELECT fence FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    waiting = t.fetch_one(
         """
         SELECT 1 FROM inbox
         WHERE conversation_id = $1 AND outcome IS NULL AND kind = 'command' AND text = $2
@@ -151,16 +160,20 @@ def refuse_second_compaction(t: Tx, conversation: ConversationId, *, command: st
         conversation,
         command,
     )
-    holding = lock_holder(t, _compression(conversation))
-    if waiting is not None or not (holding is None or _is_dead(t, holding)):
+    holding = get_lock_holder(t, _compression_lock_name(conversation))
+    if waiting is not None or not (holding is None or _is_holder_dead(t, holding)):
         raise OperationRefused("another compaction of this conversation is under way")
 
 
-def _is_dead(t: Tx, holder: str) -> bool:
+def _is_holder_dead(t: Tx, holder: str) -> bool:
     owner, colon, _ = holder.partition(":")
-    return bool(colon) and owner.startswith("own_") and not t.alive(owner)
+    return bool(colon) and owner.startswith("own_") and not t.is_alive(owner)
 
 
 def release_compression_lock(t: Tx, session: SessionId, holder: str) -> None:
-    """:raises NotFound: if there is no such session"""
-    unlock(t, _compression(get_session(t, session).conversation_id), holder)
+    """
+    Release the compression lock of the session's conversation, if this holder has it.
+
+    :raises NotFound: if there is no such session
+    """
+    release_lock(t, _compression_lock_name(get_session(t, session).conversation_id), holder)

@@ -1,4 +1,4 @@
-"""Maintenance: what nobody will come back to is closed; nothing that was said is lost."""
+"""Maintenance: closes abandoned sessions and removes empty conversations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import session as reasons
 from clew.core.ids import ConversationId, SessionId
-from clew.store.transactions.clients import attached
+from clew.store.transactions.clients import count_attached_clients
 from clew.store.transactions.deletion import mark_deleted
 from clew.store.transactions.sessions import end_session
 
@@ -33,16 +33,16 @@ _UNUSED = """
 """
 
 
-def orphaned_compression_sessions(
+def find_orphaned_compression_sessions(
     t: Tx, *, older_than: timedelta = ORPHANED_AFTER
 ) -> list[tuple[ConversationId, SessionId]]:
     """
-    Continuations after a compaction that nobody uses any more.
+    Return the continuations after a compaction that are no longer used.
 
-    Open, opened before ``older_than``, with at least one message of their own, and no route, turn,
-    input, delivery or client that would come back to them.
+    They are open, were opened before ``older_than``, have at least one message of their
+    own, and no route, turn, input, delivery or client leads to them.
     """
-    found = t.all(
+    found = t.fetch_all(
         f"""
         SELECT s.conversation_id, s.id
         FROM session s JOIN session p ON p.id = s.predecessor
@@ -61,29 +61,35 @@ def orphaned_compression_sessions(
     return [
         (ConversationId(conversation), SessionId(session))
         for conversation, session in found
-        if not attached(t, ConversationId(conversation))
+        if not count_attached_clients(t, ConversationId(conversation))
     ]
 
 
 def finalize_orphaned_compression_sessions(t: Tx, *, older_than: timedelta = ORPHANED_AFTER) -> int:
-    """End them, with the reason ``orphaned_compression``; how many. Every message stays."""
+    """
+    End the orphaned continuations and return their count; every message stays.
+
+    The end reason is ``orphaned_compression``.
+    """
     count = 0
-    for conversation, session in orphaned_compression_sessions(t, older_than=older_than):
-        if _at_rest(t, conversation):
+    for conversation, session in find_orphaned_compression_sessions(t, older_than=older_than):
+        if _is_unleased(t, conversation):
             count += end_session(t, session, reasons.ORPHANED_COMPRESSION)
-            t.wake(conversation)
+            t.notify(conversation)
     return count
 
 
-def _at_rest(t: Tx, conversation: ConversationId) -> bool:
-    """Whether nobody holds the lease; nobody will before the commit."""
-    row = t.one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
-    return row is not None and (row[0] is None or not t.alive(row[0]))
+def _is_unleased(t: Tx, conversation: ConversationId) -> bool:
+    """Return whether no living owner holds the lease; locked until the commit."""
+    row = t.fetch_one("SELECT owner FROM lease WHERE conversation_id = $1 @LOCK", conversation)
+    return row is not None and (row[0] is None or not t.is_alive(row[0]))
 
 
-def empty_ghost_sessions(t: Tx, *, older_than: timedelta = GHOST_AFTER) -> list[ConversationId]:
-    """Conversations in which nothing was ever said and that nothing leads to."""
-    found = t.all(
+def find_empty_ghost_sessions(
+    t: Tx, *, older_than: timedelta = GHOST_AFTER
+) -> list[ConversationId]:
+    """Return the conversations without any message that nothing leads to."""
+    found = t.fetch_all(
         f"""
         SELECT s.conversation_id
         FROM session s JOIN conversation c ON c.id = s.conversation_id
@@ -95,14 +101,18 @@ def empty_ghost_sessions(t: Tx, *, older_than: timedelta = GHOST_AFTER) -> list[
         """,
         t.now - older_than // timedelta(milliseconds=1),
     )
-    return [ConversationId(row[0]) for row in found if not attached(t, ConversationId(row[0]))]
+    return [
+        ConversationId(row[0])
+        for row in found
+        if not count_attached_clients(t, ConversationId(row[0]))
+    ]
 
 
 def prune_empty_ghost_sessions(t: Tx, *, older_than: timedelta = GHOST_AFTER) -> int:
-    """Take them away; how many. Their rows go with the next slices of deletion."""
+    """Mark the empty conversations as deleted, and return their count."""
     ghosts = [
         conversation
-        for conversation in empty_ghost_sessions(t, older_than=older_than)
-        if _at_rest(t, conversation)
+        for conversation in find_empty_ghost_sessions(t, older_than=older_than)
+        if _is_unleased(t, conversation)
     ]
     return sum(mark_deleted(t, conversation) for conversation in ghosts)

@@ -1,28 +1,28 @@
-"""Marks: which fact a plugin was told, so that it is told once."""
+"""Hook marks: facts already sent to a plugin, so that each is sent once."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from clew.store.transactions import rows
-from clew.store.transactions.resets import END
+from clew.store.transactions.resets import END_COMMAND
 
 if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.store.contract import Tx
 
-_KEPT = 30 * 24 * 3600 * 1000
-#: What ended less long ago is being told by whoever ended it.
-_FRESH = 30_000
+_RETENTION_MS = 30 * 24 * 3600 * 1000
+#: A more recent end is still being reported by the process that ended it.
+_GRACE_MS = 30_000
 
 
-#: Stands for every plugin and hook: nothing is left to be told.
+#: Means every plugin and hook: nothing is left to send.
 ALL = "*"
 
 
-def mark(t: Tx, plugin: str, hook: str, subject: str) -> None:
-    """Record that a plugin was told."""
-    t.run(
+def add_mark(t: Tx, plugin: str, hook: str, subject: str) -> None:
+    """Record that a plugin was notified."""
+    t.execute(
         """
         INSERT INTO hook_mark (plugin, hook, subject, told_at) VALUES ($1, $2, $3, $4)
         ON CONFLICT (subject, hook, plugin) DO NOTHING
@@ -34,15 +34,17 @@ def mark(t: Tx, plugin: str, hook: str, subject: str) -> None:
     )
 
 
-def told(t: Tx, hook: str, subject: str) -> set[str]:
-    """The plugins that were told."""
-    found = t.all("SELECT plugin FROM hook_mark WHERE subject = $1 AND hook = $2", subject, hook)
+def list_notified_plugins(t: Tx, hook: str, subject: str) -> set[str]:
+    """Return the plugins that were notified."""
+    found = t.fetch_all(
+        "SELECT plugin FROM hook_mark WHERE subject = $1 AND hook = $2", subject, hook
+    )
     return {row[0] for row in found}
 
 
-def untold_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
-    """Sessions' ends that were carried out of late, and that were not told to the last plugin."""
-    found = t.all(
+def list_unnotified_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
+    """Return recently executed session ends that not all plugins were notified of."""
+    found = t.fetch_all(
         f"""
         {rows.INBOX}
         WHERE outcome = 'executed' AND kind = 'command' AND text = $1
@@ -52,23 +54,23 @@ def untold_ends(t: Tx, *, limit: int = 100) -> list[InboxItem]:
           )
         ORDER BY n LIMIT $5
         """,
-        END,
-        t.now - _KEPT,
-        t.now - _FRESH,
+        END_COMMAND,
+        t.now - _RETENTION_MS,
+        t.now - _GRACE_MS,
         ALL,
         limit,
     )
-    return [rows.inbox_item(row) for row in found]
+    return [rows.to_inbox_item(row) for row in found]
 
 
-def forget_marks(t: Tx, *, rows: int = 500) -> int:
-    """Forget at most ``rows`` of the marks that nothing asks for any more; how many."""
-    return t.run(
+def delete_old_marks(t: Tx, *, rows: int = 500) -> int:
+    """Delete at most ``rows`` obsolete marks, and return their count."""
+    return t.execute(
         """
         DELETE FROM hook_mark WHERE (subject, hook, plugin) IN (
             SELECT subject, hook, plugin FROM hook_mark WHERE told_at < $1 LIMIT $2
         )
         """,
-        t.now - 2 * _KEPT,
+        t.now - 2 * _RETENTION_MS,
         rows,
     )

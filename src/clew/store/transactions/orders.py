@@ -1,4 +1,4 @@
-"""Orders: inputs of programs, once per key, in the conversation that their history means."""
+"""Submissions of programs: accepted once per idempotency key, matched by their history."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from clew.core.inbox import AcceptResult, InboxOutcome
 from clew.core.scope import LOCAL
 from clew.core.turn import StopRequest, TurnState
 from clew.errors import NotFound
-from clew.store.transactions.conversations import open_conversation, resolve
-from clew.store.transactions.entries import texts_of_turn
-from clew.store.transactions.expiry import accept_in_time
-from clew.store.transactions.files import keep
+from clew.store.transactions.conversations import open_conversation, resolve_conversation
+from clew.store.transactions.entries import read_assistant_texts
+from clew.store.transactions.expiry import accept_or_reset
+from clew.store.transactions.files import store_files
 from clew.store.transactions.idempotency import bind_key, claim_key
-from clew.store.transactions.inbox import accept, accepted_before, cancel, line, turn_of
+from clew.store.transactions.inbox import (
+    accept_input,
+    cancel_item,
+    find_accepted,
+    find_turn_of_item,
+    list_open_items,
+)
 from clew.store.transactions.sessions import get_head
-from clew.store.transactions.stops import last_done_turn, request_stop, unfinished_turn
+from clew.store.transactions.stops import find_last_done_turn, find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,106 +37,106 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.turn import Turn
     from clew.store.contract import Tx
-    from clew.store.transactions.files import Fetched
-    from clew.store.transactions.idempotency import Answered
+    from clew.store.transactions.files import FetchedFile
+    from clew.store.transactions.idempotency import IdempotencyRecord
 
-#: Conversations that were asked the same: more are not looked at.
-_CANDIDATES = 20
+#: Upper bound of the conversations with the same history that are checked.
+_MAX_CANDIDATES = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Key:
-    """A caller's idempotency key, and the hash of the request that it stands for."""
+class IdempotencyKey:
+    """A caller's idempotency key, and the hash of its request."""
 
     key: bytes
     body: bytes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Resent:
-    """A history that came with a message, as far as it matters here."""
+class HistoryKey:
+    """The history that a client sent with a message, as needed to find its conversation."""
 
-    #: The digest of all that was asked before, and of the same with the new message.
+    #: Digest of all earlier user messages, and of the same with the new message.
     before: bytes
     now: bytes
-    #: The words of the answer that the client had to it.
+    #: Text of the last answer in it.
     answer: str
-    #: The history itself, for a conversation of its own.
+    #: The history itself, as the base of a new conversation.
     base: Base
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Placed:
-    """An order that is stored; with what it was answered, if its key had an answer already."""
+class SubmitResult:
+    """A stored submission, with the answer if its key has one already."""
 
     accepted: AcceptResult
     status: int | None = None
     answer: str | None = None
 
 
-def place(  # noqa: PLR0913  (each is a part of the order)
+def submit_input(  # noqa: PLR0913  (each is a part of the order)
     t: Tx,
     item: NewInput,
     *,
     target: Route | ConversationId,
-    key: Key | None,
+    key: IdempotencyKey | None,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
     policy: ResetPolicy,
-    files: Sequence[Fetched] = (),
-) -> Placed:
+    files: Sequence[FetchedFile] = (),
+) -> SubmitResult:
     """
     Accept an input, once per key; an id may be that of any session of a conversation.
 
-    The ``files`` that its payload names are kept with it.
+    The ``files`` that its payload names are stored with it.
 
-    :raises KeyReused: if the key came with another request before
-    :raises NotFound: if the id is one of nothing; the key stays free
+    :raises KeyReused: if the key was used with another request
+    :raises NotFound: if the id is unknown; the key stays free
     """
 
     def accept_with_files() -> AcceptResult:
-        accepted = accept_in_time(
+        accepted = accept_or_reset(
             t,
             item,
-            target=resolve(t, target) if isinstance(target, str) else target,
+            target=resolve_conversation(t, target) if isinstance(target, str) else target,
             new_conversation=new_conversation,
             session_ids=session_ids,
             policy=policy,
         )
-        keep(t, accepted.conversation_id, accepted.inbox_id, files)
+        store_files(t, accepted.conversation_id, accepted.inbox_id, files)
         return accepted
 
-    return _once(t, key, accept_with_files)
+    return _submit_once(t, key, accept_with_files)
 
 
-def place_resent(
+def submit_with_history(
     t: Tx,
     item: NewInput,
     *,
-    resent: Resent,
-    key: Key | None,
+    resent: HistoryKey,
+    key: IdempotencyKey | None,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
-) -> Placed:
+) -> SubmitResult:
     """
-    Accept an input in the conversation whose context its history is, else in a new one.
+    Accept an input in the conversation whose context is its history, else in a new one.
 
     Repeating it with the same inbox id changes nothing.
 
-    :raises KeyReused: if the key came with another request before
+    :raises KeyReused: if the key was used with another request
     """
 
-    def accept_there() -> AcceptResult:
-        if before := accepted_before(t, item.id, duplicate=False):
+    def accept_in_match() -> AcceptResult:
+        if before := find_accepted(t, item.id, duplicate=False):
             return before
-        conversation = _continued(t, resent)
+        conversation = _find_continued(t, resent)
         if conversation is None:
             conversation = new_conversation
             open_conversation(
                 t, conversation, scope=LOCAL, session_ids=session_ids, base=resent.base, adhoc=True
             )
-        _remember(t, conversation, resent.now, item.id)
-        return accept(
+        _store_history_key(t, conversation, resent.now, item.id)
+        return accept_input(
             t,
             item,
             target=conversation,
@@ -138,24 +144,28 @@ def place_resent(
             session_ids=session_ids,
         )
 
-    return _once(t, key, accept_there)
+    return _submit_once(t, key, accept_in_match)
 
 
-def _once(t: Tx, key: Key | None, accept_it: Callable[[], AcceptResult]) -> Placed:
+def _submit_once(
+    t: Tx, key: IdempotencyKey | None, accept_it: Callable[[], AcceptResult]
+) -> SubmitResult:
     if key is None:
-        return Placed(accepted=accept_it())
+        return SubmitResult(accepted=accept_it())
     known, _ = claim_key(t, key.key, body=key.body)
     if known.inbox_id is not None:
-        return Placed(accepted=_again(t, known), status=known.status, answer=known.answer)
+        return SubmitResult(
+            accepted=_repeated_accept(t, known), status=known.status, answer=known.answer
+        )
     new = accept_it()
     bind_key(t, key.key, new.inbox_id, new.conversation_id)
-    return Placed(accepted=new)
+    return SubmitResult(accepted=new)
 
 
-def _again(t: Tx, known: Answered) -> AcceptResult:
+def _repeated_accept(t: Tx, known: IdempotencyRecord) -> AcceptResult:
     assert known.inbox_id is not None
     assert known.conversation_id is not None
-    return accepted_before(t, known.inbox_id, duplicate=True) or AcceptResult(
+    return find_accepted(t, known.inbox_id, duplicate=True) or AcceptResult(
         inbox_id=known.inbox_id,
         conversation_id=known.conversation_id,
         duplicate=True,
@@ -164,28 +174,28 @@ def _again(t: Tx, known: Answered) -> AcceptResult:
     )
 
 
-def _continued(t: Tx, resent: Resent) -> ConversationId | None:
-    """The conversation that this history is the context of, kept from others until the commit."""
-    found = t.all(
+def _find_continued(t: Tx, resent: HistoryKey) -> ConversationId | None:
+    """Return the conversation whose context is this history, locked until the commit."""
+    found = t.fetch_all(
         """
         SELECT conversation_id, inbox_id FROM resent WHERE key = $1
         ORDER BY inbox_id DESC LIMIT $2 @LOCK
         """,
         resent.before,
-        _CANDIDATES,
+        _MAX_CANDIDATES,
     )
     for conversation, inbox_id in found:
-        if _stands(t, ConversationId(conversation), InboxId(inbox_id), resent.answer):
+        if _is_latest_answer(t, ConversationId(conversation), InboxId(inbox_id), resent.answer):
             return ConversationId(conversation)
     return None
 
 
-def _stands(t: Tx, conversation: ConversationId, inbox_id: InboxId, answer: str) -> bool:
-    """Whether nothing was said since that input but this answer to it."""
-    turn = turn_of(t, inbox_id)
-    if turn is None or turn != last_done_turn(t, conversation):
+def _is_latest_answer(t: Tx, conversation: ConversationId, inbox_id: InboxId, answer: str) -> bool:
+    """Return whether this answer to that input is the last thing in the conversation."""
+    turn = find_turn_of_item(t, inbox_id)
+    if turn is None or turn != find_last_done_turn(t, conversation):
         return False
-    if unfinished_turn(t, conversation) is not None or line(t, conversation):
+    if find_unfinished_turn(t, conversation) is not None or list_open_items(t, conversation):
         return False
     try:
         head = get_head(t, conversation)
@@ -193,11 +203,11 @@ def _stands(t: Tx, conversation: ConversationId, inbox_id: InboxId, answer: str)
         return False
     if head.opened_by == reasons.REWIND and head.opened_seq >= turn.first_seq:
         return False
-    return is_answer(answer, texts_of_turn(t, turn))
+    return is_answer(answer, read_assistant_texts(t, turn))
 
 
-def _remember(t: Tx, conversation: ConversationId, key: bytes, inbox_id: InboxId) -> None:
-    t.run(
+def _store_history_key(t: Tx, conversation: ConversationId, key: bytes, inbox_id: InboxId) -> None:
+    t.execute(
         """
         INSERT INTO resent (conversation_id, key, inbox_id) VALUES ($1, $2, $3)
         ON CONFLICT (conversation_id) DO UPDATE SET key = excluded.key, inbox_id = excluded.inbox_id
@@ -208,22 +218,24 @@ def _remember(t: Tx, conversation: ConversationId, key: bytes, inbox_id: InboxId
     )
 
 
-def abandon(t: Tx, inbox_id: InboxId) -> bool:
+def cancel_submission(t: Tx, inbox_id: InboxId) -> bool:
     """
-    The caller who waited for an input went away: take it back, or ask its turn to stop.
+    Cancel an input whose caller disconnected, or ask its turn to stop.
 
-    ``False`` if it has ended, or if others joined its turn and wait for it too.
+    ``False`` if it has ended, or if its turn has other inputs too.
     """
-    if cancel(t, inbox_id, note="the caller went away"):
+    if cancel_item(t, inbox_id, note="the caller went away"):
         return True
-    turn = turn_of(t, inbox_id)
-    if turn is None or turn.state is TurnState.DONE or _is_shared(t, turn, inbox_id):
+    turn = find_turn_of_item(t, inbox_id)
+    if turn is None or turn.state is TurnState.DONE or _has_other_inputs(t, turn, inbox_id):
         return False
     return request_stop(t, turn.id, StopRequest.CANCEL)
 
 
-def _is_shared(t: Tx, turn: Turn, inbox_id: InboxId) -> bool:
+def _has_other_inputs(t: Tx, turn: Turn, inbox_id: InboxId) -> bool:
     return (
-        t.one("SELECT 1 FROM inbox WHERE turn_id = $1 AND id <> $2 LIMIT 1", turn.id, inbox_id)
+        t.fetch_one(
+            "SELECT 1 FROM inbox WHERE turn_id = $1 AND id <> $2 LIMIT 1", turn.id, inbox_id
+        )
         is not None
     )

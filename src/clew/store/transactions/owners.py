@@ -1,4 +1,4 @@
-"""Owners: the processes that opened the store, for people to read; locks prove their life."""
+"""Owners: records of the processes that opened the store; locks prove that they live."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from clew.store.contract import Row, Tx
 
-_FORGOTTEN_AFTER = 7 * 24 * 3600 * 1000
+_RETENTION_MS = 7 * 24 * 3600 * 1000
 _OWNER: Final = "SELECT id, host, pid, role, version, started_at FROM owner"
 
 
@@ -28,15 +28,15 @@ class OwnerRecord:
     started_at: datetime
 
     @property
-    def place(self) -> str:
-        """Which process it is, for people."""
+    def description(self) -> str:
+        """Return a description of the process for people."""
         return f"{self.role}, pid {self.pid} on {self.host}"
 
 
-def enrol(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str) -> None:
+def register_owner(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str) -> None:
     """Record a process that is about to write."""
-    t.run("DELETE FROM owner WHERE ended_at < $1", t.now - _FORGOTTEN_AFTER)
-    t.run(
+    t.execute("DELETE FROM owner WHERE ended_at < $1", t.now - _RETENTION_MS)
+    t.execute(
         """
         INSERT INTO owner (id, host, pid, role, version, started_at) VALUES ($1, $2, $3, $4, $5, $6)
         ON CONFLICT (id) DO NOTHING
@@ -50,49 +50,53 @@ def enrol(t: Tx, owner: OwnerId, *, host: str, pid: int, role: str, version: str
     )
 
 
-def sign_off(t: Tx, owner: OwnerId) -> None:
-    """Record that a process ended in order; what it still holds is free for the next owner."""
-    held = t.all(
+def mark_owner_ended(t: Tx, owner: OwnerId) -> None:
+    """Record that a process ended cleanly, and release its leases."""
+    held = t.fetch_all(
         """
         UPDATE lease SET owner = NULL, expires_at = NULL WHERE owner = $1 RETURNING conversation_id
         """,
         owner,
     )
     for row in held:
-        t.wake(row[0])
-    t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
+        t.notify(row[0])
+    t.execute("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
 
 
-def lost_owners(t: Tx) -> list[OwnerId]:
-    """Processes that began long ago, never signed off, and do not live any more."""
-    found = t.all(
+def list_lost_owners(t: Tx) -> list[OwnerId]:
+    """Return the processes that started long ago, never ended cleanly, and are dead."""
+    found = t.fetch_all(
         "SELECT id FROM owner WHERE ended_at IS NULL AND started_at < $1 ORDER BY id",
-        t.now - _FORGOTTEN_AFTER,
+        t.now - _RETENTION_MS,
     )
-    return [OwnerId(row[0]) for row in found if not t.alive(row[0])]
+    return [OwnerId(row[0]) for row in found if not t.is_alive(row[0])]
 
 
-def end_lost(t: Tx) -> int:
-    """Record that those have ended; how many. What they hold is taken over as before."""
+def end_lost_owners(t: Tx) -> int:
+    """
+    Record that lost processes have ended, and return their count.
+
+    Their leases are taken over as usual.
+    """
     return sum(
-        t.run("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
-        for owner in lost_owners(t)
+        t.execute("UPDATE owner SET ended_at = $2 WHERE id = $1 AND ended_at IS NULL", owner, t.now)
+        for owner in list_lost_owners(t)
     )
 
 
-def living_owners(t: Tx) -> list[OwnerRecord]:
-    """The processes that have the store open now and prove that they live."""
-    found = t.all(f"{_OWNER} WHERE ended_at IS NULL ORDER BY started_at, id")
-    return [_record(row) for row in found if t.alive(row[0])]
+def list_living_owners(t: Tx) -> list[OwnerRecord]:
+    """Return the living processes that have the store open."""
+    found = t.fetch_all(f"{_OWNER} WHERE ended_at IS NULL ORDER BY started_at, id")
+    return [_row_to_record(row) for row in found if t.is_alive(row[0])]
 
 
-def get_owner(t: Tx, owner: str) -> OwnerRecord | None:
-    """A process by its id; ``None`` if it is not known any more."""
-    row = t.one(f"{_OWNER} WHERE id = $1", owner)
-    return None if row is None else _record(row)
+def find_owner(t: Tx, owner: str) -> OwnerRecord | None:
+    """Return a process by its id; ``None`` if it is unknown."""
+    row = t.fetch_one(f"{_OWNER} WHERE id = $1", owner)
+    return None if row is None else _row_to_record(row)
 
 
-def _record(row: Row) -> OwnerRecord:
+def _row_to_record(row: Row) -> OwnerRecord:
     return OwnerRecord(
         id=OwnerId(row[0]),
         host=row[1],

@@ -1,4 +1,4 @@
-"""Pairings: who asked, who was let in, who was shut out."""
+"""Pairings: users who asked for access, were approved, or were blocked."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from clew.core.people import (
 )
 from clew.core.route import Route
 from clew.core.turn import StopRequest
-from clew.store.transactions.approvals import deny_open
-from clew.store.transactions.stops import request_stop, unfinished_turns
+from clew.store.transactions.approvals import deny_open_approvals
+from clew.store.transactions.stops import list_unfinished_turns, request_stop
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
     from clew.store.contract import Row, Tx
 
-    #: Whether somebody may not talk in a place any more.
-    Out = Callable[[str, Route], bool]
+    #: Tells whether a user no longer has access on a route.
+    IsExcluded = Callable[[str, Route], bool]
 
 _PERSON = """
     SELECT channel, account, user_id, name, route, state, changed_at, expires_at, approved_by
     FROM pairing
 """
-_TOLD = "the person may not talk here any more"
+_REVOKED_NOTE = "the person may not talk here any more"
 
 
-def _person(row: Row) -> Person:
+def _row_to_person(row: Row) -> Person:
     return Person(
         account=ChannelAccount(channel=row[0], account=row[1]),
         user=row[2],
@@ -54,15 +54,15 @@ def _person(row: Row) -> Person:
     )
 
 
-def code_hash(code: str) -> bytes:
-    """What is stored of a code, however its letters and dashes are typed."""
+def hash_code(code: str) -> bytes:
+    """Return the stored hash of a code, ignoring case and separators."""
     typed = "".join(filter(str.isalnum, code)).upper()
     return hashlib.sha256(f"pairing:{typed}".encode()).digest()
 
 
-def standing_now(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
-    """What is stored about a person, for those who only look."""
-    row = t.one(
+def get_access_status(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
+    """Return the stored access status of a user, without a lock."""
+    row = t.fetch_one(
         "SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3",
         account.channel,
         account.account,
@@ -71,9 +71,9 @@ def standing_now(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | No
     return None if row is None else AccessStatus(row[0])
 
 
-def standing(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
-    """What is stored about a person, kept from changing until the commit."""
-    row = t.one(
+def lock_access_status(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
+    """Return the stored access status of a user, locked until the commit."""
+    row = t.fetch_one(
         """
         SELECT state FROM pairing WHERE channel = $1 AND account = $2 AND user_id = $3 @SHARE
         """,
@@ -84,23 +84,23 @@ def standing(t: Tx, account: ChannelAccount, user: str) -> AccessStatus | None:
     return None if row is None else AccessStatus(row[0])
 
 
-def people(t: Tx) -> list[Person]:
-    """Everyone who is stored, in the order of channel, standing and last change."""
-    found = t.all(f"{_PERSON} ORDER BY channel, account, state, changed_at, user_id")
-    return [_person(row) for row in found]
+def list_people(t: Tx) -> list[Person]:
+    """Return all stored users, ordered by channel, account, status and last change."""
+    found = t.fetch_all(f"{_PERSON} ORDER BY channel, account, state, changed_at, user_id")
+    return [_row_to_person(row) for row in found]
 
 
-def ask(
+def issue_code(
     t: Tx, account: ChannelAccount, user: str, *, name: str, route: RouteKey, code: bytes
 ) -> bool:
     """
-    Give a stranger a code; ``False`` if nothing is to be shown.
+    Store a code for an unknown user; ``False`` if no code is to be shown.
 
-    That is where the code before is still good, and where too many others wait.
+    That is the case while an earlier code is valid, or too many others are open.
     """
-    if _open_code(t, account, user) or _waiting(t, account) >= MAX_PENDING_CODES:
+    if _has_open_code(t, account, user) or _count_open_codes(t, account) >= MAX_PENDING_CODES:
         return False
-    t.run(
+    t.execute(
         """
         INSERT INTO pairing (channel, account, user_id, name, route, state, code_hash, tries,
                              expires_at, changed_at)
@@ -121,18 +121,18 @@ def ask(
     return True
 
 
-def code_shown(t: Tx, account: ChannelAccount, user: str) -> None:
-    """A person was shown the code that waits: it is good for its whole time."""
-    _code_until(t, account, user, t.now + CODE_LIFETIME // timedelta(milliseconds=1))
+def mark_code_shown(t: Tx, account: ChannelAccount, user: str) -> None:
+    """Record that the open code was shown: it is valid for its full time from now."""
+    _set_code_expiry(t, account, user, t.now + CODE_LIFETIME // timedelta(milliseconds=1))
 
 
 def withdraw_code(t: Tx, account: ChannelAccount, user: str) -> None:
-    """A code that waits was not shown: it is good no longer, and no other is kept back."""
-    _code_until(t, account, user, t.now)
+    """Expire an open code that was not shown, so that it blocks no other code."""
+    _set_code_expiry(t, account, user, t.now)
 
 
-def _code_until(t: Tx, account: ChannelAccount, user: str, until: int) -> None:
-    t.run(
+def _set_code_expiry(t: Tx, account: ChannelAccount, user: str, until: int) -> None:
+    t.execute(
         """
         UPDATE pairing SET expires_at = $4
         WHERE channel = $1 AND account = $2 AND user_id = $3 AND code_hash IS NOT NULL
@@ -144,8 +144,8 @@ def _code_until(t: Tx, account: ChannelAccount, user: str, until: int) -> None:
     )
 
 
-def _open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
-    row = t.one(
+def _has_open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
+    row = t.fetch_one(
         """
         SELECT 1 FROM pairing
         WHERE channel = $1 AND account = $2 AND user_id = $3 AND expires_at > $4
@@ -158,8 +158,8 @@ def _open_code(t: Tx, account: ChannelAccount, user: str) -> bool:
     return row is not None
 
 
-def _waiting(t: Tx, account: ChannelAccount) -> int:
-    row = t.one(
+def _count_open_codes(t: Tx, account: ChannelAccount) -> int:
+    row = t.fetch_one(
         "SELECT count(*) FROM pairing WHERE channel = $1 AND account = $2 AND expires_at > $3",
         account.channel,
         account.account,
@@ -169,14 +169,15 @@ def _waiting(t: Tx, account: ChannelAccount) -> int:
     return row[0]
 
 
-def approve(t: Tx, code: bytes, *, by: str) -> Person | None:
+def approve_code(t: Tx, code: bytes, *, by: str) -> Person | None:
     """
-    Let in whoever was shown this code, once; ``None`` if it is no code that is good now.
+    Give access to the user with this code, once; ``None`` if the code is not valid now.
 
-    A wrong one counts against every code that is open: after some of them none is good any more,
-    also the right one, and each person has to ask for a new code when theirs is over.
+    A wrong code counts against every open code. After too many of them no open code is
+    valid, not even the right one, and each user has to request a new one when theirs
+    expires.
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         UPDATE pairing SET state = 'paired', code_hash = NULL, expires_at = NULL, tries = 0,
                            changed_at = $2, approved_by = $3
@@ -189,26 +190,26 @@ def approve(t: Tx, code: bytes, *, by: str) -> Person | None:
         MAX_ATTEMPTS,
     )
     if row is None:
-        t.run(
+        t.execute(
             "UPDATE pairing SET tries = tries + 1 WHERE code_hash IS NOT NULL AND expires_at > $1",
             t.now,
         )
         return None
-    found = t.one(f"{_PERSON} WHERE channel = $1 AND account = $2 AND user_id = $3", *row)
+    found = t.fetch_one(f"{_PERSON} WHERE channel = $1 AND account = $2 AND user_id = $3", *row)
     assert found is not None
-    return _person(found)
+    return _row_to_person(found)
 
 
-def shut_out(
+def revoke_access(
     t: Tx, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
 ) -> list[ConversationId]:
     """
-    Take away that a person may talk, at once; the conversations where something of theirs ended.
+    Revoke a user's access at once, and return the conversations where work of theirs ended.
 
-    What they said and nobody answered is cancelled, the turns that answer only them are stopped,
-    what waits for their word is denied, and what was still to be told them is dropped.
+    Their open inputs are cancelled, turns that answer only them are stopped, approvals they
+    were asked for are denied, and their unsent deliveries are dropped.
     """
-    t.run(
+    t.execute(
         """
         INSERT INTO pairing (channel, account, user_id, state, changed_at, approved_by)
         VALUES ($1, $2, $3, $4, $5, $6)
@@ -223,32 +224,34 @@ def shut_out(
         t.now,
         by,
     )
-    return end_what_is_open(t, account, lambda one, _: one == user)
+    return cancel_excluded_work(t, account, lambda one, _: one == user)
 
 
-def end_what_is_open(t: Tx, account: ChannelAccount, out: Out) -> list[ConversationId]:
-    """End what is open of those who are ``out``; the conversations that were touched."""
+def cancel_excluded_work(t: Tx, account: ChannelAccount, out: IsExcluded) -> list[ConversationId]:
+    """Cancel the open work of excluded users, and return the affected conversations."""
     touched: dict[ConversationId, None] = {}
-    found = t.all("SELECT id, conversation_id, route, payload FROM inbox WHERE outcome IS NULL")
+    found = t.fetch_all(
+        "SELECT id, conversation_id, route, payload FROM inbox WHERE outcome IS NULL"
+    )
     for inbox_id, conversation, route, payload in found:
-        if _is_out(route, payload, account, out):
-            _cancel(t, inbox_id)
+        if _is_from_excluded(route, payload, account, out):
+            _cancel_input(t, inbox_id)
             touched[conversation] = None
-    for turn in unfinished_turns(t):
-        inputs = t.all("SELECT route, payload FROM inbox WHERE turn_id = $1", turn.id)
-        if inputs and all(_is_out(row[0], row[1], account, out) for row in inputs):
-            deny_open(t, turn.id, note=_TOLD)
-            # Not as a person's word: what was said so far is not told to whoever is out.
+    for turn in list_unfinished_turns(t):
+        inputs = t.fetch_all("SELECT route, payload FROM inbox WHERE turn_id = $1", turn.id)
+        if inputs and all(_is_from_excluded(row[0], row[1], account, out) for row in inputs):
+            deny_open_approvals(t, turn.id, note=_REVOKED_NOTE)
+            # Not as a user's stop, which would send the partial answer to the excluded user.
             request_stop(t, turn.id, StopRequest.CANCEL)
             touched[turn.conversation_id] = None
     _drop_deliveries(t, account, out)
     for conversation in touched:
-        t.wake(conversation)
+        t.notify(conversation)
     return list(touched)
 
 
-def sender_in(payload: str, account: ChannelAccount) -> str | None:
-    """Who said it, if it came over this account."""
+def find_sender(payload: str, account: ChannelAccount) -> str | None:
+    """Return the sender of an input that came over this account, or ``None``."""
     told = json.loads(payload)
     if told.get("account") != [account.channel, account.account]:
         return None
@@ -256,27 +259,29 @@ def sender_in(payload: str, account: ChannelAccount) -> str | None:
     return sender
 
 
-def _is_out(route: RouteKey | None, payload: str, account: ChannelAccount, out: Out) -> bool:
-    sender = sender_in(payload, account)
+def _is_from_excluded(
+    route: RouteKey | None, payload: str, account: ChannelAccount, out: IsExcluded
+) -> bool:
+    sender = find_sender(payload, account)
     return sender is not None and route is not None and out(sender, Route.parse(route))
 
 
-def _cancel(t: Tx, inbox_id: InboxId) -> None:
-    t.run(
+def _cancel_input(t: Tx, inbox_id: InboxId) -> None:
+    t.execute(
         """
         UPDATE inbox SET outcome = $2, note = $3, resolved_at = $4
         WHERE id = $1 AND outcome IS NULL
         """,
         inbox_id,
         InboxOutcome.CANCELLED.value,
-        _TOLD,
+        _REVOKED_NOTE,
         t.now,
     )
 
 
-def _drop_deliveries(t: Tx, account: ChannelAccount, out: Out) -> None:
-    """Whoever is out is told nothing more where they talk to the agent alone."""
-    found = t.all(
+def _drop_deliveries(t: Tx, account: ChannelAccount, out: IsExcluded) -> None:
+    """Drop the unsent deliveries to the direct messages of excluded users."""
+    found = t.fetch_all(
         """
         SELECT DISTINCT d.route, i.payload FROM delivery d JOIN inbox i ON i.turn_id = d.turn_id
         WHERE d.state IN ('pending', 'unknown') AND i.route = d.route
@@ -285,15 +290,15 @@ def _drop_deliveries(t: Tx, account: ChannelAccount, out: Out) -> None:
     routes = {
         route
         for route, payload in found
-        if Route.parse(route).kind == DM and _is_out(route, payload, account, out)
+        if Route.parse(route).kind == DM and _is_from_excluded(route, payload, account, out)
     }
     for route in routes:
-        t.run(
+        t.execute(
             """
             UPDATE delivery SET state = 'failed', error = $2, updated_at = $3
             WHERE route = $1 AND state IN ('pending', 'unknown')
             """,
             route,
-            _TOLD,
+            _REVOKED_NOTE,
             t.now,
         )

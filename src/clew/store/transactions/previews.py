@@ -1,4 +1,4 @@
-"""Previews: the message in which an answer is shown while it is made."""
+"""Previews: the messages that show an answer while it is generated."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Preview:
+class AnswerPreview:
+    """The message on a route that shows a turn's unfinished answer."""
+
     turn: TurnId
-    #: What it was sent with.
+    #: Key that it was sent with.
     key: str
-    #: The platform's id of the message; ``None`` while it is not known whether it arrived.
+    #: Platform id of the message; ``None`` until its delivery is confirmed.
     message: str | None
     shown_at: datetime
 
 
 def begin_preview(t: Tx, route: RouteKey, turn: TurnId, key: str) -> bool:
     """
-    Remember that a message is about to be sent to show an answer; ``False`` if it may not be.
+    Record that a preview is about to be sent; ``False`` if it must not be.
 
-    That is so where the turn has ended, where something before it was not delivered yet, or where
-    the answer of another turn is still shown.
+    That is the case where the turn has ended, an earlier delivery is unsent, or another
+    unfinished turn has its preview there.
     """
-    # Locked, so that a turn which ends now sees the preview.
-    row = t.one("SELECT state FROM turn WHERE id = $1 @LOCK", turn)
+    # Locked, so that a turn that ends concurrently sees the preview.
+    row = t.fetch_one("SELECT state FROM turn WHERE id = $1 @LOCK", turn)
     if row is None or row[0] == TurnState.DONE.value:
         return False
-    in_the_way = t.one(
+    in_the_way = t.fetch_one(
         """
         SELECT 1 WHERE EXISTS (
             SELECT 1 FROM delivery WHERE route = $1 AND state NOT IN ('delivered', 'failed')
@@ -50,7 +52,7 @@ def begin_preview(t: Tx, route: RouteKey, turn: TurnId, key: str) -> bool:
     )
     if in_the_way is not None:
         return False
-    t.run(
+    t.execute(
         """
         INSERT INTO preview (route, turn_id, key, platform_id, shown_at)
         VALUES ($1, $2, $3, NULL, $4)
@@ -66,9 +68,9 @@ def begin_preview(t: Tx, route: RouteKey, turn: TurnId, key: str) -> bool:
     return True
 
 
-def keep_preview(t: Tx, route: RouteKey, turn: TurnId, message: str) -> None:
-    """The platform has the message that shows a turn's answer."""
-    t.run(
+def set_preview_message(t: Tx, route: RouteKey, turn: TurnId, message: str) -> None:
+    """Record the platform's message id of a turn's preview."""
+    t.execute(
         "UPDATE preview SET platform_id = $3 WHERE route = $1 AND turn_id = $2",
         route,
         turn,
@@ -76,22 +78,24 @@ def keep_preview(t: Tx, route: RouteKey, turn: TurnId, message: str) -> None:
     )
 
 
-def preview_of(t: Tx, route: RouteKey) -> Preview | None:
-    """The message that stands there now, or may, if any."""
-    row = t.one("SELECT turn_id, key, platform_id, shown_at FROM preview WHERE route = $1", route)
+def find_preview(t: Tx, route: RouteKey) -> AnswerPreview | None:
+    """Return the preview on a route, confirmed or not, or ``None``."""
+    row = t.fetch_one(
+        "SELECT turn_id, key, platform_id, shown_at FROM preview WHERE route = $1", route
+    )
     if row is None:
         return None
-    return Preview(turn=row[0], key=row[1], message=row[2], shown_at=from_millis(row[3]))
+    return AnswerPreview(turn=row[0], key=row[1], message=row[2], shown_at=from_millis(row[3]))
 
 
-def drop_preview(t: Tx, route: RouteKey, turn: TurnId) -> None:
-    """The message has become an answer, or was never sent."""
-    t.run("DELETE FROM preview WHERE route = $1 AND turn_id = $2", route, turn)
+def delete_preview(t: Tx, route: RouteKey, turn: TurnId) -> None:
+    """Delete a preview that became an answer or was never sent."""
+    t.execute("DELETE FROM preview WHERE route = $1 AND turn_id = $2", route, turn)
 
 
-def previewed(t: Tx, turn: TurnId) -> list[RouteKey]:
-    """The routes on which a turn's answer is shown, and nothing is on its way to take its place."""
-    found = t.all(
+def list_previewed_routes(t: Tx, turn: TurnId) -> list[RouteKey]:
+    """Return the routes with a preview of a turn that no delivery is about to replace."""
+    found = t.fetch_all(
         """
         SELECT p.route FROM preview p
         WHERE p.turn_id = $1 AND NOT EXISTS (

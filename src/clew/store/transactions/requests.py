@@ -1,4 +1,4 @@
-"""Requests: where in the log a model was asked, and what it was sent."""
+"""Model requests of a turn: their results in the log, and the context they were sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.core.base import extend_base
 from clew.core.ids import TurnId
 from clew.store.transactions import rows
-from clew.store.transactions.context import Context, materialised
+from clew.store.transactions.context import Context, expand_base
 from clew.store.transactions.sessions import get_base, get_session
 from clew.store.transactions.stops import get_turn
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asking:
-    """One request of a turn, by what came of it."""
+class TurnRequest:
+    """One model request of a turn, identified by its stored result."""
 
-    #: Counts from 1 over all runs of the turn; a request that failed is made again as the same.
+    #: Counts from 1 over all runs of the turn; the repetition of a failed request has its number.
     step: int
-    #: A response, or an attempt that failed.
+    #: The response, or the failed attempt.
     entry: Entry
 
 
-def askings(t: Tx, turn: TurnId) -> list[Asking]:
+def list_turn_requests(t: Tx, turn: TurnId) -> list[TurnRequest]:
     """
-    Every request of a turn of which something is stored, in order.
+    Return every request of a turn that has a stored result, in order.
 
     :raises NotFound: if there is no such turn
     """
     found = get_turn(t, turn)
-    rows_found = t.all(
+    rows_found = t.fetch_all(
         f"""
         {rows.ENTRY}
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3
@@ -46,18 +46,18 @@ def askings(t: Tx, turn: TurnId) -> list[Asking]:
         found.first_seq,
         turn,
     )
-    made: list[Asking] = []
+    made: list[TurnRequest] = []
     step = 1
     for row in rows_found:
-        entry = rows.entry(row)
-        made.append(Asking(step=step, entry=entry))
+        entry = rows.to_entry(row)
+        made.append(TurnRequest(step=step, entry=entry))
         step += int(entry.role is not None)
     return made
 
 
-def turn_number(t: Tx, conversation: ConversationId, number: int) -> TurnId | None:
-    """The turn of this number, from 1, in the order in which they began."""
-    row = t.one(
+def find_turn_by_number(t: Tx, conversation: ConversationId, number: int) -> TurnId | None:
+    """Return the turn with this number, counted from 1 in order of their start."""
+    row = t.fetch_one(
         "SELECT id FROM turn WHERE conversation_id = $1 ORDER BY first_seq LIMIT 1 OFFSET $2",
         conversation,
         number - 1,
@@ -65,13 +65,13 @@ def turn_number(t: Tx, conversation: ConversationId, number: int) -> TurnId | No
     return None if row is None else TurnId(row[0])
 
 
-def context_before(t: Tx, entry: Entry) -> Context:
-    """The context of an entry's session as it was when the entry was appended."""
+def read_context_before(t: Tx, entry: Entry) -> Context:
+    """Return the context of an entry's session just before the entry was appended."""
     session = get_session(t, entry.session_id)
     last = entry.seq - 1
     base = extend_base(get_base(t, session.id), opened_seq=session.opened_seq, last_seq=last)
     return Context(
         session=session,
         last_seq=last,
-        messages=materialised(t, entry.conversation_id, base),
+        messages=expand_base(t, entry.conversation_id, base),
     )

@@ -1,4 +1,4 @@
-"""Starting afresh: the route moves to a new conversation, the old one is ended in its own line."""
+"""Resets: the route moves to a new conversation, the old one ends through its queue."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from clew.core.inbox import InboxKind, InboxOutcome
 from clew.core.route import LOCAL, Route
 from clew.core.scope import scope_of
 from clew.core.turn import StopRequest
-from clew.store.transactions.clients import detach, wanted
-from clew.store.transactions.conversations import move_route, open_conversation, routes_of
-from clew.store.transactions.elsewhere import tell_chats
-from clew.store.transactions.inbox import executed
+from clew.store.transactions.clients import detach_client, is_in_use
+from clew.store.transactions.conversations import list_routes, move_route, open_conversation
+from clew.store.transactions.elsewhere import notify_chats
+from clew.store.transactions.inbox import mark_executed
 from clew.store.transactions.sessions import end_head, get_head
-from clew.store.transactions.stops import request_stop, unfinished_turn
+from clew.store.transactions.stops import find_unfinished_turn, request_stop
 
 if TYPE_CHECKING:
     from clew.core.ids import ClientId, ConversationId, InboxId, SessionId, SessionIdFactory
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from clew.core.session import Session
     from clew.store.contract import Tx
 
-END = "end"
+END_COMMAND = "end"
 
 
-def start_afresh(
+def start_new_conversation(
     t: Tx,
     route: Route,
     *,
@@ -39,17 +39,18 @@ def start_afresh(
     reason: str,
 ) -> ConversationId | None:
     """
-    Move a route to a new conversation, and file the end of the one that it leaves; that one's id.
+    Move a route to a new conversation, and queue the end of the old one.
 
-    The old conversation's running turn is asked to stop, what waited there for this route is
-    cancelled, and its head ends when whoever holds its lease comes to the filed item. Repeating it
-    with the same ``new_conversation`` changes nothing.
+    Returns the old conversation's id, or ``None`` if the route had no other one. The old
+    conversation's running turn is asked to stop, open inputs of this route are cancelled,
+    and its head ends when the lease holder processes the queued item. Repeating it with the
+    same ``new_conversation`` changes nothing.
     """
     session = open_conversation(t, new_conversation, scope=scope_of(route), session_ids=session_ids)
     old = move_route(t, route.key, new_conversation)
     if old is None or old == new_conversation:
         return None
-    t.run(
+    t.execute(
         """
         UPDATE inbox SET outcome = $3, note = 'a new conversation was started', resolved_at = $4
         WHERE conversation_id = $1 AND route = $2 AND outcome IS NULL
@@ -59,14 +60,14 @@ def start_afresh(
         InboxOutcome.CANCELLED.value,
         t.now,
     )
-    if turn := unfinished_turn(t, old):
+    if turn := find_unfinished_turn(t, old):
         request_stop(t, turn.id, StopRequest.INTERRUPT)
-    file_end(t, old, route.key, item, reason, following=session)
-    t.wake(old)
+    queue_end(t, old, route.key, item, reason, following=session)
+    t.notify(old)
     return old
 
 
-def file_end(
+def queue_end(
     t: Tx,
     conversation: ConversationId,
     route: str | None,
@@ -75,8 +76,8 @@ def file_end(
     *,
     following: SessionId | None = None,
 ) -> None:
-    """File that the head is to be ended, once; whoever holds the lease next does it."""
-    t.run(
+    """Queue the end of the head, once; the next lease holder executes it."""
+    t.execute(
         """
         INSERT INTO inbox (id, conversation_id, route, kind, text, payload, double_text,
                            received_at,
@@ -87,52 +88,54 @@ def file_end(
         conversation,
         route,
         InboxKind.COMMAND.value,
-        END,
+        END_COMMAND,
         json.dumps({"reason": reason, "next": following}),
         DoubleText.QUEUE.value,
         t.now,
     )
 
 
-def carry_out_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
+def execute_end(t: Tx, lease: Lease, item: InboxItem) -> Session:
     """
-    End the head for the reason that was filed, and record that it was done, in one commit.
+    End the head for the queued reason and mark the item as executed, in one commit.
 
-    The note of the item tells which session ended (none if it had ended before, or if the close of
-    a client came too late), and which one its route goes on in.
+    The item's note names the ended session and the one that its route continues in. There
+    is no ended session if it had ended before, or if the conversation is in use again after
+    the close of a client.
 
     :raises LeaseLost: if the lease is not held any more
     """
     filed = json.loads(item.payload)
     before = get_head(t, lease.conversation_id)
-    late = filed["reason"] == reasons.TUI_CLOSE and wanted(t, lease.conversation_id)
+    late = filed["reason"] == reasons.TUI_CLOSE and is_in_use(t, lease.conversation_id)
     session = before if late else end_head(t, lease, filed["reason"])
     ended = session.id if before.is_open and not session.is_open else None
     text = closed_elsewhere_notice(lease.conversation_id, filed["reason"])
     if ended is not None and text is not None:
-        routes = routes_of(t, lease.conversation_id)
-        tell_chats(t, lease.conversation_id, routes, text, event=item.id, but=item.route)
-    told = {"session": ended, "next": filed.get("next"), "platform": _platform(t, item)}
-    executed(t, item.id, note=json.dumps(told))
+        routes = list_routes(t, lease.conversation_id)
+        notify_chats(t, lease.conversation_id, routes, text, event=item.id, but=item.route)
+    told = {"session": ended, "next": filed.get("next"), "platform": _home_platform(t, item)}
+    mark_executed(t, item.id, note=json.dumps(told))
     return session
 
 
-def _platform(t: Tx, item: InboxItem) -> str:
-    """Where the conversation is at home: a chat platform if one leads there."""
-    keys = [item.route] if item.route else routes_of(t, item.conversation_id)
+def _home_platform(t: Tx, item: InboxItem) -> str:
+    """Return the platform of the conversation: a chat platform if a route of one leads there."""
+    keys = [item.route] if item.route else list_routes(t, item.conversation_id)
     platforms = [Route.parse(key).platform for key in keys]
     return next((name for name in platforms if name != LOCAL), LOCAL)
 
 
 def close_client(t: Tx, client: ClientId, *, item: InboxId) -> ConversationId | None:
     """
-    Detach a client; the conversation whose end was filed with that, if it was its last one.
+    Detach a client, and queue the end of its conversation if it was the last one.
 
-    Where others are attached or a channel leads to the conversation, it only detaches.
+    Returns that conversation if its end was queued. With other clients attached or a
+    channel route to the conversation, it only detaches.
     """
-    conversation = detach(t, client)
-    if conversation is None or wanted(t, conversation):
+    conversation = detach_client(t, client)
+    if conversation is None or is_in_use(t, conversation):
         return None
-    file_end(t, conversation, None, item, reasons.TUI_CLOSE)
-    t.wake(conversation)
+    queue_end(t, conversation, None, item, reasons.TUI_CLOSE)
+    t.notify(conversation)
     return conversation

@@ -1,4 +1,4 @@
-"""Rewinds: the context goes back to an earlier point; the log keeps everything."""
+"""Rewinds: the context returns to an earlier point; the log keeps everything."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from clew.core.taken_back import RewindMark
 from clew.core.turn import TurnOutcome, TurnState
 from clew.errors import UsageError
 from clew.store.transactions import leases
-from clew.store.transactions.context import base_at
-from clew.store.transactions.deliveries import end_previews
-from clew.store.transactions.sessions import get_head, rotate
+from clew.store.transactions.context import build_base_at
+from clew.store.transactions.deliveries import close_previews
+from clew.store.transactions.sessions import get_head, rotate_session
 from clew.store.transactions.stops import get_turn
-from clew.store.transactions.turns import finish
+from clew.store.transactions.turns import finish_turn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.turn import Turn
     from clew.store.contract import Tx
-    from clew.store.transactions.turns import Step
+    from clew.store.transactions.turns import StepRecord
 
 
-def boundary_before(t: Tx, conversation: ConversationId, seq: int) -> int:
-    """The last seq up to ``seq`` at which no tool call is unanswered; 0 is the beginning."""
-    found = t.all(
+def find_boundary(t: Tx, conversation: ConversationId, seq: int) -> int:
+    """Return the last seq up to ``seq`` with no unanswered tool call; 0 is the beginning."""
+    found = t.fetch_all(
         """
         SELECT seq, calls, answers FROM entry
         WHERE conversation_id = $1 AND seq <= $2 AND (calls <> '[]' OR answers <> '[]')
@@ -44,46 +44,50 @@ def boundary_before(t: Tx, conversation: ConversationId, seq: int) -> int:
         answered.update(json.loads(answers))
         asked_for = json.loads(calls)
         if asked_for:
-            # The newest batch decides: one before it could not be open.
+            # The newest batch decides, because no earlier one can be open.
             return seq if answered.issuperset(asked_for) else asked - 1
     return seq
 
 
-def refuse_unknown(seq: int, *, last_seq: int) -> None:
-    """:raises UsageError: if a log that ends at ``last_seq`` has no such entry; 0 is its start"""
+def raise_if_unknown_entry(seq: int, *, last_seq: int) -> None:
+    """
+    Raise an error if a log that ends at ``last_seq`` has no entry ``seq``; 0 is its start.
+
+    :raises UsageError: if there is no such entry
+    """
     if not 0 <= seq <= last_seq:
         entries = f"entries 1 to {last_seq}" if last_seq else "no entries yet"
         raise UsageError(f"there is no entry {seq}: the conversation has {entries}")
 
 
-def rewind(
+def rewind_context(
     t: Tx, lease: Lease, *, to: int, operation: str, session_ids: SessionIdFactory
 ) -> Session:
     """
-    Make the context what it was right after entry ``to``, moved back to the last boundary.
+    Return the context to its state after entry ``to``, moved back to the last boundary.
 
     Repeating it with the same ``operation`` returns the same session.
 
     :raises LeaseLost: if the lease is not held any more
     :raises UsageError: if the log has no such entry
     """
-    last_seq = leases.hold(t, lease)
-    refuse_unknown(to, last_seq=last_seq)
+    last_seq = leases.verify_lease_for_write(t, lease)
+    raise_if_unknown_entry(to, last_seq=last_seq)
     head = get_head(t, lease.conversation_id)
-    return rotate(
+    return rotate_session(
         t,
         lease,
         operation=operation,
         expected=Head(session=head.id, last_seq=last_seq),
-        base=base_at(t, lease.conversation_id, boundary_before(t, lease.conversation_id, to)),
+        base=build_base_at(t, lease.conversation_id, find_boundary(t, lease.conversation_id, to)),
         reason=reasons.REWIND,
         session_ids=session_ids,
     )
 
 
-def rewinds_of(t: Tx, conversation: ConversationId) -> list[RewindMark]:
-    """The rewinds of a conversation, in their order."""
-    found = t.all(
+def list_rewinds(t: Tx, conversation: ConversationId) -> list[RewindMark]:
+    """Return the rewinds of a conversation, in order."""
+    found = t.fetch_all(
         """
         SELECT s.opened_seq, (SELECT MAX(b.last_seq) FROM base_item b WHERE b.session_id = s.id)
         FROM session s WHERE s.conversation_id = $1 AND s.opened_by = $2
@@ -92,11 +96,11 @@ def rewinds_of(t: Tx, conversation: ConversationId) -> list[RewindMark]:
         conversation,
         reasons.REWIND,
     )
-    # Its context ends in the entry that it went back to, and holds none where that is the start.
+    # The base ends with the entry that it returned to, and is empty if that is the start.
     return [RewindMark(at=at, to=to or 0) for at, to in found]
 
 
-def roll_back(
+def roll_back_turn(
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -104,23 +108,22 @@ def roll_back(
     *,
     drafts: Sequence[NewEntry],
     session_ids: SessionIdFactory,
-    step: Step | None = None,
+    step: StepRecord | None = None,
 ) -> Turn:
     """
-    End a turn as cancelled and take it out of the context, in one commit; its unsent deliveries are
-    dropped.
+    End a turn as cancelled and remove it from the context, in one commit.
 
-    Repeating it changes nothing.
+    Its unsent deliveries are dropped. Repeating it changes nothing.
 
     :raises LeaseLost: if the lease is not held any more
     """
     before = get_turn(t, turn.id)
     if before.state is TurnState.DONE:
         return before
-    done = finish(
+    done = finish_turn(
         t, lease, session, turn.id, TurnOutcome.CANCELLED, drafts=drafts, step=step, taken_back=True
     )
-    t.run(
+    t.execute(
         """
         UPDATE delivery SET state = 'failed', error = 'rolled back', updated_at = $2
         WHERE turn_id = $1 AND state = 'pending'
@@ -128,13 +131,13 @@ def roll_back(
         turn.id,
         t.now,
     )
-    end_previews(t, lease.conversation_id, turn.id)
-    rewind(
+    close_previews(t, lease.conversation_id, turn.id)
+    rewind_context(
         t,
         lease,
         to=turn.first_seq - 1,
         operation=f"{turn.id}:rollback",
         session_ids=session_ids,
     )
-    leases.release(t, lease)
+    leases.release_lease(t, lease)
     return done

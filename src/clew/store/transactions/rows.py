@@ -1,4 +1,4 @@
-"""Rows into records: the columns of each table, once, and what they become."""
+"""Conversion of database rows: the columns of each table, and the record made of them."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ CHUNK = """
 """
 
 
-def moment(millis: int | None) -> datetime | None:
+def optional_datetime(millis: int | None) -> datetime | None:
     return None if millis is None else from_millis(millis)
 
 
-def conversation(row: Row) -> Conversation:
+def to_conversation(row: Row) -> Conversation:
     return Conversation(
         id=row[0],
         scope=row[1],
@@ -91,7 +91,7 @@ def conversation(row: Row) -> Conversation:
     )
 
 
-def session(row: Row) -> Session:
+def to_session(row: Row) -> Session:
     return Session(
         id=row[0],
         conversation_id=row[1],
@@ -100,12 +100,12 @@ def session(row: Row) -> Session:
         opened_by=row[4],
         opened_seq=row[5],
         instructions=row[6],
-        ended_at=moment(row[7]),
+        ended_at=optional_datetime(row[7]),
         end_reason=row[8],
     )
 
 
-def entry(row: Row) -> Entry:
+def to_entry(row: Row) -> Entry:
     return Entry(
         conversation_id=row[0],
         seq=row[1],
@@ -115,8 +115,8 @@ def entry(row: Row) -> Entry:
         kind=EntryKind(row[5]),
         role=None if row[6] is None else Role(row[6]),
         text=row[7],
-        calls=_strings(row[8]),
-        answers=_strings(row[9]),
+        calls=_parse_strings(row[8]),
+        answers=_parse_strings(row[9]),
         format=row[10],
         message=row[11],
         created_at=from_millis(row[12]),
@@ -125,16 +125,16 @@ def entry(row: Row) -> Entry:
     )
 
 
-def _strings(text: str) -> tuple[str, ...]:
+def _parse_strings(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def lease(row: Row) -> Lease:
-    """From ``conversation_id, owner, fence, expires_at``."""
+def to_lease(row: Row) -> Lease:
+    """Convert a row of ``conversation_id, owner, fence, expires_at``."""
     return Lease(conversation_id=row[0], owner=row[1], fence=row[2], expires_at=from_millis(row[3]))
 
 
-def turn(row: Row) -> Turn:
+def to_turn(row: Row) -> Turn:
     return Turn(
         id=row[0],
         conversation_id=row[1],
@@ -149,11 +149,11 @@ def turn(row: Row) -> Turn:
         retries=json.loads(row[10]),
         model=row[11],
         started_at=from_millis(row[12]),
-        finished_at=moment(row[13]),
+        finished_at=optional_datetime(row[13]),
     )
 
 
-def inbox_item(row: Row) -> InboxItem:
+def to_inbox_item(row: Row) -> InboxItem:
     return InboxItem(
         n=row[0],
         id=row[1],
@@ -172,7 +172,7 @@ def inbox_item(row: Row) -> InboxItem:
     )
 
 
-def journaled_call(row: Row) -> JournaledCall:
+def to_journaled_call(row: Row) -> JournaledCall:
     return JournaledCall(
         key=CallKey(turn_id=row[0], step=row[1], call_id=row[2]),
         position=row[3],
@@ -186,7 +186,7 @@ def journaled_call(row: Row) -> JournaledCall:
     )
 
 
-def approval(row: Row) -> Approval:
+def to_approval(row: Row) -> Approval:
     return Approval(
         id=row[0],
         conversation_id=row[1],
@@ -204,7 +204,7 @@ def approval(row: Row) -> Approval:
     )
 
 
-def delivery(row: Row) -> Delivery:
+def to_delivery(row: Row) -> Delivery:
     return Delivery(
         id=row[0],
         conversation_id=row[1],
@@ -221,7 +221,7 @@ def delivery(row: Row) -> Delivery:
     )
 
 
-def chunk(row: Row) -> Chunk:
+def to_chunk(row: Row) -> Chunk:
     return Chunk(
         position=row[0],
         body=row[1],

@@ -8,48 +8,52 @@ from clew.core.base import Base, BaseItem, EntryRange, InlineMessage
 from clew.core.session import Head, Session
 from clew.errors import NotFound, RotationConflict, StoreError
 from clew.store.transactions import rows
-from clew.store.transactions.leases import hold
+from clew.store.transactions.leases import verify_lease_for_write
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionId, SessionIdFactory
     from clew.core.lease import Lease
     from clew.store.contract import Tx
 
-_ID_TRIES = 100
+_MAX_ID_TRIES = 100
 
 
 def get_session(t: Tx, session: SessionId) -> Session:
-    """:raises NotFound: if there is no such session"""
-    row = t.one(f"{rows.SESSION} WHERE id = $1", session)
+    """
+    Return a session.
+
+    :raises NotFound: if there is no such session
+    """
+    row = t.fetch_one(f"{rows.SESSION} WHERE id = $1", session)
     if row is None:
         raise NotFound("session", session)
-    return rows.session(row)
+    return rows.to_session(row)
 
 
-def opened_by_operation(t: Tx, operation: str) -> Session | None:
-    """The session that an operation opened, if it was carried out."""
-    row = t.one(f"{rows.SESSION} WHERE operation = $1", operation)
-    return None if row is None else rows.session(row)
+def find_session_by_operation(t: Tx, operation: str) -> Session | None:
+    """Return the session that an operation opened, or ``None`` if it did not run."""
+    row = t.fetch_one(f"{rows.SESSION} WHERE operation = $1", operation)
+    return None if row is None else rows.to_session(row)
 
 
 def get_head(t: Tx, conversation: ConversationId) -> Session:
     """
-    The current session of a conversation; it may have ended, then the conversation is closed.
+    Return the current session of a conversation, ended if the conversation is closed.
 
     :raises NotFound: if there is no such conversation
     """
-    row = t.one(
+    row = t.fetch_one(
         f"{rows.SESSION} WHERE id = (SELECT session_id FROM head WHERE conversation_id = $1)",
         conversation,
     )
     if row is None:
         raise NotFound("conversation", conversation)
-    return rows.session(row)
+    return rows.to_session(row)
 
 
 def get_base(t: Tx, session: SessionId) -> Base:
-    """What the session started from."""
-    found = t.all(
+    """Return the base of a session."""
+    found = t.fetch_all(
         """
         SELECT first_seq, last_seq, format, message FROM base_item
         WHERE session_id = $1 ORDER BY position
@@ -76,12 +80,12 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
     session_ids: SessionIdFactory,
     instructions: str | None,
 ) -> SessionId:
-    """Store a session under the first proposed id that is free; its predecessor has ended."""
-    for _ in range(_ID_TRIES):
+    """Store a session under the first free proposed id; its predecessor must have ended."""
+    for _ in range(_MAX_ID_TRIES):
         session = session_ids(t.now)
         if session == predecessor:
             continue
-        inserted = t.run(
+        inserted = t.execute(
             """
             INSERT INTO session (id, conversation_id, predecessor, opened_at, opened_by, opened_seq,
                                  operation, instructions)
@@ -100,30 +104,30 @@ def insert_session(  # noqa: PLR0913  (each is a column of its own)
             _insert_base(t, session, base)
             return session
     raise StoreError(
-        f"{_ID_TRIES} proposed session ids were all taken: the generator repeats itself"
+        f"{_MAX_ID_TRIES} proposed session ids were all taken: the generator repeats itself"
     )
 
 
 def _insert_base(t: Tx, session: SessionId, base: Base) -> None:
     for position, item in enumerate(base):
-        t.run(
+        t.execute(
             """
             INSERT INTO base_item (session_id, position, first_seq, last_seq, format, message)
             VALUES ($1, $2, $3, $4, $5, $6)
             """,
             session,
             position,
-            *_columns(item),
+            *_base_item_columns(item),
         )
 
 
-def _columns(item: BaseItem) -> tuple[int | None, int | None, str | None, str | None]:
+def _base_item_columns(item: BaseItem) -> tuple[int | None, int | None, str | None, str | None]:
     if isinstance(item, EntryRange):
         return item.first, item.last, None, None
     return None, None, item.format, item.message
 
 
-def rotate(  # noqa: PLR0913  (each is a column of its own)
+def rotate_session(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     *,
@@ -137,21 +141,23 @@ def rotate(  # noqa: PLR0913  (each is a column of its own)
     """
     Close the head session, open its successor and move the head.
 
-    The reason becomes the closed head's ``end_reason`` unless it has one, and the successor's
-    ``opened_by``. Without ``instructions`` the successor keeps those of its predecessor. Repeating
-    it with the same ``operation`` returns the session that the first call opened.
+    The reason becomes the closed head's ``end_reason`` unless it has one, and the
+    successor's ``opened_by``. Without ``instructions`` the successor keeps those of its
+    predecessor. Repeating it with the same ``operation`` returns the session that the first
+    call opened.
 
     :raises LeaseLost: if the lease is not held any more
-    :raises RotationConflict: if the head or the last seq is not the expected one; nothing changed
+    :raises RotationConflict: if the head or the last seq is not the expected one; nothing
+        changed
     """
-    if (before := opened_by_operation(t, operation)) is not None:
+    if (before := find_session_by_operation(t, operation)) is not None:
         return before
-    last_seq = hold(t, lease)
+    last_seq = verify_lease_for_write(t, lease)
     head = get_head(t, lease.conversation_id)
     found = Head(session=head.id, last_seq=last_seq)
     if found != expected:
-        if (before := opened_by_operation(t, operation)) is not None:
-            return before  # the same call, on another connection, was faster
+        if (before := find_session_by_operation(t, operation)) is not None:
+            return before  # the same call on another connection was faster
         raise RotationConflict(lease.conversation_id, expected=str(expected), head=str(found))
     end_session(t, head.id, reason)
     successor = insert_session(
@@ -170,15 +176,15 @@ def rotate(  # noqa: PLR0913  (each is a column of its own)
 
 
 def move_head(t: Tx, conversation: ConversationId, session: SessionId) -> None:
-    """Make a session the current one: the only statement that does."""
-    t.run("UPDATE head SET session_id = $2 WHERE conversation_id = $1", conversation, session)
-    t.wake(conversation)
+    """Make a session the current one; no other statement does this."""
+    t.execute("UPDATE head SET session_id = $2 WHERE conversation_id = $1", conversation, session)
+    t.notify(conversation)
 
 
 def end_session(t: Tx, session: SessionId, reason: str) -> bool:
-    """End a session unless it has ended; ``False`` if it had."""
+    """End a session; ``False`` if it had ended already."""
     return bool(
-        t.run(
+        t.execute(
             """
             UPDATE session SET ended_at = $2, end_reason = $3
             WHERE id = $1 AND ended_at IS NULL
@@ -192,30 +198,30 @@ def end_session(t: Tx, session: SessionId, reason: str) -> bool:
 
 def end_head(t: Tx, lease: Lease, reason: str) -> Session:
     """
-    End the current session and with it close the conversation; the next message reopens it.
+    End the current session, which closes the conversation; the next message reopens it.
 
     Repeating it changes nothing; the first reason stays.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    hold(t, lease)
+    verify_lease_for_write(t, lease)
     head = get_head(t, lease.conversation_id)
     end_session(t, head.id, reason)
-    t.wake(lease.conversation_id)
+    t.notify(lease.conversation_id)
     return get_session(t, head.id)
 
 
-def lineage(t: Tx, conversation: ConversationId) -> list[Session]:
-    """Every session of a conversation, oldest first."""
-    found = t.all(
+def list_sessions(t: Tx, conversation: ConversationId) -> list[Session]:
+    """Return every session of a conversation, oldest first."""
+    found = t.fetch_all(
         f"{rows.SESSION} WHERE conversation_id = $1 ORDER BY opened_seq, opened_at, id",
         conversation,
     )
-    return _in_order([rows.session(row) for row in found])
+    return _order_by_chain([rows.to_session(row) for row in found])
 
 
-def _in_order(sessions: list[Session]) -> list[Session]:
-    # Several may open at one seq and in one millisecond: only the chain itself is an order.
+def _order_by_chain(sessions: list[Session]) -> list[Session]:
+    # Several may open at one seq in one millisecond: only the chain defines their order.
     following = {session.predecessor: session for session in sessions}
     ordered: list[Session] = []
     while session := following.get(ordered[-1].id if ordered else None):

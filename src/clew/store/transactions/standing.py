@@ -1,4 +1,4 @@
-"""Where a conversation stands, in one moment."""
+"""Conversation state, read in one transaction."""
 
 from __future__ import annotations
 
@@ -16,32 +16,36 @@ from clew.store.transactions import (
     settings,
     stops,
 )
-from clew.store.transactions.settings import MODEL, MODEL_BEFORE
+from clew.store.transactions.settings import MODEL_SETTING, PREVIOUS_MODEL_SETTING
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
 
 
-def standing(t: Tx, conversation: ConversationId) -> ConversationState:
-    """:raises NotFound: if there is no such conversation"""
+def get_conversation_state(t: Tx, conversation: ConversationId) -> ConversationState:
+    """
+    Return the state of a conversation.
+
+    :raises NotFound: if there is no such conversation
+    """
     found = conversations.get_conversation(t, conversation)
-    model = settings.get_setting(t, conversation, MODEL)
+    model = settings.get_setting(t, conversation, MODEL_SETTING)
     return ConversationState(
         conversation=conversation,
         title=found.title,
         head=found.head,
         closed=not sessions.get_head(t, conversation).is_open,
         model=None if model is None else json.loads(model),
-        turn=_unfinished(t, conversation),
-        queue=tuple(inbox.line(t, conversation)),
-        approvals=tuple(approvals.open_approvals(t, conversation)),
-        taken_back=find_rewound_spans(rewinds.rewinds_of(t, conversation)),
+        turn=_active_turn(t, conversation),
+        queue=tuple(inbox.list_open_items(t, conversation)),
+        approvals=tuple(approvals.list_open_approvals(t, conversation)),
+        taken_back=find_rewound_spans(rewinds.list_rewinds(t, conversation)),
     )
 
 
-def _unfinished(t: Tx, conversation: ConversationId) -> ActiveTurn | None:
-    turn = stops.unfinished_turn(t, conversation)
+def _active_turn(t: Tx, conversation: ConversationId) -> ActiveTurn | None:
+    turn = stops.find_unfinished_turn(t, conversation)
     if turn is None:
         return None
     return ActiveTurn(
@@ -54,11 +58,11 @@ def _unfinished(t: Tx, conversation: ConversationId) -> ActiveTurn | None:
 
 def choose_model(t: Tx, conversation: ConversationId, name: str, *, before: str) -> None:
     """
-    A person chose a model in place of another; those who follow the conversation are told.
+    Store the model chosen for a conversation, and wake its followers.
 
-    The model learns of it with the next message, if something was said before.
+    The new model is informed with the next message, unless nothing was answered before.
     """
-    settings.put_setting(t, conversation, MODEL, json.dumps(name))
-    if settings.get_setting(t, conversation, MODEL_BEFORE) is None:
-        settings.put_setting(t, conversation, MODEL_BEFORE, json.dumps(before))
-    t.wake(conversation)
+    settings.put_setting(t, conversation, MODEL_SETTING, json.dumps(name))
+    if settings.get_setting(t, conversation, PREVIOUS_MODEL_SETTING) is None:
+        settings.put_setting(t, conversation, PREVIOUS_MODEL_SETTING, json.dumps(before))
+    t.notify(conversation)

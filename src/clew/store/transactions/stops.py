@@ -1,4 +1,4 @@
-"""Turns as anybody may see them and ask them to stop, without holding the lease."""
+"""Turn queries and stop requests, which need no lease."""
 
 from __future__ import annotations
 
@@ -15,34 +15,38 @@ if TYPE_CHECKING:
 
 
 def get_turn(t: Tx, turn: TurnId) -> Turn:
-    """:raises NotFound: if there is no such turn"""
-    row = t.one(f"{rows.TURN} WHERE id = $1", turn)
+    """
+    Return a turn.
+
+    :raises NotFound: if there is no such turn
+    """
+    row = t.fetch_one(f"{rows.TURN} WHERE id = $1", turn)
     if row is None:
         raise NotFound("turn", turn)
-    return rows.turn(row)
+    return rows.to_turn(row)
 
 
-def unfinished_turn(t: Tx, conversation: ConversationId) -> Turn | None:
-    """The running or waiting turn of a conversation: there is one at most."""
-    row = t.one(f"{rows.TURN} WHERE conversation_id = $1 AND state <> 'done'", conversation)
-    return None if row is None else rows.turn(row)
+def find_unfinished_turn(t: Tx, conversation: ConversationId) -> Turn | None:
+    """Return the running or waiting turn of a conversation; there is at most one."""
+    row = t.fetch_one(f"{rows.TURN} WHERE conversation_id = $1 AND state <> 'done'", conversation)
+    return None if row is None else rows.to_turn(row)
 
 
-def last_done_turn(t: Tx, conversation: ConversationId) -> Turn | None:
-    """The newest turn of a conversation that has its outcome."""
-    row = t.one(
+def find_last_done_turn(t: Tx, conversation: ConversationId) -> Turn | None:
+    """Return the newest turn of a conversation that has an outcome."""
+    row = t.fetch_one(
         f"""
         {rows.TURN} WHERE conversation_id = $1 AND state = 'done'
         ORDER BY first_seq DESC LIMIT 1
         """,
         conversation,
     )
-    return None if row is None else rows.turn(row)
+    return None if row is None else rows.to_turn(row)
 
 
-def done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[Turn]:
-    """The turns that have their outcome and began after the entry ``after``, in order."""
-    found = t.all(
+def list_done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[Turn]:
+    """Return the turns with an outcome that began after entry ``after``, in order."""
+    found = t.fetch_all(
         f"""
         {rows.TURN} WHERE conversation_id = $1 AND state = 'done' AND first_seq > $2
         ORDER BY first_seq
@@ -50,22 +54,22 @@ def done_turns(t: Tx, conversation: ConversationId, *, after: int) -> list[Turn]
         conversation,
         after,
     )
-    return [rows.turn(row) for row in found]
+    return [rows.to_turn(row) for row in found]
 
 
-def unfinished_turns(t: Tx) -> list[Turn]:
-    """Every running or waiting turn, oldest first."""
-    found = t.all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")
-    return [rows.turn(row) for row in found]
+def list_unfinished_turns(t: Tx) -> list[Turn]:
+    """Return every running or waiting turn, oldest first."""
+    found = t.fetch_all(f"{rows.TURN} WHERE state <> 'done' ORDER BY started_at, id")
+    return [rows.to_turn(row) for row in found]
 
 
 def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
     """
-    Ask whoever runs the turn to stop it; ``False`` if it is done or was asked before.
+    Ask the owner of a turn to stop it; ``False`` if it is done or was asked before.
 
-    Needs no lease: its owner sees the request at the next wake-up.
+    Needs no lease: the owner sees the request at the next wake-up.
     """
-    row = t.one(
+    row = t.fetch_one(
         """
         UPDATE turn SET stop = $2 WHERE id = $1 AND state <> $3 AND stop IS NULL
         RETURNING conversation_id
@@ -76,13 +80,13 @@ def request_stop(t: Tx, turn: TurnId, stop: StopRequest) -> bool:
     )
     if row is None:
         return False
-    t.wake(row[0])
+    t.notify(row[0])
     return True
 
 
 def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
     """Return whether no turn before this one had an entry in the session."""
-    earlier = t.one(
+    earlier = t.fetch_one(
         """
         SELECT 1 FROM entry
         WHERE conversation_id = $1 AND seq < $2 AND session_id = $3 AND turn_id IS NOT NULL
@@ -96,9 +100,9 @@ def is_first_turn(t: Tx, turn: Turn, session: SessionId) -> bool:
     return earlier is None
 
 
-def said_in(t: Tx, turn: Turn) -> list[str]:
-    """Return what people said in a turn, in order."""
-    found = t.all(
+def read_user_texts(t: Tx, turn: Turn) -> list[str]:
+    """Return the user's texts in a turn, in order."""
+    found = t.fetch_all(
         """
         SELECT text FROM entry
         WHERE conversation_id = $1 AND seq >= $2 AND turn_id = $3 AND role = 'user'

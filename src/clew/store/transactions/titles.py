@@ -1,10 +1,10 @@
-"""Pending titles: asked for before a conversation existed, or not written for a passing reason."""
+"""Pending titles, and the first exchange that a title is generated from."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.store.transactions.conversations import get_conversation, open_route, rename
+from clew.store.transactions.conversations import get_conversation, open_route, rename_conversation
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, SessionIdFactory
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from clew.store.contract import Tx
 
 
-def keep_title(t: Tx, conversation: ConversationId, title: str) -> None:
-    """Remember a title that is to be given later; the last one asked for counts."""
-    t.run(
+def set_pending_title(t: Tx, conversation: ConversationId, title: str) -> None:
+    """Store a title to be applied later, replacing an earlier one."""
+    t.execute(
         """
         INSERT INTO pending_title (conversation_id, title, asked_at) VALUES ($1, $2, $3)
         ON CONFLICT (conversation_id) DO UPDATE
@@ -26,15 +26,15 @@ def keep_title(t: Tx, conversation: ConversationId, title: str) -> None:
     )
 
 
-def pending_title(t: Tx, conversation: ConversationId) -> str | None:
-    """The title that waits to be given."""
-    row = t.one("SELECT title FROM pending_title WHERE conversation_id = $1", conversation)
+def get_pending_title(t: Tx, conversation: ConversationId) -> str | None:
+    """Return the pending title, or ``None``."""
+    row = t.fetch_one("SELECT title FROM pending_title WHERE conversation_id = $1", conversation)
     return None if row is None else row[0]
 
 
-def drop_title(t: Tx, conversation: ConversationId) -> None:
-    """It was given, or cannot be: forget it."""
-    t.run("DELETE FROM pending_title WHERE conversation_id = $1", conversation)
+def clear_pending_title(t: Tx, conversation: ConversationId) -> None:
+    """Delete the pending title."""
+    t.execute("DELETE FROM pending_title WHERE conversation_id = $1", conversation)
 
 
 def open_with_title(
@@ -46,49 +46,49 @@ def open_with_title(
     session_ids: SessionIdFactory,
 ) -> ConversationId:
     """
-    The conversation that a route resolves to; one that is opened for it gets the title later.
+    Return the conversation of a route; a newly opened one gets a pending title.
 
     Repeating it with the same ``new_conversation`` changes nothing.
     """
     found = open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
     if found == new_conversation:
-        keep_title(t, found, title)
+        set_pending_title(t, found, title)
     return found
 
 
-def give_title(t: Tx, conversation: ConversationId, title: str) -> None:
+def set_title(t: Tx, conversation: ConversationId, title: str) -> None:
     """
-    Give a person's title, and forget one that waits.
+    Set a person's title, and delete the pending one.
 
     :raises NotFound: if there is no such conversation
     :raises TitleTaken: if another conversation of the same scope has it
     """
-    rename(t, conversation, title)
-    drop_title(t, conversation)
+    rename_conversation(t, conversation, title)
+    clear_pending_title(t, conversation)
 
 
-def give_pending_title(t: Tx, conversation: ConversationId, title: str, *, as_: str) -> None:
+def apply_pending_title(t: Tx, conversation: ConversationId, title: str, *, as_: str) -> None:
     """
-    Give the title that waits, written as ``as_``, and forget it; unless another one waits now.
+    Set the pending title, written as ``as_``, and delete it, unless it was replaced.
 
     :raises NotFound: if there is no such conversation
     :raises TitleTaken: if another conversation of the same scope has it
     """
-    if pending_title(t, conversation) == title:
-        rename(t, conversation, as_)
-        drop_title(t, conversation)
+    if get_pending_title(t, conversation) == title:
+        rename_conversation(t, conversation, as_)
+        clear_pending_title(t, conversation)
 
 
-def drop_this_title(t: Tx, conversation: ConversationId, title: str) -> None:
-    """It cannot be given: forget it, unless another one was asked for meanwhile."""
-    t.run(
+def discard_pending_title(t: Tx, conversation: ConversationId, title: str) -> None:
+    """Delete a pending title that cannot be applied, unless it was replaced meanwhile."""
+    t.execute(
         "DELETE FROM pending_title WHERE conversation_id = $1 AND title = $2", conversation, title
     )
 
 
-def first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] | None:
-    """What a person said first and what was answered; ``None`` before there is an answer."""
-    found = t.all(
+def read_first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] | None:
+    """Return the first user text and the first answer; ``None`` before there is an answer."""
+    found = t.fetch_all(
         """
         SELECT role, text FROM entry
         WHERE conversation_id = $1 AND kind = 'message' AND text <> '' AND role <> 'tool'
@@ -102,6 +102,6 @@ def first_exchange(t: Tx, conversation: ConversationId) -> tuple[str, str] | Non
 
 
 def needs_title(t: Tx, conversation: ConversationId) -> bool:
-    """Whether nobody has named it, and it is one that people see in their lists."""
+    """Return whether it has no title and appears in lists of conversations."""
     found = get_conversation(t, conversation)
     return found.title is None and not found.adhoc

@@ -1,4 +1,4 @@
-"""Turns: beginning or resuming one, its steps, waiting, and its end."""
+"""Turns: starting or resuming one, its steps, its suspension, and its end."""
 
 from __future__ import annotations
 
@@ -18,15 +18,20 @@ from clew.core.session import Head
 from clew.core.turn import TRANSITIONS, StopRequest, Turn, TurnOutcome, TurnState
 from clew.errors import LeaseLost, StoreError, TurnRolledBack
 from clew.store.transactions import leases
-from clew.store.transactions.approvals import deny_open
-from clew.store.transactions.context import session_base
-from clew.store.transactions.deliveries import add_deliveries, deliver, end_previews
-from clew.store.transactions.entries import append, entries_between
-from clew.store.transactions.inbox import line, locked_line
-from clew.store.transactions.sessions import get_head, rotate
-from clew.store.transactions.settings import MODEL, MODEL_BEFORE, get_setting, take_setting
-from clew.store.transactions.stops import get_turn, last_done_turn, unfinished_turn
-from clew.store.transactions.usage import Request, record_usage
+from clew.store.transactions.approvals import deny_open_approvals
+from clew.store.transactions.context import build_session_base
+from clew.store.transactions.deliveries import add_deliveries, close_previews, deliver_turn_text
+from clew.store.transactions.entries import append_entries, read_entries
+from clew.store.transactions.inbox import list_open_items, lock_open_items
+from clew.store.transactions.sessions import get_head, rotate_session
+from clew.store.transactions.settings import (
+    MODEL_SETTING,
+    PREVIOUS_MODEL_SETTING,
+    get_setting,
+    take_setting,
+)
+from clew.store.transactions.stops import find_last_done_turn, find_unfinished_turn, get_turn
+from clew.store.transactions.usage import UsageRecord, record_usage
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -37,89 +42,95 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
     from clew.store.contract import Tx
 
-#: Makes the user's message of an inbox item, the same each time; pure.
-Compose = Callable[[InboxItem], NewEntry]
+#: Builds the user message of an inbox item; pure and deterministic.
+MessageComposer = Callable[[InboxItem], NewEntry]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Begun:
-    """What the new holder of a lease has to do: go on with a turn, or carry out one item."""
+class StartedWork:
+    """Work of a new lease holder: a turn to run, or one item to execute."""
 
     lease: Lease
     turn: Turn | None
-    #: The turn had begun before; its context says what is next.
+    #: Whether the turn had begun before; its context determines the next step.
     resumed: bool = False
-    #: A command, expiry or completion at the front of the line, where there is no turn.
+    #: A command, expiry or completion at the front of the queue, if there is no turn.
     item: InboxItem | None = None
-    #: The route of the turn's first input: who may answer its questions.
+    #: Route of the turn's first input, where its approvals are requested.
     route: RouteKey | None = None
 
 
-def begin(
+def begin_work(
     t: Tx,
     conversation: ConversationId,
     *,
     owner: OwnerId,
     turn: TurnId,
-    compose: Compose,
+    compose: MessageComposer,
     session_ids: SessionIdFactory,
-    duration: timedelta = leases.DURATION,
-) -> Begun | None:
+    duration: timedelta = leases.LEASE_DURATION,
+) -> StartedWork | None:
     """
-    Take the lease and the next work of a conversation; ``None``, and no lease, if there is none.
+    Acquire the lease and the next work of a conversation.
 
-    An unfinished turn goes on (counted if its owner was lost). Else the items at the front of the
-    line are consumed by their double-text rule: messages become the first entries of turn ``turn``,
-    a closed conversation being reopened first. Taking, consuming and appending are one commit.
-    Repeating it as the same owner returns the same turn.
+    Returns ``None``, without a lease, if there is no work. An unfinished turn continues
+    (counted as a resume if its owner was lost). Else the items at the front of the queue
+    are consumed by their double-text rule: messages become the first entries of turn
+    ``turn``, and a closed conversation is reopened first. Acquiring, consuming and
+    appending are one commit. Repeating it as the same owner returns the same turn.
 
     :raises NotFound: if there is no such conversation
     :raises LeaseHeld: while another living owner holds the lease
     """
-    acquired = leases.acquire(t, conversation, owner=owner, duration=duration)
-    unfinished = unfinished_turn(t, conversation)
+    acquired = leases.acquire_lease(t, conversation, owner=owner, duration=duration)
+    unfinished = find_unfinished_turn(t, conversation)
     if unfinished is not None:
-        begun = _go_on(t, acquired, unfinished)
+        begun = _continue_turn(t, acquired, unfinished)
     else:
-        begun = _next(t, acquired.lease, turn, compose, session_ids)
+        begun = _start_next(t, acquired.lease, turn, compose, session_ids)
     if begun is None:
-        leases.release(t, acquired.lease)
+        leases.release_lease(t, acquired.lease)
     return begun
 
 
-def _go_on(t: Tx, acquired: leases.Acquired, turn: Turn) -> Begun | None:
-    # A turn that still waits keeps its place: nothing else is begun, also no command.
+def _continue_turn(t: Tx, acquired: leases.AcquiredLease, turn: Turn) -> StartedWork | None:
+    # A turn that still waits blocks all other work, commands included.
     if turn.state is TurnState.WAITING:
-        if not _may_go_on(t, turn):
+        if not _may_continue(t, turn):
             return None
-        set_state(t, turn, TurnState.RUNNING)
+        set_turn_state(t, turn, TurnState.RUNNING)
     elif acquired.lost_owner is not None:
         _count_resume(t, turn, acquired.last_seq)
-    return Begun(
-        lease=acquired.lease, turn=get_turn(t, turn.id), resumed=True, route=_route(t, turn.id)
+    return StartedWork(
+        lease=acquired.lease,
+        turn=get_turn(t, turn.id),
+        resumed=True,
+        route=_first_input_route(t, turn.id),
     )
 
 
-def _route(t: Tx, turn: TurnId) -> RouteKey | None:
-    row = t.one("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
+def _first_input_route(t: Tx, turn: TurnId) -> RouteKey | None:
+    row = t.fetch_one("SELECT route FROM inbox WHERE turn_id = $1 ORDER BY n LIMIT 1", turn)
     return None if row is None else row[0]
 
 
-def _may_go_on(t: Tx, turn: Turn) -> bool:
-    """Whether a waiting turn has what it waits for: every answer, a stop, or the person's word."""
+def _may_continue(t: Tx, turn: Turn) -> bool:
+    """Return whether a waiting turn has all answers, a stop, or a new user message."""
     if turn.stop is not None:
         return True
-    if select_steering(line(t, turn.conversation_id), from_millis(t.now)):
-        deny_open(t, turn.id, note="the user wrote instead")
+    if select_steering(list_open_items(t, turn.conversation_id), from_millis(t.now)):
+        deny_open_approvals(t, turn.id, note="the user wrote instead")
         return True
-    row = t.one("SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id)
+    row = t.fetch_one(
+        "SELECT count(*) FROM approval WHERE turn_id = $1 AND state = 'open'", turn.id
+    )
     assert row is not None
     return row[0] == 0
 
 
 def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
-    # Only resumes without a new entry since count towards giving up.
-    t.run(
+    # Only resumes without a new entry in between count towards the limit.
+    t.execute(
         """
         UPDATE turn
         SET resumes = CASE WHEN resumed_seq = $2 THEN resumes + 1 ELSE 1 END, resumed_seq = $2
@@ -130,52 +141,52 @@ def _count_resume(t: Tx, turn: Turn, last_seq: int) -> None:
     )
 
 
-def outlasted(t: Tx, lease: Lease, turn: TurnId) -> bool:
+def release_expired_lease(t: Tx, lease: Lease, turn: TurnId) -> bool:
     """
-    The turn outlasted its lease: let the lease go, and count this as the loss of its owner.
+    Release the lease of a turn that outlasted it, and count this as the loss of its owner.
 
-    ``False``, and nothing is changed, if another owner has the lease or the turn let it go.
+    ``False``, with nothing changed, if another owner has the lease or the turn released it.
     """
     try:
-        last_seq = leases.hold(t, lease)
+        last_seq = leases.verify_lease_for_write(t, lease)
     except LeaseLost:
         return False
     _count_resume(t, get_turn(t, turn), last_seq)
-    leases.release(t, lease)
+    leases.release_lease(t, lease)
     return True
 
 
-def _next(
+def _start_next(
     t: Tx,
     lease: Lease,
     turn: TurnId,
-    compose: Compose,
+    compose: MessageComposer,
     session_ids: SessionIdFactory,
-) -> Begun | None:
-    match next_work(locked_line(t, lease.conversation_id), from_millis(t.now)):
+) -> StartedWork | None:
+    match next_work(lock_open_items(t, lease.conversation_id), from_millis(t.now)):
         case StartTurn(items=items):
-            session = _open_session(t, lease, turn, session_ids)
+            session = _ensure_open_session(t, lease, turn, session_ids)
             _insert_turn(t, lease, turn)
-            told = _told_of_the_model(t, lease.conversation_id, items)
-            append(t, lease, session, [compose(item) for item in told], turn=turn)
-            for item, outcome in zip(items, _outcomes(len(items)), strict=True):
-                consume(t, item, outcome, turn)
-            return Begun(lease=lease, turn=get_turn(t, turn), route=items[0].route)
+            told = _with_model_change(t, lease.conversation_id, items)
+            append_entries(t, lease, session, [compose(item) for item in told], turn=turn)
+            for item, outcome in zip(items, _input_outcomes(len(items)), strict=True):
+                consume_item(t, item, outcome, turn)
+            return StartedWork(lease=lease, turn=get_turn(t, turn), route=items[0].route)
         case RunCommand(item=item):
-            return Begun(lease=lease, turn=None, item=item)
+            return StartedWork(lease=lease, turn=None, item=item)
         case _:
             return None
 
 
-def _told_of_the_model(
+def _with_model_change(
     t: Tx, conversation: ConversationId, items: Sequence[InboxItem]
 ) -> Sequence[InboxItem]:
-    """Have the first message say that the model was changed since the last answer, if it was."""
-    if get_setting(t, conversation, MODEL_BEFORE) is None:
+    """Add the model change since the last answer, if any, to the first message."""
+    if get_setting(t, conversation, PREVIOUS_MODEL_SETTING) is None:
         return items
-    before = take_setting(t, conversation, MODEL_BEFORE)
-    after = get_setting(t, conversation, MODEL)
-    if before is None or after in (None, before) or last_done_turn(t, conversation) is None:
+    before = take_setting(t, conversation, PREVIOUS_MODEL_SETTING)
+    after = get_setting(t, conversation, MODEL_SETTING)
+    if before is None or after in (None, before) or find_last_done_turn(t, conversation) is None:
         return items
     first = items[0]
     payload = attach_model_change(
@@ -184,20 +195,22 @@ def _told_of_the_model(
     return [replace(first, payload=payload), *items[1:]]
 
 
-def _outcomes(count: int) -> list[InboxOutcome]:
+def _input_outcomes(count: int) -> list[InboxOutcome]:
     return [InboxOutcome.TURN, *[InboxOutcome.MERGED] * (count - 1)]
 
 
-def _open_session(t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIdFactory) -> SessionId:
-    """The head, reopened if the conversation was closed."""
+def _ensure_open_session(
+    t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIdFactory
+) -> SessionId:
+    """Return the head, reopened if the conversation was closed."""
     head = get_head(t, lease.conversation_id)
     if not head.is_open:
-        head = rotate(
+        head = rotate_session(
             t,
             lease,
             operation=f"{turn}:reopen",
-            expected=Head(session=head.id, last_seq=leases.hold(t, lease)),
-            base=session_base(t, head.id),
+            expected=Head(session=head.id, last_seq=leases.verify_lease_for_write(t, lease)),
+            base=build_session_base(t, head.id),
             reason=reasons.REOPEN,
             session_ids=session_ids,
         )
@@ -205,7 +218,7 @@ def _open_session(t: Tx, lease: Lease, turn: TurnId, session_ids: SessionIdFacto
 
 
 def _insert_turn(t: Tx, lease: Lease, turn: TurnId) -> None:
-    t.run(
+    t.execute(
         """
         INSERT INTO turn (id, conversation_id, state, first_seq, started_at)
         VALUES ($1, $2, $3, $4, $5)
@@ -213,16 +226,16 @@ def _insert_turn(t: Tx, lease: Lease, turn: TurnId) -> None:
         turn,
         lease.conversation_id,
         TurnState.RUNNING.value,
-        leases.hold(t, lease) + 1,
+        leases.verify_lease_for_write(t, lease) + 1,
         t.now,
     )
 
 
-def consume(
+def consume_item(
     t: Tx, item: InboxItem, outcome: InboxOutcome, turn: TurnId, *, step: int | None = None
 ) -> None:
-    """Record what became of an open item; its entry is appended in the same transaction."""
-    changed = t.run(
+    """Record the outcome of an open item; its entry is appended in the same transaction."""
+    changed = t.execute(
         """
         UPDATE inbox SET outcome = $2, turn_id = $3, step = $4, resolved_at = $5
         WHERE id = $1 AND outcome IS NULL
@@ -239,17 +252,17 @@ def consume(
 
 def may_steer(t: Tx, lease: Lease, *, after: int) -> bool:
     """
-    Whether ``steer`` would find anything now: a look that writes nothing.
+    Return whether ``steer_turn`` would find anything now, without writing.
 
     :raises LeaseLost: if the lease is not held any more
     """
-    last_seq = leases.held(t, lease)
+    last_seq = leases.verify_lease(t, lease)
     return last_seq > after or bool(
-        select_steering(line(t, lease.conversation_id), from_millis(t.now))
+        select_steering(list_open_items(t, lease.conversation_id), from_millis(t.now))
     )
 
 
-def steer(
+def steer_turn(
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -257,36 +270,36 @@ def steer(
     *,
     step: int,
     after: int,
-    compose: Compose,
+    compose: MessageComposer,
 ) -> list[Entry]:
     """
-    Let the messages that steer join the turn at this step boundary, and return their entries.
+    Append the steering messages to the turn at a step boundary, and return their entries.
 
-    ``after`` is the newest entry that the caller knows: repeating it returns the same. Nothing
-    joins a turn that was asked to stop.
+    ``after`` is the newest entry that the caller knows: repeating it returns the same.
+    Nothing joins a turn that was asked to stop.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    last_seq = leases.hold(t, lease)
+    last_seq = leases.verify_lease_for_write(t, lease)
     if last_seq > after:
-        newer = entries_between(t, lease.conversation_id, first=after + 1, last=last_seq)
+        newer = read_entries(t, lease.conversation_id, first=after + 1, last=last_seq)
         return [entry for entry in newer if entry.role is Role.USER]
     if get_turn(t, turn).stop is not None:
         return []
-    items = select_steering(locked_line(t, lease.conversation_id), from_millis(t.now))
-    entries = append(t, lease, session, [compose(item) for item in items], turn=turn)
+    items = select_steering(lock_open_items(t, lease.conversation_id), from_millis(t.now))
+    entries = append_entries(t, lease, session, [compose(item) for item in items], turn=turn)
     for item in items:
-        consume(t, item, InboxOutcome.STEERED, turn, step=step)
+        consume_item(t, item, InboxOutcome.STEERED, turn, step=step)
     return entries
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
-    """What a model's response was made of, beside its text."""
+class StepRecord:
+    """Request data of a model response, stored beside its text."""
 
-    request: Request
-    #: As rendered for the session's first request; kept with the session.
+    request: UsageRecord
+    #: As rendered for the session's first request; stored with the session.
     instructions: str | None
 
 
@@ -297,41 +310,41 @@ def store_step(
     turn: TurnId,
     drafts: Sequence[NewEntry],
     *,
-    step: Step | None = None,
+    step: StepRecord | None = None,
     said: OutboundText | None = None,
 ) -> list[Entry]:
     """
     Append a model's response and count the step; repeating it changes nothing.
 
-    What it ``said`` beside its calls is a delivery of its own.
+    The text ``said`` beside tool calls becomes a delivery of its own.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    before = leases.hold(t, lease)
-    entries = append(t, lease, session, drafts, turn=turn)
+    before = leases.verify_lease_for_write(t, lease)
+    entries = append_entries(t, lease, session, drafts, turn=turn)
     if entries and entries[-1].seq > before:
         _count_step(t, session, turn, step)
         if said is not None:
-            deliver(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
+            deliver_turn_text(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
     return entries
 
 
-def _count_step(t: Tx, session: SessionId, turn: TurnId, step: Step | None) -> None:
-    row = t.one(
+def _count_step(t: Tx, session: SessionId, turn: TurnId, step: StepRecord | None) -> None:
+    row = t.fetch_one(
         "UPDATE turn SET steps = steps + 1 WHERE id = $1 RETURNING conversation_id, steps", turn
     )
     assert row is not None
     if step is None:
         return
-    t.run("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
+    t.execute("UPDATE turn SET model = $2 WHERE id = $1", turn, step.request.model)
     record_usage(t, row[0], step.request, turn=turn, step=row[1])
-    _keep_instructions(t, session, step.instructions)
+    _store_instructions(t, session, step.instructions)
 
 
-def _keep_instructions(t: Tx, session: SessionId, instructions: str | None) -> None:
+def _store_instructions(t: Tx, session: SessionId, instructions: str | None) -> None:
     if instructions is not None:
-        t.run(
+        t.execute(
             "UPDATE session SET instructions = $2 WHERE id = $1 AND instructions IS NULL",
             session,
             instructions,
@@ -348,16 +361,16 @@ def store_request(
     retries: Mapping[str, int] | None,
 ) -> list[Entry]:
     """
-    Append what a model is to be sent next, and with it how often it was told what is wrong.
+    Append the next request to a model, and store its retry counts.
 
-    ``retries`` of ``None`` are as they were. Repeating it changes nothing.
+    ``retries`` of ``None`` are unchanged. Repeating it changes nothing.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    stored = append(t, lease, session, [draft], turn=turn)
+    stored = append_entries(t, lease, session, [draft], turn=turn)
     if retries is not None:
-        t.run("UPDATE turn SET retries = $2 WHERE id = $1", turn, json.dumps(retries))
+        t.execute("UPDATE turn SET retries = $2 WHERE id = $1", turn, json.dumps(retries))
     return stored
 
 
@@ -365,13 +378,13 @@ def store_notice(
     t: Tx, lease: Lease, session: SessionId, turn: TurnId, draft: NewEntry, *, said: OutboundText
 ) -> list[Entry]:
     """
-    Append, outside the context, what a person is told while the turn goes on.
+    Append and deliver a notice to the user, outside the context, while the turn continues.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    entries = append(t, lease, session, [draft], turn=turn)
-    deliver(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
+    entries = append_entries(t, lease, session, [draft], turn=turn)
+    deliver_turn_text(t, lease.conversation_id, turn, said, seq=entries[-1].seq)
     return entries
 
 
@@ -385,42 +398,46 @@ def store_attempt(
     instructions: str | None = None,
 ) -> list[Entry]:
     """
-    Append, outside the context, that a request failed; repeating it changes nothing.
+    Append a failed request, outside the context; repeating it changes nothing.
 
-    ``instructions`` are those that it was sent with: from now on they are the session's.
+    The ``instructions`` that it was sent with become the session's.
 
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if the session takes no more entries
     """
-    stored = append(t, lease, session, [draft], turn=turn)
-    _keep_instructions(t, session, instructions)
+    stored = append_entries(t, lease, session, [draft], turn=turn)
+    _store_instructions(t, session, instructions)
     return stored
 
 
-def wait(t: Tx, lease: Lease, turn: TurnId) -> Turn:
+def suspend_turn(t: Tx, lease: Lease, turn: TurnId) -> Turn:
     """
-    Only approvals are open: the turn waits for them, and the lease is let go.
+    Suspend a turn that has only open approvals left, and release the lease.
 
-    Repeating it while the turn waits changes nothing and returns it.
+    Repeating it while the turn waits changes nothing and returns the turn.
 
     :raises LeaseLost: if the lease is not held any more
     """
     found = get_turn(t, turn)
     if found.state is TurnState.WAITING:
         return found
-    leases.hold(t, lease)
-    set_state(t, found, TurnState.WAITING)
-    leases.release(t, lease)
+    leases.verify_lease_for_write(t, lease)
+    set_turn_state(t, found, TurnState.WAITING)
+    leases.release_lease(t, lease)
     return get_turn(t, turn)
 
 
-def set_state(t: Tx, turn: Turn, state: TurnState) -> None:
-    """:raises WrongMove: if a turn cannot go there"""
+def set_turn_state(t: Tx, turn: Turn, state: TurnState) -> None:
+    """
+    Change the state of a turn.
+
+    :raises InvalidTransition: if the turn cannot change to that state
+    """
     check_transition("turn", TRANSITIONS, turn.state, state)
-    t.run("UPDATE turn SET state = $2 WHERE id = $1", turn.id, state.value)
+    t.execute("UPDATE turn SET state = $2 WHERE id = $1", turn.id, state.value)
 
 
-def finish(  # noqa: PLR0913  (each is a column of its own)
+def finish_turn(  # noqa: PLR0913  (each is a column of its own)
     t: Tx,
     lease: Lease,
     session: SessionId,
@@ -432,42 +449,42 @@ def finish(  # noqa: PLR0913  (each is a column of its own)
     error_code: str | None = None,
     deliveries: Sequence[NewDelivery] = (),
     said: OutboundText | None = None,
-    step: Step | None = None,
+    step: StepRecord | None = None,
     taken_back: bool = False,
 ) -> Turn:
     """
-    Store the turn's last entries, its outcome and its deliveries, and let the lease go.
+    Store the turn's last entries, outcome and deliveries, and release the lease.
 
     Repeating it for a turn that is done changes nothing and returns it.
 
-    :raises TakenBack: if a message has taken the turn back: it is to be rolled back instead
+    :raises TurnRolledBack: if a message has rolled the turn back: roll it back instead
     :raises LeaseLost: if the lease is not held any more
     :raises SessionEnded: if there are entries and the session takes no more
     """
     found = get_turn(t, turn)
     if found.state is TurnState.DONE:
         return found
-    leases.hold(t, lease)
+    leases.verify_lease_for_write(t, lease)
     if found.stop is StopRequest.ROLLBACK and not taken_back:
         raise TurnRolledBack(turn)
     check_transition("turn", TRANSITIONS, found.state, TurnState.DONE)
-    entries = append(t, lease, session, drafts, turn=turn)
+    entries = append_entries(t, lease, session, drafts, turn=turn)
     if step is not None:
         _count_step(t, session, turn, step)
-    if not _close(t, turn, outcome, error, error_code, taken_back=taken_back):
-        raise TurnRolledBack(turn)  # since we looked
-    deny_open(t, turn, note="the turn has ended")
+    if not _close_turn(t, turn, outcome, error, error_code, taken_back=taken_back):
+        raise TurnRolledBack(turn)  # since the read
+    deny_open_approvals(t, turn, note="the turn has ended")
     seq = entries[-1].seq if entries else None
     add_deliveries(t, lease, turn, deliveries, seq=seq)
     if said is not None:
-        deliver(t, lease.conversation_id, turn, said, seq=seq)
+        deliver_turn_text(t, lease.conversation_id, turn, said, seq=seq)
     if not taken_back:
-        end_previews(t, lease.conversation_id, turn)
-        leases.release(t, lease)
+        close_previews(t, lease.conversation_id, turn)
+        leases.release_lease(t, lease)
     return get_turn(t, turn)
 
 
-def _close(
+def _close_turn(
     t: Tx,
     turn: TurnId,
     outcome: TurnOutcome,
@@ -476,8 +493,8 @@ def _close(
     *,
     taken_back: bool,
 ) -> bool:
-    """``False`` if a message takes the turn back."""
-    closed = t.run(
+    """Store the outcome; ``False`` if a message rolls the turn back."""
+    closed = t.execute(
         """
         UPDATE turn
         SET state = $2, outcome = $3, error = $4, error_code = $5, finished_at = $6

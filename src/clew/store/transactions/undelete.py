@@ -1,4 +1,4 @@
-"""Deletions that are undone within their grace time, or carried out after it."""
+"""Deletions that are undone within their grace time, or become final after it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clew.core.ids import ConversationId
 from clew.core.scope import Scope, can_see
 from clew.errors import NotFound
 from clew.store.transactions.conversations import claim_route, get_conversation, is_title_taken
-from clew.store.transactions.elsewhere import tell_chats
+from clew.store.transactions.elsewhere import notify_chats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeletedConversation:
-    """A deleted conversation that can still be brought back."""
+    """A deleted conversation that can still be restored."""
 
     id: ConversationId
     scope: Scope
     title: str | None
-    #: The number of its entries.
+    #: Number of its entries.
     entries: int
     deleted_at: datetime
-    #: After this its rows are removed for good.
+    #: After this its rows are deleted permanently.
     undo_until: datetime
 
 
@@ -44,9 +44,9 @@ _DELETED = """
 """
 
 
-def deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
-    """Return what can be brought back and ``viewer`` may see, the last deleted first."""
-    found = t.all(f"{_DELETED} ORDER BY c.deleting_at DESC, c.id", t.now)
+def list_deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
+    """Return the restorable conversations that ``viewer`` may see, last deleted first."""
+    found = t.fetch_all(f"{_DELETED} ORDER BY c.deleting_at DESC, c.id", t.now)
     return [
         DeletedConversation(
             id=ConversationId(conversation),
@@ -61,42 +61,43 @@ def deleted_conversations(t: Tx, *, viewer: Scope) -> list[DeletedConversation]:
     ]
 
 
-def keep_for_undo(
+def store_undo_data(
     t: Tx, conversation: ConversationId, *, fence: int, routes: Sequence[RouteKey], millis: int
 ) -> None:
     """
-    Note what a deletion takes away at once: a part of its transaction.
+    Store the data that a deletion removes at once, inside its transaction.
 
-    The deletion has waited for whoever wrote: its lease is gone, so nobody moves the head now.
+    The deletion has already removed the lease, so no writer can move the head now.
     """
-    # An update, which waits for a title that is being given, and not for inputs that come in.
-    kept = t.one(
+    # An update, which waits for a concurrent title change but not for incoming inputs.
+    kept = t.fetch_one(
         "UPDATE conversation SET undo_until = $2 WHERE id = $1 RETURNING title, titled_by",
         conversation,
         t.now + millis,
     )
-    head = t.one("SELECT session_id FROM head WHERE conversation_id = $1", conversation)
+    head = t.fetch_one("SELECT session_id FROM head WHERE conversation_id = $1", conversation)
     assert kept is not None, f"{conversation} had a lease, and is not there"
     assert head is not None, f"{conversation} had a lease, and no head"
     title, titled_by = kept
     undo = {"head": head[0], "fence": fence, "title": title, "titled_by": titled_by}
-    t.run(
+    t.execute(
         "UPDATE conversation SET undo = $2 WHERE id = $1",
         conversation,
         json.dumps({**undo, "routes": list(routes)}),
     )
 
 
-def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversation:
+def undelete_conversation(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversation:
     """
-    Bring a deleted conversation back, with its log, its head, and its routes that are still free.
+    Restore a deleted conversation with its log, head, and routes that are still free.
 
-    What was open when it was deleted stays cancelled. A title that was taken meanwhile is lost.
+    Work that was open when it was deleted stays cancelled. A title taken meanwhile is lost.
 
-    :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not see it
+    :raises NotFound: if it was not deleted, the grace time is over, or ``viewer`` may not
+        see it
     """
-    # Locked: it may be brought back, or given up for good, at the same moment.
-    row = t.one(f"{_DELETED} AND c.id = $2 @LOCK", t.now, conversation)
+    # Locked against a concurrent restore or permanent deletion.
+    row = t.fetch_one(f"{_DELETED} AND c.id = $2 @LOCK", t.now, conversation)
     if row is None or not can_see(viewer, Scope(row[1])):
         raise NotFound("deleted conversation", conversation)
     _, scope, text, last_seq, _, _ = row
@@ -104,7 +105,7 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
     keeps = undo["title"] is not None and not is_title_taken(
         t, Scope(scope), undo["title"], by_other_than=conversation
     )
-    t.run(
+    t.execute(
         """
         UPDATE conversation SET deleting_at = NULL, undo_until = NULL, undo = NULL,
             title = $2, titled_by = $3
@@ -114,8 +115,8 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
         undo["title"] if keeps else None,
         undo["titled_by"] if keeps else None,
     )
-    # Above every fence that was given: whoever held the lease then may not write now.
-    t.run(
+    # Above every earlier fence, so that no former lease holder can write.
+    t.execute(
         """
         INSERT INTO lease (conversation_id, fence, last_seq, updated_at) VALUES ($1, $2, $3, $4)
         """,
@@ -124,24 +125,24 @@ def undelete(t: Tx, conversation: ConversationId, *, viewer: Scope) -> Conversat
         last_seq,
         t.now,
     )
-    t.run(
+    t.execute(
         "INSERT INTO head (conversation_id, session_id) VALUES ($1, $2)",
         conversation,
         undo["head"],
     )
-    t.run("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
-    t.run("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
+    t.execute("DELETE FROM tombstone WHERE conversation_id = $1", conversation)
+    t.execute("UPDATE dedupe SET expires_at = NULL WHERE conversation_id = $1", conversation)
     back = [key for key in undo["routes"] if claim_route(t, key, conversation)]
-    tell_chats(t, conversation, back, RESTORED, event=f"{conversation} restored {t.now}")
-    t.wake(conversation)
+    notify_chats(t, conversation, back, RESTORED, event=f"{conversation} restored {t.now}")
+    t.notify(conversation)
     return get_conversation(t, conversation)
 
 
-def end_grace(t: Tx, conversation: ConversationId, *, at_once: bool = False) -> bool:
-    """Let a deletion be carried out; ``False`` if it may still be undone, or was."""
+def end_grace_period(t: Tx, conversation: ConversationId, *, at_once: bool = False) -> bool:
+    """Make a deletion final; ``False`` if its grace time is not over or it was undone."""
     due = "" if at_once else "AND (undo_until IS NULL OR undo_until <= $2)"
     return bool(
-        t.run(
+        t.execute(
             f"""
             UPDATE conversation SET undo_until = NULL, undo = NULL
             WHERE id = $1 AND deleting_at IS NOT NULL {due}

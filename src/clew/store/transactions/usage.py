@@ -1,4 +1,4 @@
-"""Usage: what each model request cost."""
+"""Usage: tokens and cost of each model request."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Used:
-    """Tokens, and millionths of a US dollar where the price is known."""
+class TokenUsage:
+    """Token counts, and the cost in millionths of a US dollar if the price is known."""
 
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -23,32 +23,32 @@ class Used:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """One model request that was answered."""
+class UsageRecord:
+    """Usage of one answered model request."""
 
-    #: The caller's id: recording it again changes nothing.
+    #: Made by the caller: recording the same id again changes nothing.
     id: str
-    used: Used
+    used: TokenUsage
     model: str
-    #: What it was made for: a turn, a summary, a title.
+    #: Purpose: a turn, a summary, a title.
     purpose: str = "turn"
 
 
-def micros(dollars: Decimal | None) -> int | None:
-    """US dollars in millionths; ``None`` where the price is not known."""
+def dollars_to_micros(dollars: Decimal | None) -> int | None:
+    """Return US dollars in millionths; ``None`` if the price is unknown."""
     return None if dollars is None else round(dollars * 1_000_000)
 
 
 def record_usage(
     t: Tx,
     conversation: ConversationId,
-    request: Request,
+    request: UsageRecord,
     *,
     turn: TurnId | None = None,
     step: int | None = None,
 ) -> None:
-    """Record what a model request cost; repeating it with the same id changes nothing."""
-    t.run(
+    """Record the usage of a model request; repeating it with the same id changes nothing."""
+    t.execute(
         """
         INSERT INTO usage (id, conversation_id, turn_id, step, purpose, model, input_tokens,
                            cached_tokens, output_tokens, cost_micros, created_at)
@@ -68,9 +68,9 @@ def record_usage(
     )
 
 
-def usage_of(t: Tx, conversation: ConversationId, *, turn: TurnId | None = None) -> Used:
-    """The sum over a conversation, or over one of its turns."""
-    row = t.one(
+def sum_usage(t: Tx, conversation: ConversationId, *, turn: TurnId | None = None) -> TokenUsage:
+    """Return the total usage of a conversation, or of one of its turns."""
+    row = t.fetch_one(
         """
         SELECT COALESCE(sum(input_tokens), 0), COALESCE(sum(cached_tokens), 0),
                COALESCE(sum(output_tokens), 0), sum(cost_micros)
@@ -80,7 +80,7 @@ def usage_of(t: Tx, conversation: ConversationId, *, turn: TurnId | None = None)
         turn or "",
     )
     assert row is not None
-    return Used(
+    return TokenUsage(
         input_tokens=int(row[0]),
         cached_tokens=int(row[1]),
         output_tokens=int(row[2]),

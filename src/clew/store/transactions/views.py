@@ -1,4 +1,4 @@
-"""Conversations with what belongs to them: one, or a page of them, as they are at one moment."""
+"""Conversations with their routes, sessions and usage, read in one transaction."""
 
 from __future__ import annotations
 
@@ -14,35 +14,39 @@ if TYPE_CHECKING:
     from clew.core.scope import Scope
     from clew.core.session import Session
     from clew.store.contract import Tx
-    from clew.store.transactions.usage import Used
+    from clew.store.transactions.usage import TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConversationView:
-    """A conversation with what belongs to it."""
+    """A conversation with its routes, sessions, entry counts and usage."""
 
     conversation: Conversation
     routes: tuple[RouteKey, ...]
     sessions: tuple[Session, ...]
-    #: Entries of each session.
+    #: Number of entries of each session.
     counts: dict[SessionId, int]
-    usage: Used
+    usage: TokenUsage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ViewPage:
-    """As ``listing.Page``, of views."""
+class ConversationViewPage:
+    """A page of conversation views, with the cursor of the next one."""
 
     items: tuple[ConversationView, ...]
     next: str | None
 
 
-def view(t: Tx, conversation: ConversationId, *, viewer: Scope) -> ConversationView:
-    """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
-    return _view(t, conversations.visible(t, conversation, viewer=viewer))
+def get_view(t: Tx, conversation: ConversationId, *, viewer: Scope) -> ConversationView:
+    """
+    Return a conversation that ``viewer`` may see, with its related data.
+
+    :raises NotFound: if ``viewer`` can see no such conversation
+    """
+    return _build_view(t, conversations.get_visible_conversation(t, conversation, viewer=viewer))
 
 
-def views(
+def list_views(
     t: Tx,
     *,
     viewer: Scope,
@@ -50,19 +54,21 @@ def views(
     cursor: str | None = None,
     limit: int = 50,
     adhoc: bool = False,
-) -> ViewPage:
-    """As ``listing.list_conversations``, with what belongs to each."""
+) -> ConversationViewPage:
+    """Return a page as ``listing.list_conversations`` does, with the related data of each."""
     page = listing.list_conversations(
         t, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
     )
-    return ViewPage(items=tuple(_view(t, each) for each in page.items), next=page.next)
+    return ConversationViewPage(
+        items=tuple(_build_view(t, each) for each in page.items), next=page.next
+    )
 
 
-def _view(t: Tx, found: Conversation) -> ConversationView:
+def _build_view(t: Tx, found: Conversation) -> ConversationView:
     return ConversationView(
         conversation=found,
-        routes=tuple(conversations.routes_of(t, found.id)),
-        sessions=tuple(sessions.lineage(t, found.id)),
-        counts=listing.message_counts(t, found.id),
-        usage=usage.usage_of(t, found.id),
+        routes=tuple(conversations.list_routes(t, found.id)),
+        sessions=tuple(sessions.list_sessions(t, found.id)),
+        counts=listing.count_entries_by_session(t, found.id),
+        usage=usage.sum_usage(t, found.id),
     )

@@ -1,4 +1,4 @@
-"""What there is to do: conversations with something due that no living owner is at."""
+"""Due work: conversations with something due that no living owner holds."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from clew.clock import to_millis
 from clew.core.double_text import select_steering
 from clew.core.inbox import CLOCK_SKEW, InboxKind
 from clew.core.turn import StartMode, TurnState, start_mode
-from clew.store.transactions.inbox import line
-from clew.store.transactions.leases import is_over
+from clew.store.transactions.inbox import list_open_items
+from clew.store.transactions.leases import may_take_over
 
 if TYPE_CHECKING:
     from clew.core.ids import ConversationId, OwnerId
     from clew.store.contract import Row, Tx
 
-_SKEW = CLOCK_SKEW // timedelta(milliseconds=1)
+_CLOCK_SKEW_MS = CLOCK_SKEW // timedelta(milliseconds=1)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
-# The front of each line: what stands behind it waits for it, due or not.
-_OPEN = """
+# The first open item of each conversation: later items wait for it, due or not.
+_QUEUE_FRONTS = """
     SELECT i.conversation_id, i.due_at, l.owner, l.expires_at, i.kind, i.received_at
     FROM inbox i JOIN lease l ON l.conversation_id = i.conversation_id
     WHERE i.outcome IS NULL AND NOT EXISTS (
@@ -28,7 +28,7 @@ _OPEN = """
         WHERE b.conversation_id = i.conversation_id AND b.outcome IS NULL AND b.n < i.n
     )
 """
-_UNFINISHED = """
+_UNFINISHED_TURNS = """
     SELECT t.conversation_id, t.state, t.stop, l.owner, l.expires_at,
            (SELECT count(*) FROM approval a WHERE a.turn_id = t.id AND a.state = 'open'),
            CASE WHEN t.resumed_seq = l.last_seq THEN t.resumes ELSE 0 END
@@ -38,107 +38,118 @@ _UNFINISHED = """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Due:
-    """What there is to do in a conversation."""
+class DueWork:
+    """The next work of a conversation."""
 
-    #: By the database's clock.
+    #: Due time (ms) by the database's clock.
     at: int
-    begins: StartMode
+    start_mode: StartMode
 
 
-def due_work(t: Tx, *, me: OwnerId, duration: timedelta | None = None) -> dict[ConversationId, int]:
+def find_due_work(
+    t: Tx, *, me: OwnerId, duration: timedelta | None = None
+) -> dict[ConversationId, int]:
     """
-    Conversations that ``me`` could begin on, each with the time (ms) when; the oldest work first.
+    Return the conversations that ``me`` could work on with due times (ms), oldest first.
 
-    ``duration`` is that of our leases: one that has far longer to run has a wrong end.
+    ``duration`` is our lease time: an expiry much further ahead is invalid.
 
-    Left out is what another living owner holds, and turns that only wait for approvals: what stands
-    in their line waits with them, unless it joins the turn.
+    Conversations held by another living owner are left out, and so are turns that only wait
+    for approvals: their queued items wait with them, unless one joins the turn.
     """
     due: dict[ConversationId, int] = {}
     unfinished: set[ConversationId] = set()
-    for conversation, state, stop, owner, expires_at, questions, _ in t.all(
-        f"{_UNFINISHED} ORDER BY t.started_at, t.id"
+    for conversation, state, stop, owner, expires_at, questions, _ in t.fetch_all(
+        f"{_UNFINISHED_TURNS} ORDER BY t.started_at, t.id"
     ):
         unfinished.add(conversation)
         waits = state == TurnState.WAITING.value and stop is None and questions > 0
-        due_at = _joins_at(t, conversation) if waits else 0
-        if due_at is not None and _free(t, owner, expires_at, me, duration):
+        due_at = _steering_due_at(t, conversation) if waits else 0
+        if due_at is not None and _is_free(t, owner, expires_at, me, duration):
             due[conversation] = due_at
-    fronts = [row for row in t.all(f"{_OPEN} ORDER BY i.n") if row[0] not in unfinished]
-    free = [row for row in fronts if _free(t, row[2], row[3], me, duration)]
-    due |= {row[0]: _at(t, row[1], row[5]) for row in free}
+    fronts = [
+        row for row in t.fetch_all(f"{_QUEUE_FRONTS} ORDER BY i.n") if row[0] not in unfinished
+    ]
+    free = [row for row in fronts if _is_free(t, row[2], row[3], me, duration)]
+    due |= {row[0]: _effective_due_at(t, row[1], row[5]) for row in free}
     return due
 
 
-def _joins_at(t: Tx, conversation: ConversationId) -> int | None:
-    """When the first message that steers is due."""
-    joining = select_steering(line(t, conversation), _END_OF_TIME)
-    times = (_at(t, to_millis(item.due_at), to_millis(item.received_at)) for item in joining)
+def _steering_due_at(t: Tx, conversation: ConversationId) -> int | None:
+    """Return when the first steering message is due, or ``None``."""
+    joining = select_steering(list_open_items(t, conversation), _END_OF_TIME)
+    times = (
+        _effective_due_at(t, to_millis(item.due_at), to_millis(item.received_at))
+        for item in joining
+    )
     return min(times, default=None)
 
 
-def _at(t: Tx, due_at: int, received_at: int) -> int:
-    """When it is due (ms): at once, where the clock has gone back to before it was received."""
-    return 0 if received_at > t.now + _SKEW else due_at
+def _effective_due_at(t: Tx, due_at: int, received_at: int) -> int:
+    """Return the due time (ms); 0 if the clock went back to before the item was received."""
+    return 0 if received_at > t.now + _CLOCK_SKEW_MS else due_at
 
 
-def is_due(
+def find_next_work(
     t: Tx,
     conversation: ConversationId,
     *,
     me: OwnerId | None = None,
     duration: timedelta | None = None,
-) -> Due | None:
+) -> DueWork | None:
     """
-    When there is something to do in one conversation; ``None`` if there is nothing.
+    Return the next work of one conversation; ``None`` if there is none.
 
-    With ``me`` also where another living owner holds it, who sees to it.
+    With ``me``, also ``None`` while another living owner holds the conversation.
     """
-    row = t.one(f"{_UNFINISHED} AND t.conversation_id = $1", conversation)
+    row = t.fetch_one(f"{_UNFINISHED_TURNS} AND t.conversation_id = $1", conversation)
     if row is not None:
         waits = row[1] == TurnState.WAITING.value and row[2] is None and row[5] > 0
-        due_at = _joins_at(t, conversation) if waits else 0
-        free = me is None or _free(t, row[3], row[4], me, duration)
-        return Due(at=due_at, begins=_begins(row, me)) if free and due_at is not None else None
-    front = t.one(f"{_OPEN} AND i.conversation_id = $1", conversation)
-    if front is None or (me is not None and not _free(t, front[2], front[3], me, duration)):
+        due_at = _steering_due_at(t, conversation) if waits else 0
+        free = me is None or _is_free(t, row[3], row[4], me, duration)
+        return (
+            DueWork(at=due_at, start_mode=_turn_start_mode(row, me))
+            if free and due_at is not None
+            else None
+        )
+    front = t.fetch_one(f"{_QUEUE_FRONTS} AND i.conversation_id = $1", conversation)
+    if front is None or (me is not None and not _is_free(t, front[2], front[3], me, duration)):
         return None
     message = front[4] == InboxKind.MESSAGE.value
-    at = _at(t, front[1], front[5])
-    return Due(at=at, begins=StartMode.IN_ORDER if message else StartMode.AT_ONCE)
+    at = _effective_due_at(t, front[1], front[5])
+    return DueWork(at=at, start_mode=StartMode.IN_ORDER if message else StartMode.AT_ONCE)
 
 
-def _begins(row: Row, me: OwnerId | None) -> StartMode:
-    """Of an unfinished turn: to begin it counts as one more resume where its owner was lost."""
+def _turn_start_mode(row: Row, me: OwnerId | None) -> StartMode:
+    """Return the start mode of an unfinished turn, counting one resume if its owner was lost."""
     if row[2] is not None:
         return StartMode.AT_ONCE
     lost = row[1] == TurnState.RUNNING.value and row[3] not in (None, me)
     return start_mode(resumes=row[6] + lost)
 
 
-def due_in(
+def get_due_delay(
     t: Tx, conversation: ConversationId, *, me: OwnerId, duration: timedelta
 ) -> tuple[int, StartMode] | None:
     """
-    In how many milliseconds ``me`` has something to do in one conversation, and how it is begun.
+    Return the milliseconds until ``me`` has work in one conversation, and its start mode.
 
-    ``None`` if it has nothing. By the clock that made the due time: that of a process may run
-    before or after it.
+    ``None`` if there is no work. Measured by the database's clock, which set the due time,
+    since a process clock may differ.
     """
-    due = is_due(t, conversation, me=me, duration=duration)
-    return None if due is None else (max(0, due.at - t.now), due.begins)
+    due = find_next_work(t, conversation, me=me, duration=duration)
+    return None if due is None else (max(0, due.at - t.now), due.start_mode)
 
 
-def due_work_in(t: Tx, *, me: OwnerId, duration: timedelta) -> dict[ConversationId, int]:
-    """As ``due_work``, in milliseconds from now."""
-    due = due_work(t, me=me, duration=duration)
+def find_due_delays(t: Tx, *, me: OwnerId, duration: timedelta) -> dict[ConversationId, int]:
+    """Return the same conversations as ``find_due_work``, in milliseconds from now."""
+    due = find_due_work(t, me=me, duration=duration)
     return {conversation: max(0, at - t.now) for conversation, at in due.items()}
 
 
-def _free(
+def _is_free(
     t: Tx, owner: str | None, expires_at: int | None, me: OwnerId, duration: timedelta | None
 ) -> bool:
     if owner is None or owner == me:
         return True
-    return is_over(t, owner, expires_at or 0, duration)
+    return may_take_over(t, owner, expires_at or 0, duration)
