@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.api.rpc import dispatch
-from clew.wire.describe import ALWAYS
-from clew.wire.errors import Code
-from clew.wire.methods import BY_NAME
+from clew.wire.describe import COMMON_ERRORS
+from clew.wire.errors import ErrorCode
+from clew.wire.methods import METHODS_BY_NAME
 
 if TYPE_CHECKING:
-    from clew.wire.errors import Error
-    from clew.wire.framing import Failure, Request
+    from clew.wire.errors import RpcError
+    from clew.wire.framing import RpcErrorResponse, RpcRequest
 
 _undeclared: list[str] = []
 
@@ -20,10 +20,10 @@ def observe() -> None:
     """Note, in this process, each error that its method does not declare."""
     inner = dispatch._failed  # pyright: ignore[reportPrivateUsage]
 
-    def outer(request: Request, error: Error) -> Failure | None:
-        method = BY_NAME.get(request.method)
-        if method is not None and error.code not in {*ALWAYS, *method.errors}:
-            _undeclared.append(f"{request.method} answered {Code(error.code).name}")
+    def outer(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
+        method = METHODS_BY_NAME.get(request.method)
+        if method is not None and error.code not in {*COMMON_ERRORS, *method.errors}:
+            _undeclared.append(f"{request.method} answered {ErrorCode(error.code).name}")
         return inner(request, error)
 
     dispatch._failed = outer  # pyright: ignore[reportPrivateUsage]

@@ -21,8 +21,8 @@ from clew.agent.models import ModelSpec, build_model, models_closed
 from clew.agent.providers import is_provider
 from clew.clock import SystemClock
 from clew.config import ensure_home
-from clew.config.describe import secret_texts
-from clew.config.model_access import access_of, named_models
+from clew.config.describe import iter_secret_texts
+from clew.config.model_access import iter_named_models, resolve_access
 from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset import ResetPolicy
@@ -36,7 +36,7 @@ from clew.engine.titles import Titles
 from clew.engine.turns import Means
 from clew.engine.warm import Warm
 from clew.errors import SettingsError
-from clew.hooks.manager import Plugins, load_plugins
+from clew.hooks.manager import PluginManager, load_plugins
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def log_plainly() -> None:
 
 def make_means(settings: Settings, store: Store) -> Means:
     """What turns are carried out with, by the settings."""
-    register_secrets(secret_texts(settings))
+    register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
     models = make_models(settings)
     refuse_no_room(settings, instructions, window=context_window(models[0]))
@@ -194,9 +194,9 @@ def let_import_from(folder: Path) -> None:
         sys.path.append(str(folder))
 
 
-def make_plugins(settings: Settings) -> Plugins:
+def make_plugins(settings: Settings) -> PluginManager:
     """The plugins that are enabled."""
-    plugins = Plugins()
+    plugins = PluginManager()
     load_plugins(
         plugins, settings.home / "plugins", settings.plugins.enabled, settings.plugins.options
     )
@@ -255,7 +255,7 @@ def unknown_providers(settings: Settings) -> list[str]:
 def model_problems(settings: Settings) -> list[str]:
     """Return a sentence for each model that is named and cannot be used, without asking any."""
     found = unknown_providers(settings)
-    for setting, name in named_models(settings):
+    for setting, name in iter_named_models(settings):
         try:
             build_model(model_spec(settings, name, setting=setting))
         except SettingsError as error:
@@ -281,7 +281,7 @@ def model_spec(settings: Settings, name: str, *, setting: str = "model.name") ->
 
     :raises SettingsError: if its key cannot be read
     """
-    access = access_of(settings, name)
+    access = resolve_access(settings, name)
     return ModelSpec(
         name=name,
         base_url=access.base_url,

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from clew.agent.messages import text_of
-from clew.config import load
+from clew.config import load_settings
 from clew.gateway.gateway import Gateway
 from clew.testing.channels import FakeTimer
 from clew.testing.telegram import FakeTelegram
@@ -150,7 +150,7 @@ async def serving(
     factories: Mapping[str, Factory] | None = None,
 ) -> AsyncGenerator[World]:
     """A gateway that serves."""
-    loaded = load(home=home, flags={**_MODEL, **flags}, environ={})
+    loaded = load_settings(home=home, flags={**_MODEL, **flags}, environ={})
     async with open_world(url, home) as world:
         if script is not None:
             world.model.script = script

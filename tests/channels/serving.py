@@ -15,7 +15,7 @@ from clew import runtime
 from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
 from clew.api.serving import serve
-from clew.config import load
+from clew.config import load_settings
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway
 from clew.store.opening import open_store
@@ -132,7 +132,7 @@ async def _serve(job: Serve) -> None:
         "api.port": str(job.port or 0),
         **table(job.channel, own),
     }
-    settings = load(home=job.folder, flags=flags, environ={})
+    settings = load_settings(home=job.folder, flags=flags, environ={})
     inner = await open_store(job.store_url, home=job.folder)
     killer = Killer(job.place, job.log, job.folder)
     points = Points()

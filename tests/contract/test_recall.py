@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
-from clew.config import load
+from clew.config import load_settings
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.core.session import COMPRESSION
@@ -35,7 +35,7 @@ class InProcess:
             "model.context_window": str(WINDOW),
             "tools.modules": "recall_tools",
         }
-        self._settings = load(home=home, flags=flags, environ={})
+        self._settings = load_settings(home=home, flags=flags, environ={})
         self._stack = AsyncExitStack()
 
     async def start(self) -> None:

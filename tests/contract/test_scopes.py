@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew import runtime
-from clew.config import load
+from clew.config import load_settings
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
@@ -68,7 +68,7 @@ async def begun(engine: Engine, owner: str, *, n: int = 0) -> Talk:
 
 @asynccontextmanager
 async def opened(url: str, home: Path) -> AsyncGenerator[Engine]:
-    settings = load(home=home, flags={"model.name": "offline"}, environ={})
+    settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
     async with await open_store(url, home=home) as store:
         means = runtime.make_means(settings, store)
         async with Engine(means, role="test", version="0") as engine:

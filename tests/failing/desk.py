@@ -17,7 +17,7 @@ from clew.agent.compactor import HarnessCompactor
 from clew.agent.loop import Loop
 from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
-from clew.config import load
+from clew.config import load_settings
 from clew.core.entry import EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted, TurnFinished
 from clew.core.ids import ConversationId
@@ -294,7 +294,7 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
         store = await stack.enter_async_context(
             await open_store(f"sqlite:///{home}/clew.db", home=home, clock=clock)
         )
-        settings = load(home=home, flags={"model.name": "offline"}, environ={})
+        settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
         means = runtime.make_means(settings, store)
         compactions = means.compactions
         means = replace(

@@ -115,7 +115,7 @@ def settings_for(
         store=StoreSettings(url=store_url),
         api=ApiSettings(
             port=port,
-            token=None if token is None else Secret.of(token),
+            token=None if token is None else Secret.from_text(token),
             origins=tuple(origins),
         ),
     )

@@ -91,7 +91,9 @@ async def test_nothing_but_health_is_served_without_the_token(server: Server, ca
 
 async def test_a_token_may_hold_any_letters(tmp_path: Path) -> None:
     async with running(settings_for(tmp_path, token="geheim")) as server:
-        settings = replace(server.settings, api=ApiSettings(port=0, token=Secret.of("schlüssel🔑")))
+        settings = replace(
+            server.settings, api=ApiSettings(port=0, token=Secret.from_text("schlüssel🔑"))
+        )
         async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
             header = (b"Authorization", "bearer schlüssel🔑".encode())
             assert (await client.get(f"{url}/v1/models", headers=[header])).status_code == 200
@@ -281,13 +283,13 @@ async def test_a_token_that_cannot_be_read_is_an_error_at_the_start(
 async def test_a_port_in_use_is_named(server: Server) -> None:
     port = urlsplit(server.url).port
     assert port is not None
-    settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.of(TOKEN)))
+    settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.from_text(TOKEN)))
     with pytest.raises(SettingsError, match=rf"port {port} on 127.0.0.1 is in use"):
         await serve(server.engine, settings)
 
 
 async def test_a_host_that_is_no_address_is_named(server: Server) -> None:
-    api = ApiSettings(host="no.such.host.invalid", port=0, token=Secret.of(TOKEN))
+    api = ApiSettings(host="no.such.host.invalid", port=0, token=Secret.from_text(TOKEN))
     with pytest.raises(SettingsError, match=r"no\.such\.host\.invalid"):
         await serve(server.engine, replace(server.settings, api=api))
 
@@ -301,7 +303,7 @@ async def test_localhost_is_listened_on(server: Server) -> None:
 async def test_a_port_is_free_again_once_a_server_has_stopped(server: Server) -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.of(TOKEN)))
+    settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.from_text(TOKEN)))
     for _ in range(2):
         async with serving(server.engine, settings) as url, httpx2.AsyncClient() as client:
             assert url == f"http://127.0.0.1:{port}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.config import load
+from clew.config import load_settings
 from clew.errors import SettingsError
 from clew.testing import FakeProvider, counter
 from tests.integration.api_server import running, settings_for
@@ -72,4 +72,4 @@ async def test_a_page_that_is_not_named_can_neither_ask_nor_read(
 @pytest.mark.parametrize("wrong", ["*", "localhost:5173", "http://localhost:5173/page", "null"])
 def test_what_is_no_origin_is_refused(tmp_path: Path, wrong: str) -> None:
     with pytest.raises(SettingsError, match=r"api\.origins"):
-        load(home=tmp_path, flags={"api.origins": wrong}, environ={})
+        load_settings(home=tmp_path, flags={"api.origins": wrong}, environ={})

@@ -59,7 +59,7 @@ async def test_what_waits_is_refused_when_the_server_stops_before_the_engine_is_
 
 
 async def test_nobody_sees_more_without_the_token_than_later() -> None:
-    app = starting(token=Secret.of("a-token-of-ours"))
+    app = starting(token=Secret.from_text("a-token-of-ours"))
     async with client(app) as http:
         assert (await http.get("/healthz")).status_code == 200
         assert (await http.get("/v1/models")).status_code == 401

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic_ai import Agent
 
-from clew.config import load
+from clew.config import load_settings
 from clew.engine.compaction import Policy
 from clew.errors import SettingsError
 from clew.runtime import make_means
@@ -80,7 +80,7 @@ async def test_b025_what_the_provider_counted_wins_over_an_estimate(tmp_path: Pa
 async def test_b026_instructions_that_leave_no_room_are_told_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "SOUL.md").write_text("You know everything about rivers. " * 400)
     flags = {"model.name": "offline", "model.context_window": "4000"}
-    settings = load(home=tmp_path, flags=flags, environ={})
+    settings = load_settings(home=tmp_path, flags=flags, environ={})
     async with await open_store(f"sqlite:///{tmp_path}/clew.db", home=tmp_path) as store:
         with pytest.raises(SettingsError, match=r"4,000.*4,5\d\d"):
             make_means(settings, store)

@@ -21,7 +21,7 @@ from clew.gateway.channels.webhook import codec as webhook_codec
 from clew.testing.channels import MemoryPlatform
 from clew.tui.transports import in_process
 from clew.wire import methods
-from clew.wire.errors import CallFailed, Code
+from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import RespondParams
 from tests.channels.desk import MemoryDesk, echo, memory_desk, until
 from tests.integration.api_server import settings_for
@@ -206,12 +206,12 @@ async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothin
 
             with pytest.raises(CallFailed) as stale:
                 await respond("apr_gone", approve=True)
-            assert stale.value.code == Code.NOT_FOUND
+            assert stale.value.code == ErrorCode.NOT_FOUND
             assert await respond(asked.id, approve=False) == "denied"
             assert await respond(asked.id, approve=False) == "denied"
             with pytest.raises(CallFailed) as late:
                 await respond(asked.id, approve=True)
-            assert late.value.code == Code.CONFLICT
+            assert late.value.code == ErrorCode.CONFLICT
         await world.end(accepted)
         assert world.tools.ran == {}
         assert await world.check() == []

@@ -46,7 +46,7 @@ class Telegram:
         return open_telegram(
             ChannelConfig(
                 name="telegram",
-                token=Secret.of(self._fake.token),
+                token=Secret.from_text(self._fake.token),
                 base_url=self._fake.base_url,
                 options=MappingProxyType({}),
             )

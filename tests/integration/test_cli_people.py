@@ -10,7 +10,7 @@ import pytest
 
 from clew.cli.entry import run
 from clew.cli.pair import open_people
-from clew.config import load
+from clew.config import load_settings
 from clew.core.people import ChannelAccount
 from clew.core.route import RouteKey
 
@@ -38,7 +38,7 @@ def code(tmp_path: Path) -> str:
     """What a stranger was shown."""
 
     async def ask() -> str | None:
-        async with open_people(load(home=tmp_path, environ={})) as people:
+        async with open_people(load_settings(home=tmp_path, environ={})) as people:
             route = RouteKey("agent:main:telegram:dm:42")
             return await people.code_for(ACCOUNT, "42", name="Ann", route=route)
 

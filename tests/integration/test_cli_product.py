@@ -271,7 +271,7 @@ def pressed_when(ready: Callable[[], bool]) -> Generator[None]:
 
 
 def test_logs_hold_no_secret(tmp_path: Path) -> None:
-    secret = ModelSettings(name="openai:x", api_key=Secret.of("sk-very-secret"))
+    secret = ModelSettings(name="openai:x", api_key=Secret.from_text("sk-very-secret"))
     log = structlog.get_logger("clew.test")
     with logs_to_file(Settings(home=tmp_path, model=secret)):
         log.warning("asked", key="sk-very-secret", nested={"list": ["x sk-very-secret y", 1, None]})

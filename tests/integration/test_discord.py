@@ -364,7 +364,7 @@ async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
     with FakeDiscord() as discord:
         discord.meet("42")
         config = ChannelConfig(
-            name="discord", token=Secret.of(discord.token), base_url=discord.api, options={}
+            name="discord", token=Secret.from_text(discord.token), base_url=discord.api, options={}
         )
         async with open_channel(config) as channel:
             discord.throttle_all(35)
@@ -377,6 +377,6 @@ async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
 
 @pytest.mark.parametrize("token", [None, "nonsense", "a.b.c", "!!.b.c", "YWJj.b.c"])
 def test_a_token_that_is_none_is_refused(token: str | None) -> None:
-    secret = None if token is None else Secret.of(token)
+    secret = None if token is None else Secret.from_text(token)
     with pytest.raises(SettingsError, match="no token of a Discord bot"):
         open_channel(ChannelConfig(name="discord", token=secret, base_url=None, options={}))

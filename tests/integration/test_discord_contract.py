@@ -30,7 +30,7 @@ class Discord:
         return open_channel(
             ChannelConfig(
                 name="discord",
-                token=Secret.of(self._fake.token),
+                token=Secret.from_text(self._fake.token),
                 base_url=self._fake.api,
                 options=MappingProxyType({}),
                 marks=self._marks,

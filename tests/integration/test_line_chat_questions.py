@@ -17,7 +17,7 @@ from clew.cli.entry import run
 from clew.cli.lines import chat
 from clew.cli.prompting import Keyboard
 from clew.cli.terminal import Output
-from clew.config import load
+from clew.config import load_settings
 from clew.testing import Call, Calls, FakeProvider, Text
 from clew.testing.provider import sequence
 from tests.waiting import block_until
@@ -54,7 +54,7 @@ def settings(tmp_path: Path) -> Settings:
     module = f"gardener_{uuid4().hex}"
     (plugins / f"{module}.py").write_text(AGENT, encoding="utf-8")
     flags = {"agent.object": f"{module}:agent", "model.name": "openai-chat:fake"}
-    return load(home=tmp_path, flags=flags, environ={})
+    return load_settings(home=tmp_path, flags=flags, environ={})
 
 
 class Person(Keyboard):

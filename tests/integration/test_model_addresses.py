@@ -17,7 +17,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelRequest
 
 from clew.agent.models import ModelSpec, build_model, models_closed, name_of
-from clew.config import load
+from clew.config import load_settings
 from clew.errors import SettingsError
 from clew.runtime import (
     make_chosen,
@@ -151,7 +151,7 @@ def test_a_provider_without_an_address_of_its_own_wants_one(kind: str) -> None:
 
 def _places(home: Path, flags: dict[str, Any], chosen: str) -> list[tuple[str, str]]:
     """Where each kind of model is asked, and with which key."""
-    settings = load(home=home, flags=flags, environ={"OPENAI_API_KEY": "public-OPENAI"})
+    settings = load_settings(home=home, flags=flags, environ={"OPENAI_API_KEY": "public-OPENAI"})
     picked = make_chosen(settings, chosen).named(None)
     models = [*make_models(settings), make_summariser(settings), make_titler(settings), picked]
     clients: list[Any] = [getattr(model, "client", None) for model in models if model is not None]
@@ -200,7 +200,7 @@ def test_a_model_of_the_other_form_at_the_same_server_is_told(tmp_path: Path) ->
         "model.base_url": "http://box.lan:11434/v1",
         "model.fallback": ["openai:gpt-5-mini", "openai-chat:qwen3"],
     }
-    [warning] = load(home=tmp_path, flags=flags, environ={}).warnings
+    [warning] = load_settings(home=tmp_path, flags=flags, environ={}).warnings
     assert "model.fallback 'openai:gpt-5-mini' is asked at model.base_url" in warning
     assert "[providers.openai]" in warning
 
@@ -216,7 +216,7 @@ async def test_an_empty_table_names_the_public_address(tmp_path: Path) -> None:
 
 async def test_the_environment_names_a_provider_with_underscores(tmp_path: Path) -> None:
     environ = {"CLEW_PROVIDERS__OPENAI_CHAT__BASE_URL": "http://box.lan/v1"}
-    settings = load(home=tmp_path, flags={"model.name": "openai-chat:m"}, environ=environ)
+    settings = load_settings(home=tmp_path, flags={"model.name": "openai-chat:m"}, environ=environ)
     assert settings.providers["openai-chat"].base_url == "http://box.lan/v1"
 
 
@@ -241,7 +241,7 @@ async def test_the_environment_names_a_provider_with_underscores(tmp_path: Path)
 async def test_what_cannot_be_honoured_is_told_with_its_setting(
     flags: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
-    settings = load(home=tmp_path, flags={"model.name": "offline", **flags}, environ={})
+    settings = load_settings(home=tmp_path, flags={"model.name": "offline", **flags}, environ={})
     async with models_closed():
         [problem] = model_problems(settings)
         assert said in problem
@@ -262,4 +262,4 @@ def test_a_table_beside_the_models_own_settings_is_a_contradiction(tmp_path: Pat
         "providers.openai-chat.base_url": "http://b.lan/v1",
     }
     with pytest.raises(SettingsError, match=r"are both set: keep one"):
-        load(home=tmp_path, flags=flags, environ={})
+        load_settings(home=tmp_path, flags=flags, environ={})

@@ -73,7 +73,7 @@ async def open_desk(
             means = make_means(settings_for(home, provider=provider), store)
             means.models.patience = Patience(first_wait=0.001)
             if plugin is not None:
-                means.facts.plugins.add(plugin, "changing")
+                means.facts.plugins.register_plugin(plugin, "changing")
             means = replace(means, loop=Loop(agent, max_steps=50, code=code))
             async with Engine(means, role="test", version="0") as engine:
                 yield Desk(engine=engine, provider=provider, store=store, loop=means.loop)

@@ -11,7 +11,7 @@ import pytest
 
 from clew.errors import SettingsError
 from clew.hooks import specs
-from clew.hooks.manager import Plugins, Verdict, load_plugins
+from clew.hooks.manager import PluginManager, ToolVerdict, load_plugins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def careful(folder: Path, options: Mapping[str, object]) -> Plugins:
+def careful(folder: Path, options: Mapping[str, object]) -> PluginManager:
     page = (DOCS / "how-to" / "write-a-plugin.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (folder / "careful.py").write_text(code, encoding="utf-8")
-    plugins = Plugins()
+    plugins = PluginManager()
     load_plugins(plugins, folder, ["careful"], {"careful": options})
     return plugins
 
@@ -31,14 +31,14 @@ def careful(folder: Path, options: Mapping[str, object]) -> Plugins:
 async def test_the_plugin_of_the_page_blocks_asks_and_keeps_a_diary(tmp_path: Path) -> None:
     plugins = careful(tmp_path, {"limit": 50})
     try:
-        blocked = await plugins.ask_tool(tool_name="delete", args={})
-        dear = await plugins.ask_tool(tool_name="pay", args={"amount": 51})
-        cheap = await plugins.ask_tool(tool_name="pay", args={"amount": 50})
-        await plugins.tell("post_tool_call", {"tool_name": "pay", "status": "ok"})
+        blocked = await plugins.run_pre_tool_call(tool_name="delete", args={})
+        dear = await plugins.run_pre_tool_call(tool_name="pay", args={"amount": 51})
+        cheap = await plugins.run_pre_tool_call(tool_name="pay", args={"amount": 50})
+        await plugins.notify_plugins("post_tool_call", {"tool_name": "pay", "status": "ok"})
     finally:
         plugins.close()
     assert blocked.block == "Nothing is deleted here."
-    assert (dear, cheap) == (Verdict(approve=True), Verdict())
+    assert (dear, cheap) == (ToolVerdict(approve=True), ToolVerdict())
     assert (tmp_path / "diary.txt").read_text(encoding="utf-8") == "pay ok\n"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from clew.hooks.manager import Plugins, Verdict
+from clew.hooks.manager import PluginManager, ToolVerdict
 from clew.hooks.specs import hookimpl
 from tests.waiting import wait_until
 
@@ -87,10 +87,10 @@ def logs() -> Iterator[list[EventDict]]:
         yield found  # pyright: ignore[reportReturnType]  (declared as any mappings)
 
 
-def _with(*plugins: Asked, timeout: float = 30) -> Plugins:
-    made = Plugins(timeout)
+def _with(*plugins: Asked, timeout: float = 30) -> PluginManager:
+    made = PluginManager(timeout)
     for plugin in plugins:
-        made.add(plugin, type(plugin).__name__.lower())
+        made.register_plugin(plugin, type(plugin).__name__.lower())
     return made
 
 
@@ -104,8 +104,8 @@ async def test_a_plugin_that_hangs_is_waited_for_once_and_called_again_when_it_i
     hanging, good = Hanging(), Asked()
     plugins = _with(hanging, good, timeout=HASTE)
     for number in range(50):
-        await plugins.tell("on_session_end", {"session_id": f"s{number}"})
-    blocked = [(await plugins.ask_tool(session_id="call")).block for _ in range(50)]
+        await plugins.notify_plugins("on_session_end", {"session_id": f"s{number}"})
+    blocked = [(await plugins.run_pre_tool_call(session_id="call")).block for _ in range(50)]
     assert hanging.calls == ["s0"], "nobody else was waited for"
     assert good.calls == [*(f"s{number}" for number in range(50)), *["call"] * 50]
     assert blocked == ["the plugin hanging did not answer in time"] * 50
@@ -117,7 +117,7 @@ async def test_a_plugin_that_hangs_is_waited_for_once_and_called_again_when_it_i
     hanging.gate.set()
 
     async def let_in() -> bool:
-        return (await plugins.ask_tool(session_id="free")).block is None
+        return (await plugins.run_pre_tool_call(session_id="free")).block is None
 
     await wait_until(let_in, "the plugin is asked again")
     assert hanging.calls[-1] == "free"
@@ -130,8 +130,8 @@ async def test_a_plugin_that_always_raises_is_logged_once_a_while_and_fills_no_l
     raising, good = Raising(), Asked()
     plugins = _with(raising, good)
     for _ in range(20):
-        await plugins.tell("on_session_end", {"session_id": "s"})
-        assert await plugins.ask_tool(session_id="s") == Verdict()
+        await plugins.notify_plugins("on_session_end", {"session_id": "s"})
+        assert await plugins.run_pre_tool_call(session_id="s") == ToolVerdict()
     assert len(raising.calls) == len(good.calls) == 40
     assert _told(logs) == [
         ("raising", "on_session_end", "hook_failed"),
@@ -148,8 +148,8 @@ async def test_an_answer_that_means_nothing_changes_nothing_and_is_told(
     logs: list[EventDict], answer: object
 ) -> None:
     plugins = _with(Nonsense(answer))
-    await plugins.tell("on_session_end", {"session_id": "s"})
-    assert await plugins.ask_tool(session_id="s") == Verdict()
+    await plugins.notify_plugins("on_session_end", {"session_id": "s"})
+    assert await plugins.run_pre_tool_call(session_id="s") == ToolVerdict()
     assert _told(logs) == [("nonsense", "pre_tool_call", "hook_answer_unusable")]
     plugins.close()
 
@@ -161,13 +161,13 @@ async def test_what_is_blocked_or_changed_in_a_way_that_cannot_be_told_does_not_
         ({"args": {("at", 1): 5}}, "the plugin nonsense gave arguments that are no JSON"),
     ):
         plugins = _with(Nonsense(answer))
-        assert await plugins.ask_tool(session_id="s") == Verdict(block=why)
+        assert await plugins.run_pre_tool_call(session_id="s") == ToolVerdict(block=why)
         plugins.close()
 
 
 async def test_a_plugin_that_ends_an_iteration_is_not_waited_for(logs: list[EventDict]) -> None:
     plugins = _with(Ending())
-    assert await plugins.ask_tool(session_id="s") == Verdict()
+    assert await plugins.run_pre_tool_call(session_id="s") == ToolVerdict()
     assert _told(logs) == [("ending", "pre_tool_call", "hook_failed")]
     plugins.close()
 
@@ -181,9 +181,9 @@ async def test_what_a_plugin_does_with_its_arguments_another_does_not_see() -> N
             seen.append(dict(args))
             args.clear()
 
-    plugins = Plugins(30)
+    plugins = PluginManager(30)
     for name in ("first", "second"):
-        plugins.add(Emptying(), name)
-    await plugins.ask_tool(args={"at": 1})
+        plugins.register_plugin(Emptying(), name)
+    await plugins.run_pre_tool_call(args={"at": 1})
     assert seen == [{"at": 1}] * 2
     plugins.close()

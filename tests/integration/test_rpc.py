@@ -23,8 +23,8 @@ from clew.testing import Fail, FakeProvider, Text, counter, sequence
 from clew.tui.client import Client, Refused
 from clew.tui.transports import websocket
 from clew.wire import methods
-from clew.wire.errors import CallFailed, Code
-from clew.wire.framing import LARGEST
+from clew.wire.errors import CallFailed, ErrorCode
+from clew.wire.framing import MAX_FRAME_BYTES
 from clew.wire.notices import DeltaNotice, SnapshotNotice
 from clew.wire.params import (
     Attachment,
@@ -153,7 +153,7 @@ async def test_a_message_whose_rule_is_reject_is_refused_while_a_turn_runs(
     provider.script = always(LASTING)
     with pytest.raises(CallFailed) as caught:
         await both_hear(server, "reject", 1)
-    assert caught.value.code == Code.REJECTED
+    assert caught.value.code == ErrorCode.REJECTED
 
 
 async def test_what_waits_can_be_edited_and_taken_back(
@@ -194,7 +194,7 @@ async def test_a_message_that_is_sent_again_with_its_key_is_stored_once(on_each:
         assert (await two.call(methods.SUBMIT, by_id)).inbox_id == first.inbox_id
         with pytest.raises(CallFailed) as caught:
             await one.call(methods.SUBMIT, SubmitParams(session_id="talk", text="bye", key="k"))
-        assert caught.value.code == Code.KEY_REUSED
+        assert caught.value.code == ErrorCode.KEY_REUSED
 
 
 async def test_requests_of_one_client_are_stored_in_the_order_in_which_it_sends_them(
@@ -247,12 +247,12 @@ async def test_everything_about_conversations_can_be_done(on_each: Server) -> No
         await one.call(methods.DELETE, Named(conversation=copy.id))
         with pytest.raises(CallFailed) as caught:
             await one.call(methods.STATUS, Named(conversation=copy.id))
-        assert caught.value.code == Code.NOT_FOUND
+        assert caught.value.code == ErrorCode.NOT_FOUND
         back = await one.call(methods.UNDELETE, UndeleteParams(conversation=copy.id))
         assert (back.id, back.entries) == (copy.id, copy.entries)
         with pytest.raises(CallFailed) as caught:
             await one.call(methods.UNDELETE, UndeleteParams(conversation=copy.id))
-        assert caught.value.code == Code.NOT_FOUND
+        assert caught.value.code == ErrorCode.NOT_FOUND
 
 
 async def test_who_follows_hears_that_the_conversation_is_deleted(server: Server) -> None:
@@ -376,7 +376,7 @@ async def test_another_scope_sees_and_changes_nothing(server: Server) -> None:
         for method, params in calls:
             with pytest.raises(CallFailed) as caught:
                 await other.call(method, params)
-            assert caught.value.code == Code.NOT_FOUND, method.name
+            assert caught.value.code == ErrorCode.NOT_FOUND, method.name
 
 
 def _bearer(token: str = TOKEN) -> dict[str, str]:
@@ -403,7 +403,7 @@ async def test_a_client_that_does_not_read_slows_no_turn_and_misses_nothing(
             additional_headers=_bearer(),
             max_queue=1,
             close_timeout=0.1,
-            max_size=LARGEST,
+            max_size=MAX_FRAME_BYTES,
         ) as slow,
         client(over_pipe(server)) as quick,
     ):
@@ -512,7 +512,7 @@ async def _send_and_receive(wire: ClientConnection, frame: str) -> None:
 async def test_a_message_that_is_too_large_ends_the_connection_clearly(server: Server) -> None:
     async with connect(socket_url(server), additional_headers=_bearer()) as wire:
         with pytest.raises(ConnectionClosed):
-            await _send_and_receive(wire, "x" * (LARGEST + 1))
+            await _send_and_receive(wire, "x" * (MAX_FRAME_BYTES + 1))
         assert wire.close_code == 1009
 
 

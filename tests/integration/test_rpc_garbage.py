@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import MOST, serve_client
-from clew.wire.errors import Code
+from clew.wire.errors import ErrorCode
 from clew.wire.methods import METHODS
 from tests.contract import invariants
 from tests.integration.api_server import running, settings_for
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tests.integration.api_server import Server
 
-CODES = {code.value for code in Code}
+CODES = {code.value for code in ErrorCode}
 #: What some arguments may well be, so that more calls get past the checks.
 LIKELY = st.sampled_from(["talk", "main", "inb_0", "apr_0", "cnv_0", "/status", "/new", "api.port"])
 VALUES = st.recursive(
@@ -88,7 +88,7 @@ def _fits(answer: Any) -> None:
     assert ("result" in answer) != ("error" in answer)
     if error := answer.get("error"):
         assert error["code"] in CODES
-        assert error["code"] != Code.INTERNAL, error
+        assert error["code"] != ErrorCode.INTERNAL, error
         assert error["data"]["next"]
         assert "Traceback" not in error["message"]
 
@@ -129,7 +129,7 @@ def test_who_asks_too_much_at_once_is_told_and_nothing_is_lost(bench: Bench) -> 
     answers = bench.answers(asked)
     assert sorted(answer["id"] for answer in answers) == list(range(MOST + 20))
     busy = [answer for answer in answers if "error" in answer]
-    assert {answer["error"]["code"] for answer in busy} == {Code.BUSY.value}
+    assert {answer["error"]["code"] for answer in busy} == {ErrorCode.BUSY.value}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic_ai import ToolReturn
 
 from clew.agent.known_secrets import redact, register_secrets
 from clew.agent.results import LONGEST, encode, said
-from clew.config import load
+from clew.config import load_settings
 from clew.core.journal import CallStatus
 from clew.core.text import REDACTED
 from clew.testing import Call, Calls, FakeProvider, Text, sequence
@@ -99,7 +99,7 @@ async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
             "model.api_key": key,
             "tools.modules": "looking",
         }
-        settings = load(home=tmp_path, flags=flags, environ={})
+        settings = load_settings(home=tmp_path, flags=flags, environ={})
         store = replace(settings.store, url=store_url)
         async with running(replace(settings, store=store)) as server:
             assert (await server.say("look")).status_code == 200

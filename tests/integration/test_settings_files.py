@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from clew.config import Secret, Settings, ensure_home, find_home, load
-from clew.config.check import problems
-from clew.config.describe import held, secrets
+from clew.config import Secret, Settings, ensure_home, find_home, load_settings
+from clew.config.check import find_problems
+from clew.config.describe import effective_values, iter_secrets
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def written(home: Path, text: str, *, mode: int = 0o600) -> Path:
 
 
 def read(home: Path, text: str, **environ: str) -> Settings:
-    return load(home=written(home, text), environ=environ)
+    return load_settings(home=written(home, text), environ=environ)
 
 
 def mode_of(path: Path) -> str:
@@ -41,7 +41,7 @@ def test_flags_come_before_the_environment_before_the_file_before_defaults(tmp_p
         tmp_path, "[api]\nport = 1\nhost = 'file'\n[lease]\nseconds = 3\n[agent]\nmax_steps = 5"
     )
     environ = {"CLEW_API__PORT": "2", "CLEW_API__HOST": "environment", "CLEW_LEASE__SECONDS": "4"}
-    settings = load(home=tmp_path, environ=environ, flags={"api.port": "7"})
+    settings = load_settings(home=tmp_path, environ=environ, flags={"api.port": "7"})
     assert (settings.api.port, settings.api.host) == (7, "environment")
     assert (settings.lease.seconds, settings.agent.max_steps) == (4, 5)
     assert settings.compaction.threshold == 0.75
@@ -103,12 +103,12 @@ def test_files_may_begin_as_windows_begins_them(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "config.toml").mkdir()
     with pytest.raises(SettingsError, match="cannot be read"):
-        load(home=tmp_path, environ={})
+        load_settings(home=tmp_path, environ={})
     other = tmp_path / "other"
     other.mkdir()
     (other / "config.toml").write_bytes(b"\xff")
     with pytest.raises(SettingsError, match="is not UTF-8"):
-        load(home=other, environ={})
+        load_settings(home=other, environ={})
 
 
 def test_empty_tables_say_nothing_but_the_name_of_a_channel(tmp_path: Path) -> None:
@@ -150,8 +150,8 @@ def test_channels_and_plugins_keep_keys_of_their_own(tmp_path: Path) -> None:
         "deep",
     ]
     assert settings.plugins.enabled == ("weather",)
-    assert len(list(secrets(settings))) == 5
-    shown = {one.name: one.value for one in held(settings)}
+    assert len(list(iter_secrets(settings))) == 5
+    shown = {one.name: one.value for one in effective_values(settings)}
     assert shown["channels.slack.retry.most"] == 9
     assert shown["plugins.weather.city"] == "Berlin"
     assert shown["plugins.weather.api_key"] == f"file {tmp_path / 'weather.key'}"
@@ -168,15 +168,15 @@ def test_the_environment_may_say_where_a_secret_is_kept(tmp_path: Path) -> None:
 @posix
 def test_a_file_with_secrets_that_others_may_read_gets_a_warning(tmp_path: Path) -> None:
     written(tmp_path, "[api]\ntoken = 'x'", mode=0o644)
-    [warning] = load(home=tmp_path, environ={}).warnings
+    [warning] = load_settings(home=tmp_path, environ={}).warnings
     assert "holds a secret (api.token) and others may read it: chmod 600" in warning
     written(tmp_path, "[api]\ntoken = { env = 'X' }", mode=0o644)
-    assert load(home=tmp_path, environ={}).warnings == ()
+    assert load_settings(home=tmp_path, environ={}).warnings == ()
 
 
 @posix
 def test_the_home_is_made_for_its_owner_alone_and_only_on_request(tmp_path: Path) -> None:
-    settings = load(home=tmp_path / "a" / "home", environ={})
+    settings = load_settings(home=tmp_path / "a" / "home", environ={})
     assert not settings.home.exists()
     ensure_home(settings)
     ensure_home(settings)
@@ -190,13 +190,13 @@ def test_a_home_that_others_may_read_is_closed_to_them(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir(mode=0o755)
     written(home, "[api]\ntoken = 'x'", mode=0o644)
-    ensure_home(load(home=home, environ={}))
+    ensure_home(load_settings(home=home, environ={}))
     assert (mode_of(home), mode_of(home / "config.toml")) == ("0o700", "0o600")
 
 
 def test_a_home_that_cannot_be_made_is_told_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    settings = load(home=tmp_path / "file" / "home", environ={})
+    settings = load_settings(home=tmp_path / "file" / "home", environ={})
     with pytest.raises(SettingsError, match=r"cannot be made.*--home or CLEW_HOME"):
         ensure_home(settings)
 
@@ -221,7 +221,7 @@ def test_checking_finds_what_would_fail_later(tmp_path: Path) -> None:
         token = { env = "ABSENT_TOKEN" }
         """,
     )
-    found = problems(settings)
+    found = find_problems(settings)
     assert len(found) == 3
     for part in ("api.host", "absent.md", "ABSENT_TOKEN"):
         assert any(part in one for one in found)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.cli import entry
-from clew.config.writing import changed
+from clew.config.writing import edit_toml
 from clew.errors import UsageError
 from clew.testing import Fail, FakeProvider, Html, Text
 from clew.testing.provider import sequence
@@ -136,7 +136,7 @@ def test_the_other_settings_and_a_copy_stay(setup: Setup, provider: FakeProvider
 
 def test_a_file_that_cannot_be_changed_without_harm_is_left(setup: Setup) -> None:
     with pytest.raises(UsageError, match=r"model\.name"):
-        changed('model = { name = "x" }\n', {("model", "name"): '"offline"'})
+        edit_toml('model = { name = "x" }\n', {("model", "name"): '"offline"'})
     setup.home.mkdir()
     (setup.home / "config.toml").write_text("[model\n")
     told = setup.run("--model", "offline", "--replace")

@@ -273,9 +273,9 @@ async def test_each_error_of_slack_is_what_it_means() -> None:
     route = Route(platform="slack", kind="dm", chat="D42")
     with FakeSlack() as slack:
         slack.meet("U42")
-        options = {"app_token": Secret.of(slack.app_token)}
+        options = {"app_token": Secret.from_text(slack.app_token)}
         config = ChannelConfig(
-            name="slack", token=Secret.of(slack.token), base_url=slack.api, options=options
+            name="slack", token=Secret.from_text(slack.token), base_url=slack.api, options=options
         )
         async with open_channel(config) as channel:
             (chunk,) = channel.render(OutboundMessage(text="hello"))
@@ -292,14 +292,14 @@ async def test_each_error_of_slack_is_what_it_means() -> None:
     [
         (None, {}, "token is no token of a Slack bot"),
         ("xoxb-1", {}, "app_token is no token"),
-        ("xoxb-1", {"app_token": Secret.of("xoxb-2")}, "app_token is no token"),
+        ("xoxb-1", {"app_token": Secret.from_text("xoxb-2")}, "app_token is no token"),
         ("xoxb-1", {"signing": "x"}, "no setting signing"),
     ],
 )
 def test_settings_that_cannot_be_used_say_which_and_why(
     token: str | None, options: Mapping[str, object], says: str
 ) -> None:
-    secret = None if token is None else Secret.of(token)
+    secret = None if token is None else Secret.from_text(token)
     with pytest.raises(SettingsError, match=says):
         open_channel(ChannelConfig(name="slack", token=secret, base_url=None, options=options))
 

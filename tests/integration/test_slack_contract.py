@@ -30,9 +30,9 @@ class Slack:
         return open_channel(
             ChannelConfig(
                 name="slack",
-                token=Secret.of(self._fake.token),
+                token=Secret.from_text(self._fake.token),
                 base_url=self._fake.api,
-                options=MappingProxyType({"app_token": Secret.of(self._fake.app_token)}),
+                options=MappingProxyType({"app_token": Secret.from_text(self._fake.app_token)}),
             )
         )
 

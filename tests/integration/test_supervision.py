@@ -12,7 +12,7 @@ import structlog
 
 from clew.cli.doctoring.channels import channels, deliveries
 from clew.cli.doctoring.findings import Level
-from clew.config import load
+from clew.config import load_settings
 from clew.core.health import ChannelState
 from clew.errors import NotSent
 from clew.gateway import supervision
@@ -118,7 +118,7 @@ async def test_b158_a_channel_that_is_stopped_and_started_fifty_times_hears_each
 ) -> None:
     platform = MemoryPlatform()
     flags = table("memory", {"allow": "*", "stream": False, "double_text": "queue"})
-    settings = load(home=tmp_path, flags=flags, environ={})
+    settings = load_settings(home=tmp_path, flags=flags, environ={})
     async with memory_desk(url, tmp_path, platform, settings={"enabled": False}) as desk:
         factories: dict[str, Factory] = {"memory": lambda _: platform.channel()}
         for number in range(50):
@@ -222,7 +222,7 @@ async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
 
 
 def load_for(home: Path, settings: dict[str, object]) -> Settings:
-    return load(home=home, flags=table("memory", {"allow": "*", **settings}), environ={})
+    return load_settings(home=home, flags=table("memory", {"allow": "*", **settings}), environ={})
 
 
 async def test_a_channel_that_cannot_be_loaded_is_refused_and_told_of_once(
@@ -262,7 +262,7 @@ async def test_a_channel_that_cannot_be_loaded_is_refused_and_told_of_once(
 def test_the_doctor_finds_a_channel_that_cannot_be_made(
     tmp_path: Path, settings: dict[str, object], detail: str
 ) -> None:
-    loaded = load(home=tmp_path, flags=settings, environ={})
+    loaded = load_settings(home=tmp_path, flags=settings, environ={})
     (found,) = channels(loaded)
     assert found.level is Level.FAIL
     assert detail in found.detail

@@ -12,7 +12,7 @@ import pytest
 
 from clew.cli.entry import run
 from clew.cli.talk import Talk
-from clew.config import load
+from clew.config import load_settings
 from clew.runtime import open_product
 from tests.integration.test_line_chat_questions import AGENT
 from tests.waiting import wait_until
@@ -76,7 +76,7 @@ def test_who_answers_in_time_from_elsewhere_is_waited_for(
     clew: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def approve() -> None:
-        settings = load(home=tmp_path, flags={"model.name": "offline"}, environ={})
+        settings = load_settings(home=tmp_path, flags={"model.name": "offline"}, environ={})
         async with open_product(settings, role="test", own_only=True) as product:
             talk = Talk(product.engine, "main")
 

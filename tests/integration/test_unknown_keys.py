@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.cli.entry import run
-from clew.config import load
+from clew.config import load_settings
 from clew.gateway.gateway import find_factory
 from clew.gateway.options import channel_kinds, find_channel_problems
-from clew.hooks.manager import Plugins, load_plugins
+from clew.hooks.manager import PluginManager, load_plugins
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def test_it_is_named_with_the_nearest_that_there_is(
 
 def test_a_variable_is_named_as_well(home: Path) -> None:
     environ = {"CLEW_CHANNELS__TELEGRAM__ALOW": "42", "CLEW_MODEL__NAME": "offline"}
-    (problem,) = find_channel_problems(load(home=home, environ=environ))
+    (problem,) = find_channel_problems(load_settings(home=home, environ=environ))
     assert problem.startswith("CLEW_CHANNELS__TELEGRAM__ALOW: there is no setting")
     assert problem.endswith("did you mean channels.telegram.allow?")
 
@@ -105,4 +105,4 @@ def test_every_channel_of_ours_declares_its_keys() -> None:
 
 def test_a_plugin_without_a_list_is_handed_whatever_there_is(tmp_path: Path) -> None:
     (tmp_path / "open.py").write_text(PLUGIN.replace("OPTIONS", "_OPTIONS"), encoding="utf-8")
-    load_plugins(Plugins(), tmp_path, ["open"], {"open": {"anything": 1}})
+    load_plugins(PluginManager(), tmp_path, ["open"], {"open": {"anything": 1}})

@@ -226,7 +226,7 @@ async def test_what_the_other_side_refuses_for_good_is_a_dead_letter(desk: Webho
     assert "refused it: 410" in str(letter)
 
 
-OPTIONS = {"secret": Secret.of("s" * 16)}
+OPTIONS = {"secret": Secret.from_text("s" * 16)}
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ OPTIONS = {"secret": Secret.of("s" * 16)}
     [
         (None, OPTIONS, "base_url is missing"),
         ("http://x", {}, "secret is missing"),
-        ("http://x", {"secret": Secret.of("short")}, "too short"),
-        ("http://x", {"secret": Secret.of("whsec_%")}, "no Base64"),
+        ("http://x", {"secret": Secret.from_text("short")}, "too short"),
+        ("http://x", {"secret": Secret.from_text("whsec_%")}, "no Base64"),
         ("http://x", {**OPTIONS, "longest": "ten"}, "longest must be"),
         ("http://x", {**OPTIONS, "color": "red"}, "no setting color"),
     ],

@@ -33,7 +33,7 @@ class Webhook:
                 name="webhook",
                 token=None,
                 base_url=self._fake.answers_url,
-                options=MappingProxyType({"secret": Secret.of(self._fake.secret)}),
+                options=MappingProxyType({"secret": Secret.from_text(self._fake.secret)}),
                 doors=self.doors,
             )
         )

@@ -22,7 +22,7 @@ import clew.store.postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew import runtime
 from clew.agent.choice import Patience
 from clew.agent.loop import Loop
-from clew.config import load
+from clew.config import load_settings
 from clew.core.double_text import DoubleText
 from clew.core.events import Delta, InputCompleted
 from clew.core.ids import ConversationId, InboxId
@@ -156,7 +156,7 @@ def make_settings(job: Job) -> Settings:
     }
     if job.window is not None:
         flags["model.context_window"] = str(job.window)
-    return load(home=job.folder, flags=flags, environ={})
+    return load_settings(home=job.folder, flags=flags, environ={})
 
 
 def make_means(job: Job, store: Store, killer: Killer) -> Means:

@@ -16,7 +16,7 @@ from clew import runtime
 from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
 from clew.clock import SystemClock
-from clew.config import load
+from clew.config import load_settings
 from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
@@ -191,7 +191,7 @@ def _means(
     max_steps: int,
 ) -> Means:
     flags = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
-    settings = load(home=home, flags=flags, environ={})
+    settings = load_settings(home=home, flags=flags, environ={})
     agent = Agent(tools=tools, retries=3)
     return replace(
         runtime.make_means(settings, store),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from clew import runtime
 from clew.agent.loop import Loop
 from clew.clock import SystemClock
-from clew.config import load
+from clew.config import load_settings
 from clew.store.opening import sqlite_path
 from clew.store.postgres.address import Dsn
 from clew.store.postgres.link import WorkerConnection
@@ -109,7 +109,7 @@ def _place(store: object) -> Path | Dsn | None:
 
 def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
     """The shelf of a program; ``None`` where it could not have asked anything."""
-    settings = load(home=home, environ=environ, flags={"model.name": "offline"})
+    settings = load_settings(home=home, environ=environ, flags={"model.name": "offline"})
     url = settings.store.url
     place = sqlite_path(url, home=home) or Dsn(url)
     if isinstance(place, Path) and not place.exists():

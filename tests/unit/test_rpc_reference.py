@@ -11,7 +11,7 @@ import pytest
 
 from clew.api.rpc.dispatch import HANDLERS
 from clew.distribution import VERSION
-from clew.wire.describe import description, document, page
+from clew.wire.describe import build_openrpc, render_document, render_page
 from clew.wire.methods import METHODS
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -28,9 +28,9 @@ PROMISED = (
 
 
 def test_the_page_and_the_document_are_up_to_date() -> None:
-    assert (REFERENCE / "rpc.md").read_text(encoding="utf-8") == page(), AGAIN
+    assert (REFERENCE / "rpc.md").read_text(encoding="utf-8") == render_page(), AGAIN
     told = (REFERENCE / "rpc.json").read_text(encoding="utf-8")
-    assert told == document(VERSION), AGAIN
+    assert told == render_document(VERSION), AGAIN
 
 
 def test_every_promised_method_is_there_and_every_method_is_carried_out() -> None:
@@ -41,7 +41,7 @@ def test_every_promised_method_is_there_and_every_method_is_carried_out() -> Non
 
 
 def test_every_reference_in_the_document_leads_somewhere() -> None:
-    told = description("0")
+    told = build_openrpc("0")
     for reference in _references(told):
         found: Any = told
         for step in reference.removeprefix("#/").split("/"):
@@ -55,7 +55,7 @@ def _references(value: Any) -> set[str]:
 
 @pytest.mark.parametrize("method", METHODS, ids=[method.name for method in METHODS])
 def test_a_method_is_described_by_names_that_its_arguments_have(method: Any) -> None:
-    (told,) = [one for one in description("0")["methods"] if one["name"] == method.name]
+    (told,) = [one for one in build_openrpc("0")["methods"] if one["name"] == method.name]
     assert [param["name"] for param in told["params"]] == list(method.params.model_fields)
     assert told["summary"].endswith(".")
     json.dumps(told)

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from clew.api.guard import OPEN
-from clew.config import load
+from clew.config import load_settings
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy" / "scale-out"
@@ -53,7 +53,7 @@ def test_the_settings_of_the_composed_gateways_are_settings(tmp_path: Path, comp
     assert gateway["env_file"] == "clew.env"
     given = {**env_file(), **gateway["environment"]}
     environ = {name: _FILLED.sub(r"\1", value) for name, value in given.items()}
-    settings = load(home=tmp_path, flags={}, environ=environ)
+    settings = load_settings(home=tmp_path, flags={}, environ=environ)
     assert settings.warnings == ()
     settings.api.require_token_beyond_loopback()
     assert settings.store.url.startswith("postgresql://")
@@ -90,7 +90,7 @@ def test_the_unit_starts_a_gateway_with_settings_that_are_settings(tmp_path: Pat
     assert unit["Service"]["ExecStart"].split()[1:] == ["serve"]
     found = dict(re.findall(r"^Environment=(CLEW_\w+)=(.+)$", text("clew@.service"), re.MULTILINE))
     environ = {name: value.replace("%i", "3") for name, value in found.items()}
-    settings = load(home=tmp_path, flags={}, environ={**env_file(), **environ})
+    settings = load_settings(home=tmp_path, flags={}, environ={**env_file(), **environ})
     assert settings.api.port == 8423
     assert settings.warnings == ()
 

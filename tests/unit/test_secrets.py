@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.config import Secret, load
-from clew.config.describe import held
-from clew.config.secret import named_like_a_secret, without_password
+from clew.config import Secret, load_settings
+from clew.config.describe import effective_values
+from clew.config.secret import is_secret_name, redact_password
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def from_env(name: str = "TOKEN_HERE") -> Secret:
 
 @pytest.mark.parametrize("show", [repr, str, "{}".format, "%s".__mod__, ascii])
 def test_no_way_of_printing_a_secret_shows_it(show: Callable[[object], str]) -> None:
-    for secret in (Secret.of(VALUE), from_env()):
+    for secret in (Secret.from_text(VALUE), from_env()):
         assert VALUE not in show(secret)
         assert VALUE not in show([secret])
 
@@ -40,19 +40,19 @@ def test_what_is_shown_of_a_secret_says_where_it_is_kept() -> None:
 
 def test_a_secret_cannot_be_pickled_or_made_json() -> None:
     with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(Secret.of(VALUE))
+        pickle.dumps(Secret.from_text(VALUE))
     with pytest.raises(TypeError):
-        json.dumps({"token": Secret.of(VALUE)})
+        json.dumps({"token": Secret.from_text(VALUE)})
 
 
 def test_copying_settings_keeps_their_secrets() -> None:
-    settings = load(home=Path("/nowhere"), environ={"CLEW_API__TOKEN": VALUE})
+    settings = load_settings(home=Path("/nowhere"), environ={"CLEW_API__TOKEN": VALUE})
     assert copy.deepcopy(settings.api).token is settings.api.token
     assert VALUE not in repr(dataclasses.asdict(settings.api))
 
 
 def test_a_secret_is_revealed_only_on_request() -> None:
-    assert (Secret.of(VALUE).reveal(), from_env().reveal()) == (VALUE, VALUE)
+    assert (Secret.from_text(VALUE).reveal(), from_env().reveal()) == (VALUE, VALUE)
 
 
 def test_a_variable_is_read_at_use() -> None:
@@ -92,18 +92,18 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["token", "app_token", "webhook-secret", "PASSWORD", "api_key"])
 def test_names_that_speak_of_a_secret_are_recognised(name: str) -> None:
-    assert named_like_a_secret(name)
+    assert is_secret_name(name)
 
 
 @pytest.mark.parametrize("name", ["monkey", "tokenizer", "host", "secretary"])
 def test_other_names_are_not(name: str) -> None:
-    assert not named_like_a_secret(name)
+    assert not is_secret_name(name)
 
 
 def test_a_url_is_shown_without_its_password() -> None:
-    assert without_password("postgresql://me:pw@db/x") == "postgresql://me:********@db/x"
-    assert without_password("postgresql://me@db/x") == "postgresql://me@db/x"
-    assert without_password("http://127.0.0.1:1/v1") == "http://127.0.0.1:1/v1"
+    assert redact_password("postgresql://me:pw@db/x") == "postgresql://me:********@db/x"
+    assert redact_password("postgresql://me@db/x") == "postgresql://me@db/x"
+    assert redact_password("http://127.0.0.1:1/v1") == "http://127.0.0.1:1/v1"
 
 
 def test_nothing_that_settings_show_holds_a_secret() -> None:
@@ -117,9 +117,11 @@ def test_nothing_that_settings_show_holds_a_secret() -> None:
         "CLEW_CHANNELS__SLACK__DEEP__TOKENS": f'["{VALUE}"]',
         "CLEW_PLUGINS__WEATHER__API_KEY": VALUE,
     }
-    settings = load(home=Path("/nowhere"), environ=environ)
+    settings = load_settings(home=Path("/nowhere"), environ=environ)
     assert VALUE not in repr(settings)
-    assert VALUE not in str([(one.name, one.value, one.origin) for one in held(settings)])
+    assert VALUE not in str(
+        [(one.name, one.value, one.origin) for one in effective_values(settings)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,5 +135,5 @@ def test_nothing_that_settings_show_holds_a_secret() -> None:
 )
 def test_no_message_holds_a_secret(environ: dict[str, str]) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(home=Path("/nowhere"), environ=environ)
+        load_settings(home=Path("/nowhere"), environ=environ)
     assert VALUE not in str(caught.value)

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from clew.config import ModelSettings, load
-from clew.config.machine import choose_model
+from clew.config import ModelSettings, load_settings
+from clew.config.machine import choose_default_model
 from clew.errors import SettingsError
 
 HOME = Path("/nowhere")
 
 
 def model(**environ: str) -> ModelSettings:
-    return load(home=HOME, environ=environ).model
+    return load_settings(home=HOME, environ=environ).model
 
 
 def test_without_a_key_it_is_offline_and_says_so() -> None:
@@ -33,14 +33,14 @@ def test_a_provider_key_in_the_environment_chooses_its_model_and_is_used() -> No
 
 
 def test_a_key_whose_package_is_missing_is_told_instead_of_chosen() -> None:
-    name, why = choose_model({"ANTHROPIC_API_KEY": "x"}, installed=lambda _: False)
+    name, why = choose_default_model({"ANTHROPIC_API_KEY": "x"}, installed=lambda _: False)
     assert name == "offline"
     assert "pip install 'clew-gateway[anthropic]'" in why
 
 
 def test_a_key_whose_package_is_missing_does_not_hide_another() -> None:
     environ = {"OPENAI_API_KEY": "x", "ANTHROPIC_API_KEY": "x"}
-    name, _ = choose_model(environ, installed=lambda package: package == "anthropic")
+    name, _ = choose_default_model(environ, installed=lambda package: package == "anthropic")
     assert name.startswith("anthropic:")
 
 

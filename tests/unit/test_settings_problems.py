@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.config import load
-from clew.config.sources import line_numbers
+from clew.config import load_settings
+from clew.config.sources import find_line_numbers
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def problems(
     flags: Mapping[str, object] | None = None, *, environ: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     with pytest.raises(SettingsError) as caught:
-        load(home=HOME, flags=flags or {}, environ=environ or {})
+        load_settings(home=HOME, flags=flags or {}, environ=environ or {})
     return caught.value.problems
 
 
@@ -61,11 +61,11 @@ def test_a_variable_is_told_by_its_name() -> None:
 
 def test_variables_without_a_section_are_not_ours_to_judge() -> None:
     environ = {"CLEW_TOKEN": "x", "CLEW_SESSION_ID": "x", "CLEW_DEBUG": "1", "OTHER__X": "1"}
-    assert load(home=HOME, environ=environ).warnings == ()
+    assert load_settings(home=HOME, environ=environ).warnings == ()
 
 
 def test_a_variable_that_misses_an_underscore_gets_a_warning() -> None:
-    [warning] = load(home=HOME, environ={"CLEW_MODEL_NAME": "x"}).warnings
+    [warning] = load_settings(home=HOME, environ={"CLEW_MODEL_NAME": "x"}).warnings
     assert "CLEW_MODEL_NAME is not read: model.name is CLEW_MODEL__NAME" in warning
 
 
@@ -79,7 +79,7 @@ def test_all_problems_are_told_together() -> None:
 
 
 def test_a_value_that_a_stronger_source_replaces_is_not_judged() -> None:
-    settings = load(home=HOME, flags={"api.port": 1}, environ={"CLEW_API__PORT": "abc"})
+    settings = load_settings(home=HOME, flags={"api.port": 1}, environ={"CLEW_API__PORT": "abc"})
     assert settings.api.port == 1
 
 
@@ -109,13 +109,15 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
 
 def test_an_api_beyond_loopback_needs_a_token() -> None:
     for host in ("0.0.0.0", "::", "192.168.1.2", "myhost"):
-        exposed = load(home=HOME, flags={"api.host": host}, environ={}).api
+        exposed = load_settings(home=HOME, flags={"api.host": host}, environ={}).api
         with pytest.raises(SettingsError, match=r"there is no api\.token"):
             exposed.require_token_beyond_loopback()
     for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost"):
-        load(home=HOME, flags={"api.host": host}, environ={}).api.require_token_beyond_loopback()
+        load_settings(
+            home=HOME, flags={"api.host": host}, environ={}
+        ).api.require_token_beyond_loopback()
     guarded = {"api.host": "0.0.0.0", "api.token": "x"}
-    load(home=HOME, flags=guarded, environ={}).api.require_token_beyond_loopback()
+    load_settings(home=HOME, flags=guarded, environ={}).api.require_token_beyond_loopback()
 
 
 def test_lines_are_found_in_any_form_of_table() -> None:
@@ -135,7 +137,7 @@ name = "not a key"
 max_steps = 1
 api.port = 2
 '''
-    assert line_numbers(text) == {
+    assert find_line_numbers(text) == {
         ("model",): 2,
         ("model", "name"): 3,
         ("model", "base_url"): 4,

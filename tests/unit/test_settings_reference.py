@@ -7,10 +7,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from clew.config import Settings, load
-from clew.config.describe import describe
-from clew.config.reference import reference
-from clew.config.schema import json_schema
+from clew.config import Settings, load_settings
+from clew.config.describe import describe_settings
+from clew.config.reference import render_reference
+from clew.config.schema import build_json_schema
 from clew.config.settings import SECTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -63,11 +63,11 @@ enabled = ["name"]
 def test_the_page_of_all_settings_is_up_to_date() -> None:
     page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     again = "python -m clew.config.reference docs/reference/settings.md"
-    assert page == reference(), f"write it anew: {again}"
+    assert page == render_reference(), f"write it anew: {again}"
 
 
 def test_every_setting_says_what_it_means_and_which_value_it_takes() -> None:
-    for one in describe():
+    for one in describe_settings():
         assert one.doc.endswith("."), one.name
         assert one.expects, one.name
         assert one.env == "CLEW_" + one.name.replace(".", "__").upper()
@@ -77,10 +77,10 @@ def test_every_promised_key_is_a_setting_and_has_a_schema() -> None:
     tables = tomllib.loads(PROMISED)
     tables["channels"]["NAME"] = tables["channels"].pop("telegram")
     promised = set(_names(tables))
-    assert promised - {one.name for one in describe()} == set()
-    properties = json_schema()["properties"]
+    assert promised - {one.name for one in describe_settings()} == set()
+    properties = build_json_schema()["properties"]
     schemas = {f"{table}.{key}" for table in SECTIONS for key in properties[table]["properties"]}
-    channel = json_schema()["$defs"]["channel"]["properties"]
+    channel = build_json_schema()["$defs"]["channel"]["properties"]
     assert promised <= schemas | {f"channels.NAME.{key}" for key in channel}
 
 
@@ -95,7 +95,7 @@ def _names(tables: dict[str, Any]) -> list[str]:
 
 
 def test_the_promised_defaults_hold() -> None:
-    made = load(home=HOME, environ={"TZ": "Europe/Berlin"})
+    made = load_settings(home=HOME, environ={"TZ": "Europe/Berlin"})
     assert made == Settings(
         home=HOME,
         model=made.model,
@@ -111,7 +111,7 @@ def test_the_promised_defaults_hold() -> None:
 
 
 def test_the_schema_closes_every_section_but_the_open_ones() -> None:
-    schema = json_schema()
+    schema = build_json_schema()
     assert schema["additionalProperties"] is False
     closed = {
         name for name, one in schema["properties"].items() if one["additionalProperties"] is False
@@ -121,12 +121,12 @@ def test_the_schema_closes_every_section_but_the_open_ones() -> None:
 
 
 def test_the_schema_accepts_what_it_gives_as_default() -> None:
-    for table in json_schema()["properties"].values():
+    for table in build_json_schema()["properties"].values():
         for name, one in table.get("properties", {}).items():
             if isinstance(default := one.get("default"), str) and "pattern" in one:
                 assert re.search(one["pattern"], default), name
 
 
 def test_a_time_zone_that_the_machine_does_not_name_is_utc() -> None:
-    assert load(home=HOME, environ={"TZ": ":Asia/Tokyo"}).session.timezone == "Asia/Tokyo"
-    assert load(home=HOME, environ={"TZ": "No/Where"}).session.timezone
+    assert load_settings(home=HOME, environ={"TZ": ":Asia/Tokyo"}).session.timezone == "Asia/Tokyo"
+    assert load_settings(home=HOME, environ={"TZ": "No/Where"}).session.timezone

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.config import Settings, load
+from clew.config import Settings, load_settings
 from clew.core.double_text import AUTO, DoubleText
 from clew.errors import SettingsError
 
@@ -16,7 +16,7 @@ HOME = Path("/nowhere")
 
 def with_flags(**flags: object) -> Settings:
     """Settings with ``section__key`` set to TOML values."""
-    return load(
+    return load_settings(
         home=HOME,
         flags={name.replace("__", "."): value for name, value in flags.items()},
         environ={},
@@ -25,7 +25,9 @@ def with_flags(**flags: object) -> Settings:
 
 def with_env(**environ: str) -> Settings:
     """Settings with ``SECTION__KEY`` set in the environment."""
-    return load(home=HOME, environ={f"CLEW_{name}": value for name, value in environ.items()})
+    return load_settings(
+        home=HOME, environ={f"CLEW_{name}": value for name, value in environ.items()}
+    )
 
 
 @pytest.mark.parametrize(

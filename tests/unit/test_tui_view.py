@@ -16,7 +16,7 @@ from clew.tui.text.chunks import chunks
 from clew.tui.text.painter import Painter
 from clew.tui.text.palette import Palette
 from clew.tui.widgets.pieces import STEP, Layout
-from clew.wire.notices import AnyNotice, read_notice
+from clew.wire.notices import AnyNotice, parse_notice
 from clew.wire.records import (
     ConversationShape,
     EntryShape,
@@ -59,7 +59,7 @@ def begun(entries: int = 0) -> View:
 
 def notice(type_: str, seq: int = 0, **fields: Any) -> AnyNotice:
     common = {"conversation": "cnv_1", "session": "ses_1", "seq": seq, "type": type_}
-    found = read_notice({**common, "turn": "trn_1", **fields})
+    found = parse_notice({**common, "turn": "trn_1", **fields})
     assert found is not None
     return found
 

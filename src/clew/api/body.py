@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from clew.api.problems import Declined, Problem, invalid
-from clew.wire.json_text import read_json
+from clew.wire.json_text import parse_json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -60,7 +60,7 @@ def parse(raw: bytes) -> object:
     :raises Declined: if it is no JSON
     """
     try:
-        return read_json(raw)
+        return parse_json(raw)
     except ValueError as error:
         raise invalid(f"the body is no JSON: {error}", code="invalid_json") from None
 

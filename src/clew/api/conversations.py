@@ -64,13 +64,15 @@ class Conversations:
             limit=query.limit,
             adhoc=query.adhoc == "true",
         )
-        return JSONResponse(shapes.page(list(map(shape_of, page.items)), page.next))
+        return JSONResponse(shapes.serialize_page(list(map(shape_of, page.items)), page.next))
 
     async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
         found = await self.engine.search(
             sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
         )
-        return JSONResponse(shapes.page([shapes.hit(hit) for hit in found.items], found.next))
+        return JSONResponse(
+            shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
+        )
 
     async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
         return await self._shown(await self.named(request))
@@ -83,7 +85,9 @@ class Conversations:
         found = await self.engine.entries(conversation, after=query.after, limit=query.limit + 1)
         items = found[: query.limit]
         following = str(items[-1].seq) if len(found) > len(items) else None
-        return JSONResponse(shapes.page([shapes.entry(entry) for entry in items], following))
+        return JSONResponse(
+            shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
+        )
 
     async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
         key = key_of(request)
@@ -103,7 +107,7 @@ class Conversations:
 
     def _file(self, given: Attachment, place: int) -> FetchedFile:
         try:
-            content = given.content()
+            content = given.decode_content()
         except ValueError as error:
             raise invalid(str(error), param=f"attachments[{place}].data") from None
         return self.engine.orders.file(
@@ -145,13 +149,17 @@ class Conversations:
         conversation = await self.named(request)
         if body.dry_run:
             preview = await self.engine.lifecycle.preview(conversation)
-            return JSONResponse(shapes.compacted(preview, session=preview.session, moved=False))
+            return JSONResponse(
+                shapes.serialize_compaction(preview, session=preview.session, moved=False)
+            )
         focus = None if body.focus is None else sanitize_text(body.focus)
         filed = await self.engine.lifecycle.compress(conversation, focus=focus)
         done = compacted(await self._carried_out(request, filed))
         if done.busy:
             raise Declined(endings.conflict(done.note))
-        return JSONResponse(shapes.compacted(done, session=done.session_id, moved=done.moved))
+        return JSONResponse(
+            shapes.serialize_compaction(done, session=done.session_id, moved=done.moved)
+        )
 
     async def close(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
@@ -180,7 +188,7 @@ class Conversations:
     async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
         until = await self.engine.delete(conversation)
-        undo_until = until and shapes.moment(until)
+        undo_until = until and shapes.format_timestamp(until)
         return JSONResponse({"deleted": conversation, "undo_until": undo_until})
 
     async def undelete(self, request: Request, query: Nothing, body: Nothing) -> Response:
@@ -194,7 +202,7 @@ class Conversations:
 
 
 def shape_of(view: ConversationView) -> dict[str, object]:
-    return shapes.conversation(
+    return shapes.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
 

@@ -13,7 +13,7 @@ from clew.api.problems import invalid
 from clew.api.sse import Ear, EventStream, Heard
 from clew.core.events import EntryAppended
 from clew.errors import NotFound, StoreError
-from clew.wire.events import event
+from clew.wire.events import serialize_event
 
 if TYPE_CHECKING:
     import asyncio
@@ -73,7 +73,7 @@ class Events:
             # Nobody tells of a deletion by another process.
             await self.engine.resolve(conversation)
             return sse.COMMENT
-        name, data = event(heard)
+        name, data = serialize_event(heard)
         seq = heard.entry.seq if isinstance(heard, EntryAppended) else None
         return sse.named(name, data, seq=seq)
 

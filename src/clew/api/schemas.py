@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from clew.wire.params import Attachment  # noqa: TC001  (the model reads it)
-from clew.wire.records import Shape
+from clew.wire.records import WireModel
 
 
 class Body(BaseModel):
@@ -170,47 +170,47 @@ class CompactRequest(Body):
 # Answers
 
 
-class ErrorShape(Shape):
+class ErrorShape(WireModel):
     message: str
     type: str
     code: str
     param: str | None = None
 
 
-class Problems(Shape):
+class Problems(WireModel):
     """Every error, everywhere."""
 
     error: ErrorShape
 
 
-class Place(Shape):
+class Place(WireModel):
     conversation: str
     session: str | None
     turn: str | None
     notices: list[str]
 
 
-class Usage(Shape):
+class Usage(WireModel):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
     prompt_tokens_details: dict[str, int]
 
 
-class Answered(Shape):
+class Answered(WireModel):
     role: Literal["assistant"]
     content: str
     refusal: None
 
 
-class Choice(Shape):
+class Choice(WireModel):
     index: int
     message: Answered
     logprobs: None
     finish_reason: Literal["stop", "length"]
 
 
-class ChatCompletion(Shape):
+class ChatCompletion(WireModel):
     id: str
     object: Literal["chat.completion"]
     created: int
@@ -220,23 +220,23 @@ class ChatCompletion(Shape):
     clew: Place
 
 
-class ModelShape(Shape):
+class ModelShape(WireModel):
     id: str
     object: Literal["model"]
     created: int
     owned_by: str
 
 
-class ModelList(Shape):
+class ModelList(WireModel):
     object: Literal["list"]
     data: list[ModelShape]
 
 
-class Health(Shape):
+class Health(WireModel):
     status: Literal["ok"]
 
 
-class DeliveriesShape(Shape):
+class DeliveriesShape(WireModel):
     #: What waits to be delivered, and the seconds for which the oldest of it does.
     waiting: int
     oldest: float | None
@@ -247,7 +247,7 @@ class DeliveriesShape(Shape):
     failing: bool
 
 
-class ChannelShape(Shape):
+class ChannelShape(WireModel):
     state: Literal["connecting", "connected", "degraded", "standby", "refused"]
     #: Seconds since the platform last answered, and since something last happened there.
     heard: float | None
@@ -255,23 +255,23 @@ class ChannelShape(Shape):
     deliveries: DeliveriesShape
 
 
-class Readiness(Shape):
+class Readiness(WireModel):
     #: ``degraded`` where somebody has to look after a channel.
     status: Literal["ok", "degraded"]
     channels: dict[str, ChannelShape]
 
 
-class AcceptedShape(Shape):
+class AcceptedShape(WireModel):
     inbox_id: str
     conversation: str
     position: int
 
 
-class Taken(Shape):
+class Taken(WireModel):
     accepted: bool
 
 
-class Deleted(Shape):
+class Deleted(WireModel):
     """Until ``undo_until`` it can be brought back; null where it is gone for good."""
 
     deleted: str

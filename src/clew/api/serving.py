@@ -14,7 +14,7 @@ from clew.api.connections import connection_with
 from clew.api.listening import base_url, close, listen
 from clew.api.pace import PACE, Pace
 from clew.api.shutdown import Leaving
-from clew.wire.framing import LARGEST
+from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     import socket
@@ -109,7 +109,7 @@ class _Server(uvicorn.Server):
                 app,
                 http=connection_with(pace),
                 ws="websockets-sansio",
-                ws_max_size=LARGEST,
+                ws_max_size=MAX_FRAME_BYTES,
                 ws_per_message_deflate=False,
                 lifespan="off",
                 log_config=None,

@@ -167,7 +167,7 @@ def compact(
 async def _previewed(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
     preview = await engine.lifecycle.preview(conversation)
     if as_json:
-        print_json(shapes.preview(preview))
+        print_json(shapes.serialize_preview(preview))
     else:
         Reader(*outputs()).preview(preview)
 
@@ -183,6 +183,6 @@ async def _compacted(
     if done.busy or done.failed:
         raise ClewError(done.note)
     if as_json:
-        print_json(shapes.compacted(done, session=done.session_id, moved=done.moved))
+        print_json(shapes.serialize_compaction(done, session=done.session_id, moved=done.moved))
     else:
         click.echo(done.told)

@@ -34,9 +34,9 @@ class Globals:
 
         :raises SettingsError: if they cannot be used
         """
-        from clew.config import load  # noqa: PLC0415  (help and version need no settings)
+        from clew.config import load_settings  # noqa: PLC0415  (help and version need no settings)
 
-        settings = load(home=self.home, flags=self.flags, environ=os.environ)
+        settings = load_settings(home=self.home, flags=self.flags, environ=os.environ)
         for warning in settings.warnings:
             click.echo(f"clew: warning: {warning}", err=True)
         return settings

@@ -10,15 +10,15 @@ import click
 
 from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
 from clew.cli.settings_check import find_problems
-from clew.config import find_home, load
-from clew.config.describe import held
-from clew.config.model_access import only_offline
-from clew.config.schema import json_schema
+from clew.config import find_home, load_settings
+from clew.config.describe import effective_values
+from clew.config.model_access import is_offline_only
+from clew.config.schema import build_json_schema
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from clew.config import Settings
-    from clew.config.describe import Held
+    from clew.config.describe import EffectiveValue
 
 #: Values longer than this push their line's origin to the right.
 _WIDEST = 40
@@ -35,7 +35,7 @@ def config() -> None:
 def show(program: Globals, as_json: bool) -> None:
     """Print every setting, its value and where that comes from; secrets stay hidden."""
     settings = program.settings()
-    rows = held(settings)
+    rows = effective_values(settings)
     if as_json:
         print_json(
             {
@@ -50,11 +50,11 @@ def show(program: Globals, as_json: bool) -> None:
         click.echo(line)
 
 
-def _as_json(row: Held) -> dict[str, object]:
+def _as_json(row: EffectiveValue) -> dict[str, object]:
     return {"value": row.value, "origin": row.origin.kind, "place": row.origin.place}
 
 
-def _table(rows: list[Held]) -> list[str]:
+def _table(rows: list[EffectiveValue]) -> list[str]:
     values = [_written(row.value) for row in rows]
     name_width = max(len(row.name) for row in rows)
     value_width = max((len(value) for value in values if len(value) <= _WIDEST), default=0)
@@ -68,7 +68,7 @@ def _written(value: object) -> str:
     return "-" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _origin(row: Held) -> str:
+def _origin(row: EffectiveValue) -> str:
     if row.origin.kind != "default" or row.origin.place == "default":
         return row.origin.place
     return f"default: {row.origin.place}"
@@ -81,7 +81,7 @@ def _origin(row: Held) -> str:
 def check(ctx: click.Context, program: Globals, as_json: bool) -> None:
     """Check the settings, also that secrets and files are where they say. Exits 2 if not."""
     try:
-        settings = load(home=program.home, flags=program.flags, environ=os.environ)
+        settings = load_settings(home=program.home, flags=program.flags, environ=os.environ)
     except SettingsError as error:
         found, warnings = list(error.problems), ()
     else:
@@ -98,7 +98,7 @@ def check(ctx: click.Context, program: Globals, as_json: bool) -> None:
 
 def _of_models(settings: Settings) -> list[str]:
     """Return what is wrong with the models, and nothing for the one that is built in."""
-    if only_offline(settings):
+    if is_offline_only(settings):
         return []
     from clew.runtime import model_problems  # noqa: PLC0415  (the model library is slow to import)
 
@@ -120,4 +120,4 @@ def path(program: Globals, as_json: bool) -> None:
 @config.command(epilog=example("clew config schema > config.schema.json"))
 def schema() -> None:
     """Print a JSON schema of config.toml (draft 2020-12), for editors that complete and check."""
-    print_json(json_schema())
+    print_json(build_json_schema())

@@ -16,7 +16,7 @@ from clew.cli.common import Globals, example, pass_globals
 from clew.cli.progress import Bar
 from clew.cli.reading import no_such, open_stored
 from clew.cli.terminal import many, outputs
-from clew.config.describe import secret_texts
+from clew.config.describe import iter_secret_texts
 from clew.core.exported import markdown, web_page
 from clew.core.exported.blocks import BlockReader
 from clew.engine.exports import Exports
@@ -68,7 +68,7 @@ def export(
 async def _export(settings: Settings, names: Sequence[str], form: str, output: Path | None) -> None:
     _, notes = outputs()
     async with open_stored(settings) as store:
-        exports = Exports(store, secrets=secret_texts(settings))
+        exports = Exports(store, secrets=iter_secret_texts(settings))
         try:
             chosen = await exports.chosen(names) if names else await exports.every()
         except NotFound as error:

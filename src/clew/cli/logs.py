@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TextIO, cast
 import structlog
 
 from clew.config import ensure_home
-from clew.config.describe import secret_texts
+from clew.config.describe import iter_secret_texts
 from clew.core.redaction import Redactor
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Redaction:
     """Takes every secret of the settings out of a record."""
 
     def __init__(self, settings: Settings) -> None:
-        self._redactor = Redactor(secret_texts(settings))
+        self._redactor = Redactor(iter_secret_texts(settings))
 
     def __call__(self, _logger: object, _method: str, record: Any) -> Any:
         return {key: self._clean(value) for key, value in record.items()}

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.common import undisturbed
-from clew.config.model_access import access_of, named_models, only_offline
+from clew.config.model_access import is_offline_only, iter_named_models, resolve_access
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
 
@@ -27,9 +27,9 @@ def refuse_unusable_models(settings: Settings) -> None:
 
     :raises SettingsError: with a sentence for each model that cannot be used
     """
-    if only_offline(settings):
+    if is_offline_only(settings):
         return
-    names = [name for _, name in named_models(settings)]
+    names = [name for _, name in iter_named_models(settings)]
     if not settings.providers and all(_is_complete(settings, name) for name in names):
         _refuse_unusable_surroundings()
         return
@@ -42,7 +42,7 @@ def refuse_unusable_models(settings: Settings) -> None:
 def _is_complete(settings: Settings, name: str) -> bool:
     if name == OFFLINE:
         return True
-    access = access_of(settings, name)
+    access = resolve_access(settings, name)
     reached = access.base_url is not None or access.api_key is not None
     return name.partition(":")[0] in _COMPLETE and reached
 

@@ -13,7 +13,7 @@ import threading
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, BinaryIO
 
-from clew.wire.framing import LARGEST
+from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -57,7 +57,7 @@ class Pipe:
         await done
 
     def _read(self) -> None:
-        while line := self._source.readline(LARGEST + 2):
+        while line := self._source.readline(MAX_FRAME_BYTES + 2):
             whole = line.endswith(b"\n")
             self._hand_over(line)
             while not whole and (rest := self._source.readline(_REST)):

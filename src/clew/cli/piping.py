@@ -73,8 +73,8 @@ class _Unanswered:
 
     def asked(self, frame: bytes) -> None:
         with suppress(framing.FrameError):  # which is answered, too
-            message = framing.parse(frame)
-            if not isinstance(message, framing.Request) or message.id is None:
+            message = framing.parse_frame(frame)
+            if not isinstance(message, framing.RpcRequest) or message.id is None:
                 return
         self._open += 1
         self.none.clear()

@@ -71,7 +71,7 @@ def no_such(error: NotFound) -> UsageError:
 
 def shape_of(view: ConversationView) -> dict[str, object]:
     """A conversation as JSON."""
-    return shapes.conversation(
+    return shapes.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
 

@@ -70,7 +70,7 @@ def list_(
     async def job(records: Records) -> None:
         page = await records.views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         if as_json:
-            print_json(shapes.page([shape_of(view) for view in page.items], page.next))
+            print_json(shapes.serialize_page([shape_of(view) for view in page.items], page.next))
             return
         reader = Reader(*outputs())
         reader.conversations(page.items)
@@ -111,7 +111,7 @@ def show(
         entries = await records.entries(view.conversation.id, after=after, limit=limit)
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
-            page = shapes.page([shapes.entry(entry) for entry in entries], more)
+            page = shapes.serialize_page([shapes.serialize_entry(entry) for entry in entries], more)
             print_json({"conversation": shape_of(view), **page, "usage": asdict(view.usage)})
             return
         _print(view, entries, before=after if cursor is None else 0, more=more)
@@ -122,7 +122,7 @@ def show(
 async def _print_context(records: Records, name: str, *, as_json: bool) -> None:
     view = await records.context(await find(records, name))
     if as_json:
-        print_json(shapes.context(view))
+        print_json(shapes.serialize_context(view))
     else:
         Reader(*outputs()).context(view)
 
@@ -155,7 +155,7 @@ def search(
     async def job(records: Records) -> None:
         found = await records.search(_joined(query), cursor=cursor, limit=limit)
         if as_json:
-            print_json(shapes.page([_hit(hit) for hit in found.items], found.next))
+            print_json(shapes.serialize_page([_hit(hit) for hit in found.items], found.next))
             return
         named: dict[ConversationId, str] = {}
         for hit in found.items:
@@ -187,7 +187,7 @@ def _hit(hit: SearchHit) -> dict[str, object]:
         "role": hit.role.value,
         "title": hit.title,
         "snippet": hit.snippet,
-        "created_at": shapes.moment(hit.created_at),
+        "created_at": shapes.format_timestamp(hit.created_at),
     }
 
 
@@ -246,7 +246,9 @@ def delete(program: Globals, *, name: str, yes: bool, at_once: bool, as_json: bo
             _confirm(found, at_once=at_once)
         until = await records.delete(found.id, at_once=at_once)
         if as_json:
-            print_json({"deleted": found.id, "undo_until": until and shapes.moment(until)})
+            print_json(
+                {"deleted": found.id, "undo_until": until and shapes.format_timestamp(until)}
+            )
         elif until is None:
             click.echo(f"deleted {found.id}")
         else:
@@ -330,8 +332,8 @@ def _deleted_json(found: DeletedConversation) -> dict[str, object]:
         "id": found.id,
         "title": found.title,
         "entries": found.entries,
-        "deleted_at": shapes.moment(found.deleted_at),
-        "undo_until": shapes.moment(found.undo_until),
+        "deleted_at": shapes.format_timestamp(found.deleted_at),
+        "undo_until": shapes.format_timestamp(found.undo_until),
     }
 
 

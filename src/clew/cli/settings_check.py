@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.config.check import problems
+from clew.config.check import find_problems
 from clew.gateway.options import find_channel_problems
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def find_problems(settings: Settings) -> list[str]:
     """Return a sentence for each mistake: values, secrets, and names in every table."""
-    return [*problems(settings), *find_channel_problems(settings), *_of_plugins(settings)]
+    return [*find_problems(settings), *find_channel_problems(settings), *_of_plugins(settings)]
 
 
 def _of_plugins(settings: Settings) -> list[str]:

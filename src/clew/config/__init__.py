@@ -1,8 +1,8 @@
-"""Settings: read once, at the rim, into a frozen object."""
+"""Settings: loaded once at start into a frozen object."""
 
 from __future__ import annotations
 
-from clew.config.load import ensure_home, find_home, load
+from clew.config.load import ensure_home, find_home, load_settings
 from clew.config.secret import Secret
 from clew.config.settings import (
     AgentSettings,
@@ -37,5 +37,5 @@ __all__ = [
     "ToolsSettings",
     "ensure_home",
     "find_home",
-    "load",
+    "load_settings",
 ]

@@ -1,11 +1,11 @@
-"""What only shows when settings are used: missing secrets and files, an API without a token."""
+"""Problems that only show in use: missing secrets and files, an API without a token."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.config.describe import secrets
+from clew.config.describe import iter_secrets
 from clew.core.secret_text import find_unsendable
 from clew.errors import SettingsError
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from clew.config.settings import Settings
 
 
-def problems(settings: Settings) -> list[str]:
-    """A sentence for each thing that would fail later."""
+def find_problems(settings: Settings) -> list[str]:
+    """Return a sentence for each thing that would fail later."""
     attempts: list[Callable[[], object]] = [
         settings.api.require_token_beyond_loopback,
         settings.agent.read_instructions,
-        *(secret.reveal for secret in secrets(settings)),
-        *(partial(_refuse_unsendable, *each) for each in _sent(settings)),
+        *(secret.reveal for secret in iter_secrets(settings)),
+        *(partial(_check_sendable, *each) for each in _iter_header_secrets(settings)),
     ]
-    return [problem for attempt in attempts for problem in _tried(attempt)]
+    return [problem for attempt in attempts for problem in _collect_problems(attempt)]
 
 
-def _tried(attempt: Callable[[], object]) -> tuple[str, ...]:
+def _collect_problems(attempt: Callable[[], object]) -> tuple[str, ...]:
     try:
         attempt()
     except SettingsError as error:
@@ -35,8 +35,8 @@ def _tried(attempt: Callable[[], object]) -> tuple[str, ...]:
     return ()
 
 
-def _sent(settings: Settings) -> Iterator[tuple[str, Secret]]:
-    """Yield what is sent in the head of requests, with the setting that holds it."""
+def _iter_header_secrets(settings: Settings) -> Iterator[tuple[str, Secret]]:
+    """Yield each secret sent in request headers, with its setting."""
     if settings.model.api_key is not None:
         yield "model.api_key", settings.model.api_key
     for name, provider in settings.providers.items():
@@ -47,11 +47,15 @@ def _sent(settings: Settings) -> Iterator[tuple[str, Secret]]:
             yield f"channels.{name}.token", channel.token
 
 
-def _refuse_unsendable(setting: str, secret: Secret) -> None:
-    """:raises SettingsError: if a header cannot carry the secret"""
+def _check_sendable(setting: str, secret: Secret) -> None:
+    """
+    Check that a header can carry the secret.
+
+    :raises SettingsError: if it cannot
+    """
     try:
         text = secret.reveal()
     except SettingsError:
-        return  # told already
+        return  # reported already
     if problem := find_unsendable(text):
         raise SettingsError(f"{setting} cannot be used: {problem}")

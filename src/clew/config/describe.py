@@ -1,4 +1,4 @@
-"""Every setting there is, and every value that holds: for ``config show``, schema and reference."""
+"""All settings and their effective values: for ``config show``, schema and reference."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import urlsplit
 
-from clew.config.keys import env_name, keys_of
-from clew.config.secret import REDACTED, Secret, named_like_a_secret
+from clew.config.keys import env_name, iter_setting_fields
+from clew.config.secret import REDACTED, Secret, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, Origin, ProviderSettings, Settings
 from clew.errors import SettingsError
 
@@ -18,54 +18,56 @@ if TYPE_CHECKING:
 
     from _typeshed import DataclassInstance
 
-    from clew.config.keys import Key
+    from clew.config.keys import SettingField
 
-#: Stands for the name of a channel or a provider.
-ANY: Final = "NAME"
-#: Characters of the shortest secret that stands out from a text.
-_SHORTEST: Final = 6
+#: Placeholder for the name of a channel or a provider.
+NAME_PLACEHOLDER: Final = "NAME"
+#: Characters of the shortest secret that is redacted.
+_MIN_SECRET_LENGTH: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Description:
-    """What there is to know about a setting."""
+class SettingDescription:
+    """The description of a setting."""
 
     #: ``section.key``.
     name: str
     #: Its environment variable.
     env: str
-    #: The kind of value: ``duration``, ``text``.
+    #: The type of the value: ``duration``, ``text``.
     type: str
     #: Completes "must be …".
     expects: str
     #: The default as a plain value, ``None`` if there is none.
     default: object
-    #: Says the default where it depends on the machine or on another setting.
+    #: Describes a default that depends on the machine or on another setting.
     default_doc: str | None
     doc: str
     #: A JSON schema of the value.
     schema: Mapping[str, object]
 
 
-def describe() -> list[Description]:
-    """Every setting, in the order in which they are declared."""
+def describe_settings() -> list[SettingDescription]:
+    """Return every setting, in the order of declaration."""
     tables = [
-        *_TABLES,
-        (("providers", ANY), ProviderSettings),
-        (("channels", ANY), ChannelSettings),
+        *_SECTION_TABLES,
+        (("providers", NAME_PLACEHOLDER), ProviderSettings),
+        (("channels", NAME_PLACEHOLDER), ChannelSettings),
     ]
     return [
-        _description((*table, name), key) for table, kind in tables for name, key in keys_of(kind)
+        _describe_setting((*table, name), key)
+        for table, kind in tables
+        for name, key in iter_setting_fields(kind)
     ]
 
 
-_TABLES: Final[list[tuple[tuple[str, ...], type]]] = [
+_SECTION_TABLES: Final[list[tuple[tuple[str, ...], type]]] = [
     ((name,), kind) for name, kind in SECTIONS.items()
 ]
 
 
-def _description(path: tuple[str, ...], key: Key) -> Description:
-    return Description(
+def _describe_setting(path: tuple[str, ...], key: SettingField) -> SettingDescription:
+    return SettingDescription(
         name=".".join(path),
         env=env_name(path),
         type=key.kind.name,
@@ -78,57 +80,61 @@ def _description(path: tuple[str, ...], key: Key) -> Description:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
-    """A value as it may be shown, and where it comes from."""
+class EffectiveValue:
+    """A value that may be shown, and its origin."""
 
     name: str
     value: object
     origin: Origin
 
 
-def held(settings: Settings) -> list[Held]:
-    """Every value that holds, with secrets hidden."""
+def effective_values(settings: Settings) -> list[EffectiveValue]:
+    """Return every effective value, with secrets hidden."""
     return [
-        Held(name=name, value=value, origin=settings.origins.get(name) or _default(settings, name))
-        for name, value in _values(settings)
+        EffectiveValue(
+            name=name,
+            value=value,
+            origin=settings.origins.get(name) or _default_origin(settings, name),
+        )
+        for name, value in _iter_values(settings)
     ]
 
 
-def _values(settings: Settings) -> Iterator[tuple[str, object]]:
+def _iter_values(settings: Settings) -> Iterator[tuple[str, object]]:
     for section, kind in SECTIONS.items():
-        yield from _of(section, kind, getattr(settings, section))
-    yield from _options("plugins", settings.plugins.options)
+        yield from _section_values(section, kind, getattr(settings, section))
+    yield from _option_values("plugins", settings.plugins.options)
     for name, provider in settings.providers.items():
-        yield from _of(f"providers.{name}", ProviderSettings, provider)
+        yield from _section_values(f"providers.{name}", ProviderSettings, provider)
     for name, channel in settings.channels.items():
-        yield from _of(f"channels.{name}", ChannelSettings, channel)
-        yield from _options(f"channels.{name}", channel.options)
+        yield from _section_values(f"channels.{name}", ChannelSettings, channel)
+        yield from _option_values(f"channels.{name}", channel.options)
 
 
-def _of(table: str, kind: type, section: object) -> Iterator[tuple[str, object]]:
-    for name, key in keys_of(kind):
+def _section_values(table: str, kind: type, section: object) -> Iterator[tuple[str, object]]:
+    for name, key in iter_setting_fields(kind):
         value = getattr(section, name)
         yield f"{table}.{name}", None if value is None else key.kind.show(value)
 
 
-def _options(table: str, options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _option_values(table: str, options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for name, value in options.items():
         if isinstance(value, Mapping):
-            yield from _options(f"{table}.{name}", cast("Mapping[str, object]", value))
+            yield from _option_values(f"{table}.{name}", cast("Mapping[str, object]", value))
         else:
-            yield f"{table}.{name}", _showable(name, value)
+            yield f"{table}.{name}", _displayable_value(name, value)
 
 
-def _showable(name: str, value: object) -> object:
+def _displayable_value(name: str, value: object) -> object:
     if isinstance(value, Secret):
         return REDACTED if value.literal else value.source
-    if isinstance(value, list) and named_like_a_secret(name):
+    if isinstance(value, list) and is_secret_name(name):
         return REDACTED
     plain = isinstance(value, (str, int, float, list))
     return cast("object", value) if plain else str(value)
 
 
-def _default(settings: Settings, name: str) -> Origin:
+def _default_origin(settings: Settings, name: str) -> Origin:
     reasons = {
         "model.name": settings.model.chosen_by,
         "model.api_key": settings.model.api_key and settings.model.api_key.source,
@@ -137,25 +143,25 @@ def _default(settings: Settings, name: str) -> Origin:
     return Origin(kind="default", place=reasons.get(name) or "default")
 
 
-def secrets(settings: Settings) -> Iterator[Secret]:
-    """Every secret that the settings hold."""
+def iter_secrets(settings: Settings) -> Iterator[Secret]:
+    """Yield every secret in the settings."""
     for section in SECTIONS:
-        yield from _secrets_in(getattr(settings, section))
+        yield from _iter_section_secrets(getattr(settings, section))
     for table in (*settings.providers.values(), *settings.channels.values()):
-        yield from _secrets_in(table)
+        yield from _iter_section_secrets(table)
 
 
-def secret_texts(settings: Settings) -> Iterator[str]:
+def iter_secret_texts(settings: Settings) -> Iterator[str]:
     """
-    What must be shown nowhere: secrets that can be read now, and passwords in addresses.
+    Yield the texts to redact: secrets that can be read now, and passwords in URLs.
 
-    Very short ones are left out: they are words that stand in any text.
+    Very short ones are left out: they occur in any text.
     """
-    yield from (text for text in _texts(settings) if len(text) >= _SHORTEST)
+    yield from (text for text in _iter_texts(settings) if len(text) >= _MIN_SECRET_LENGTH)
 
 
-def _texts(settings: Settings) -> Iterator[str]:
-    for secret in secrets(settings):
+def _iter_texts(settings: Settings) -> Iterator[str]:
+    for secret in iter_secrets(settings):
         with suppress(SettingsError):
             yield secret.reveal()
     places = (settings.model, *settings.providers.values(), *settings.channels.values())
@@ -163,14 +169,14 @@ def _texts(settings: Settings) -> Iterator[str]:
         yield urlsplit(url).password or ""
 
 
-def _secrets_in(section: DataclassInstance) -> Iterator[Secret]:
+def _iter_section_secrets(section: DataclassInstance) -> Iterator[Secret]:
     for field in fields(section):
-        yield from _nested_secrets(getattr(section, field.name))
+        yield from _iter_nested_secrets(getattr(section, field.name))
 
 
-def _nested_secrets(value: object) -> Iterator[Secret]:
+def _iter_nested_secrets(value: object) -> Iterator[Secret]:
     if isinstance(value, Secret):
         yield value
     elif isinstance(value, Mapping):
         for inner in cast("Mapping[str, object]", value).values():
-            yield from _nested_secrets(inner)
+            yield from _iter_nested_secrets(inner)

@@ -1,4 +1,4 @@
-"""Declaring settings: a field of a section, with its kind, default and doc in one place."""
+"""Declaration of settings: a dataclass field with its type, default and doc."""
 
 from __future__ import annotations
 
@@ -8,44 +8,49 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.config.kinds import Kind
+    from clew.config.kinds import SettingType
 
 T = TypeVar("T")
-PREFIX: Final = "CLEW_"
+ENV_PREFIX: Final = "CLEW_"
 #: Separates section and key in an environment variable.
-NEST: Final = "__"
+ENV_SEPARATOR: Final = "__"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Key:
-    """What a setting is."""
+class SettingField:
+    """The declaration of a setting."""
 
-    kind: Kind[object]
+    kind: SettingType[object]
     default: object
     doc: str
-    #: Says the default where it depends on the machine.
+    #: Describes a default that depends on the machine.
     default_doc: str | None
 
 
-def key(
-    kind: Kind[T], default: T, doc: str, *, default_doc: str | None = None, shown: bool = True
+def setting(
+    kind: SettingType[T],
+    default: T,
+    doc: str,
+    *,
+    default_doc: str | None = None,
+    shown: bool = True,
 ) -> T:
     """
     Declare a field of a section as a setting.
 
     One that is not ``shown`` (a URL may hold a password) is left out of ``repr``.
     """
-    made = Key(kind=kind, default=default, doc=doc, default_doc=default_doc)
+    made = SettingField(kind=kind, default=default, doc=doc, default_doc=default_doc)
     return field(default=default, repr=shown, metadata={"key": made})
 
 
-def keys_of(section: type) -> Iterator[tuple[str, Key]]:
-    """Name and key of each setting that a section declares."""
+def iter_setting_fields(section: type) -> Iterator[tuple[str, SettingField]]:
+    """Yield the name and declaration of each setting of a section."""
     for declared in fields(section):
         if (made := declared.metadata.get("key")) is not None:
             yield declared.name, made
 
 
 def env_name(path: tuple[str, ...]) -> str:
-    """The environment variable of a setting."""
-    return PREFIX + NEST.join(path).upper()
+    """Return the environment variable of a setting."""
+    return ENV_PREFIX + ENV_SEPARATOR.join(path).upper()

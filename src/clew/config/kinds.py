@@ -1,4 +1,4 @@
-"""Kinds of values: how each is written, read, checked and shown."""
+"""Types of settings: how each is written, parsed, checked and shown."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Where:
-    """What a value is read for, and what it may refer to."""
+class ReadContext:
+    """The setting being parsed, and what its value may refer to."""
 
     #: The setting, as ``section.key``.
     key: str
@@ -22,28 +22,28 @@ class Where:
     environ: Mapping[str, str]
 
 
-class Unfit(ValueError):
-    """A value is not of its kind; the text, if any, says more than the kind's ``expects``."""
+class InvalidValue(ValueError):
+    """A value does not fit its type; the text, if any, adds to the type's ``expects``."""
 
 
-def _plain(value: Any) -> object:
+def _return_unchanged(value: Any) -> object:
     return value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kind(Generic[T_co]):
-    """How the values of some settings are written."""
+class SettingType(Generic[T_co]):
+    """The type of a setting's values."""
 
     name: str
     #: Completes the sentence "the setting must be …".
     expects: str
-    #: Reads a TOML value; raises ``Unfit``.
-    read: Callable[[object, Where], T_co]
+    #: Parses a TOML value; raises ``InvalidValue``.
+    read: Callable[[object, ReadContext], T_co]
     #: A JSON schema of the TOML value.
     schema: Mapping[str, object]
-    #: Makes a TOML value of the text of an environment variable or a flag.
-    from_text: Callable[[str], object] = field(default=_plain)
-    #: Makes a plain value of what was read, fit to be shown.
-    show: Callable[[Any], object] = field(default=_plain)
-    #: Whether a refused value must not be quoted.
+    #: Converts the text of an environment variable or a flag to a TOML value.
+    from_text: Callable[[str], object] = field(default=_return_unchanged)
+    #: Converts a parsed value to a plain one that may be shown.
+    show: Callable[[Any], object] = field(default=_return_unchanged)
+    #: Whether a rejected value must not be quoted.
     secret: bool = False

@@ -15,37 +15,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Provider:
+class DefaultProvider:
     """A provider whose key may be in the environment."""
 
     variable: str
-    #: The package that talks to it.
+    #: Its client package.
     package: str
-    #: The model to start with.
+    #: Its default model.
     model: str
 
 
 #: In order of preference.
-PROVIDERS: Final = (
-    Provider(variable="OPENAI_API_KEY", package="openai", model="openai:gpt-5-mini"),
-    Provider(variable="ANTHROPIC_API_KEY", package="anthropic", model="anthropic:claude-sonnet-5"),
+DEFAULT_PROVIDERS: Final = (
+    DefaultProvider(variable="OPENAI_API_KEY", package="openai", model="openai:gpt-5-mini"),
+    DefaultProvider(
+        variable="ANTHROPIC_API_KEY", package="anthropic", model="anthropic:claude-sonnet-5"
+    ),
 )
-_VARIABLES: Final = {
+_KEY_VARIABLES: Final = {
     "openai": "OPENAI_API_KEY",
     "openai-chat": "OPENAI_API_KEY",
     "anthropic": "ANTHROPIC_API_KEY",
 }
 
 
-def _is_installed(package: str) -> bool:
+def _is_package_installed(package: str) -> bool:
     return find_spec(package) is not None
 
 
-def choose_model(
-    environ: Mapping[str, str], *, installed: Callable[[str], bool] = _is_installed
+def choose_default_model(
+    environ: Mapping[str, str], *, installed: Callable[[str], bool] = _is_package_installed
 ) -> tuple[str, str]:
-    """The model to use when none is configured, and why."""
-    with_key = [provider for provider in PROVIDERS if environ.get(provider.variable)]
+    """Return the model to use when none is configured, and why."""
+    with_key = [provider for provider in DEFAULT_PROVIDERS if environ.get(provider.variable)]
     for provider in with_key:
         if installed(provider.package):
             return provider.model, f"{provider.variable} is in the environment"
@@ -55,30 +57,30 @@ def choose_model(
             f"{first.variable} is in the environment, but the package for {first.model} is not "
             f"installed ({format_install_command(first.package)})"
         )
-    variables = " nor ".join(provider.variable for provider in PROVIDERS)
+    variables = " nor ".join(provider.variable for provider in DEFAULT_PROVIDERS)
     return OFFLINE, (
         f"no model is configured and neither {variables} is in the environment: "
         "clew setup chooses one"
     )
 
 
-def key_variable(model: str, environ: Mapping[str, str]) -> str | None:
-    """The variable that holds the key of a model's own provider."""
-    variable = _VARIABLES.get(model.partition(":")[0])
+def find_key_variable(model: str, environ: Mapping[str, str]) -> str | None:
+    """Return the variable that holds the key of a model's own provider."""
+    variable = _KEY_VARIABLES.get(model.partition(":")[0])
     return variable if variable and environ.get(variable) else None
 
 
-def local_timezone(environ: Mapping[str, str]) -> str:
-    """The machine's time zone by its name, else UTC."""
+def detect_timezone(environ: Mapping[str, str]) -> str:
+    """Return the name of the machine's time zone, else UTC."""
     named = environ.get("TZ", "").lstrip(":")
     target = Path("/etc/localtime").resolve().as_posix().partition("/zoneinfo/")[2]
     for name in (named, target):
-        if name and _exists(name):
+        if name and _timezone_exists(name):
             return name
     return "UTC"
 
 
-def _exists(zone: str) -> bool:
+def _timezone_exists(zone: str) -> bool:
     from zoneinfo import ZoneInfo  # noqa: PLC0415  (not needed to print a version or help)
 
     try:
@@ -89,7 +91,7 @@ def _exists(zone: str) -> bool:
 
 
 def default_home() -> Path:
-    """The platform's folder for what a user's programs keep."""
+    """Return the platform's folder for user data."""
     import platformdirs  # noqa: PLC0415  (not needed where the home is named)
 
     return platformdirs.user_data_path("clew", appauthor=False)

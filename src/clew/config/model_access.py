@@ -1,4 +1,4 @@
-"""Where each model is asked, and with which key: one rule for all of them."""
+"""Address and key of each model: one rule for all of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from clew.config.secret import Secret
     from clew.config.settings import Settings
 
-#: Names of one provider that differ only in the protocol.
-_ONE_PROVIDER: Final = {
+#: Prefixes that differ from their provider's only in the protocol.
+_PROVIDER_ALIASES: Final = {
     "openai-chat": "openai",
     "openai-responses": "openai",
     "azure-responses": "azure",
@@ -23,25 +23,26 @@ _ONE_PROVIDER: Final = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelAccess:
-    """How a model is reached."""
+    """The address and key of a model."""
 
-    #: The table that says so, or would.
+    #: The settings table that holds them, or would.
     table: str
     base_url: str | None = None
     api_key: Secret | None = None
 
 
-def access_of(settings: Settings, name: str) -> ModelAccess:
+def resolve_access(settings: Settings, name: str) -> ModelAccess:
     """
-    Return where a model is asked.
+    Return the address and key of a model.
 
-    Its provider's own table decides, else ``[model]`` for every model of the same provider; for
-    another one nothing is set, which leaves its public address and its key in the environment.
+    Its provider's own table decides, else ``[model]`` for every model of the same provider;
+    for another one nothing is set, which leaves its public address and its key in the
+    environment.
     """
-    kind, main = _kind(name), _kind(settings.model.name)
+    kind, main = _provider_prefix(name), _provider_prefix(settings.model.name)
     if (own := settings.providers.get(kind)) is not None:
         return ModelAccess(table=f"providers.{kind}", base_url=own.base_url, api_key=own.api_key)
-    if _provider(kind) != _provider(main):
+    if _canonical_provider(kind) != _canonical_provider(main):
         return ModelAccess(table=f"providers.{kind}")
     if (shared := settings.providers.get(main)) is not None:
         return ModelAccess(
@@ -52,8 +53,8 @@ def access_of(settings: Settings, name: str) -> ModelAccess:
     )
 
 
-def named_models(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield each setting that names a model, with the name, each name once."""
+def iter_named_models(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Yield each setting that names a model, with the name; each name once."""
     named = [
         ("model.name", settings.model.name),
         *(("model.fallback", name) for name in settings.model.fallback),
@@ -67,11 +68,11 @@ def named_models(settings: Settings) -> Iterator[tuple[str, str]]:
             yield setting, name
 
 
-def shared_addresses(settings: Settings) -> Iterator[str]:
-    """Yield a sentence for each model that is asked at a server which its name does not suggest."""
-    main = _kind(settings.model.name)
-    for setting, name in named_models(settings):
-        access, kind = access_of(settings, name), _kind(name)
+def iter_address_warnings(settings: Settings) -> Iterator[str]:
+    """Yield a warning for each model whose address does not match its name."""
+    main = _provider_prefix(settings.model.name)
+    for setting, name in iter_named_models(settings):
+        access, kind = resolve_access(settings, name), _provider_prefix(name)
         if access.base_url is not None and kind not in (main, access.table.rpartition(".")[2]):
             yield (
                 f"{setting} {name!r} is asked at {access.table}.base_url, as {kind} and {main} are "
@@ -79,15 +80,15 @@ def shared_addresses(settings: Settings) -> Iterator[str]:
             )
 
 
-def only_offline(settings: Settings) -> bool:
-    """Return whether no model is set but the one that is built in."""
-    names = {name for _, name in named_models(settings)}
+def is_offline_only(settings: Settings) -> bool:
+    """Return whether only the built-in model is configured."""
+    names = {name for _, name in iter_named_models(settings)}
     return names == {OFFLINE} and not settings.providers
 
 
-def _kind(name: str) -> str:
+def _provider_prefix(name: str) -> str:
     return name.partition(":")[0]
 
 
-def _provider(kind: str) -> str:
-    return _ONE_PROVIDER.get(kind, kind)
+def _canonical_provider(kind: str) -> str:
+    return _PROVIDER_ALIASES.get(kind, kind)

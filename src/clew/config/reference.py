@@ -1,5 +1,5 @@
 """
-The reference of all settings as a page.
+Reference page of all settings.
 
 ``python -m clew.config.reference docs/reference/settings.md`` writes it.
 """
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.config.describe import ANY, Description, describe
+from clew.config.describe import NAME_PLACEHOLDER, SettingDescription, describe_settings
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
 if TYPE_CHECKING:
@@ -92,48 +92,50 @@ the start say so: `cohere` has one address only, `openai-codex` and `openai-chat
 """
 
 
-def reference() -> str:
-    """The page."""
-    return "\n".join([HEAD, *_sections()])
+def render_reference() -> str:
+    """Return the page as Markdown."""
+    return "\n".join([HEAD, *_render_sections()])
 
 
-def _sections() -> Iterator[str]:
+def _render_sections() -> Iterator[str]:
     for name, kind in SECTIONS.items():
-        yield _section(f"`[{name}]`", str(kind.__doc__), name)
-    yield _section(
-        f"`[providers.{ANY}]`",
+        yield _render_section(f"`[{name}]`", str(kind.__doc__), name)
+    yield _render_section(
+        f"`[providers.{NAME_PLACEHOLDER}]`",
         f"{ProviderSettings.__doc__}\n\n{PROVIDERS_NOTE.rstrip()}",
         "providers",
     )
-    yield _section(
-        f"`[channels.{ANY}]`", f"{ChannelSettings.__doc__}\n\n{CHANNELS_NOTE.rstrip()}", "channels"
+    yield _render_section(
+        f"`[channels.{NAME_PLACEHOLDER}]`",
+        f"{ChannelSettings.__doc__}\n\n{CHANNELS_NOTE.rstrip()}",
+        "channels",
     )
 
 
-def _section(title: str, text: str, table: str) -> str:
-    rows = [_row(one) for one in describe() if one.name.split(".")[0] == table]
+def _render_section(title: str, text: str, table: str) -> str:
+    rows = [_render_row(one) for one in describe_settings() if one.name.split(".")[0] == table]
     head = ["| key | type | default | meaning |", "|---|---|---|---|"]
     return "\n".join([f"## {title}\n", f"{text}\n", *head, *rows, ""])
 
 
-def _row(one: Description) -> str:
+def _render_row(one: SettingDescription) -> str:
     key = one.name.rpartition(".")[2]
-    cells = [f"`{key}`<br>`{one.env}`", one.expects, _default(one), one.doc]
+    cells = [f"`{key}`<br>`{one.env}`", one.expects, _format_default(one), one.doc]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _default(one: Description) -> str:
+def _format_default(one: SettingDescription) -> str:
     if one.default_doc is not None:
         return one.default_doc
     return "none" if one.default is None else f"`{json.dumps(one.default)}`"
 
 
 def main() -> None:
-    """Write the page to the file that is named, else print it."""
+    """Write the page to the file given as argument, else print it."""
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+        Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
     else:
-        sys.stdout.write(reference())
+        sys.stdout.write(render_reference())
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""A JSON schema of ``config.toml``, for editors."""
+"""JSON schema of ``config.toml`` for editors."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from clew.config.describe import ANY, Description, describe
-from clew.config.secret import FORMS
+from clew.config.describe import NAME_PLACEHOLDER, SettingDescription, describe_settings
+from clew.config.secret import REFERENCE_FORMS
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 
-_SECRET: Final = {
+_SECRET_SCHEMA: Final = {
     "description": "A secret, or where it is kept.",
     "anyOf": [
         {"type": "string", "minLength": 1},
@@ -19,26 +19,26 @@ _SECRET: Final = {
                 "required": [form],
                 "additionalProperties": False,
             }
-            for form in FORMS
+            for form in REFERENCE_FORMS
         ),
     ],
 }
 
 
-def json_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12."""
+def build_json_schema() -> dict[str, Any]:
+    """Return the schema, draft 2020-12."""
     tables: dict[str, Any] = {
-        name: _table(kind, closed=name != "plugins") for name, kind in SECTIONS.items()
+        name: _table_schema(kind, closed=name != "plugins") for name, kind in SECTIONS.items()
     }
     tables["plugins"]["additionalProperties"] = {"type": "object"}
     named = {
-        "channels": _table(ChannelSettings, closed=False),
-        "providers": _table(ProviderSettings, closed=True),
+        "channels": _table_schema(ChannelSettings, closed=False),
+        "providers": _table_schema(ProviderSettings, closed=True),
     }
-    for one in describe():
+    for one in describe_settings():
         section, *rest = one.name.split(".")
-        table = named[section] if rest[0] == ANY else tables[section]
-        table["properties"][rest[-1]] = _property(one)
+        table = named[section] if rest[0] == NAME_PLACEHOLDER else tables[section]
+        table["properties"][rest[-1]] = _property_schema(one)
     tables["channels"] = {
         "type": "object",
         "description": "Chat platforms, by name.",
@@ -55,11 +55,15 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "properties": tables,
         "additionalProperties": False,
-        "$defs": {"secret": _SECRET, "channel": named["channels"], "provider": named["providers"]},
+        "$defs": {
+            "secret": _SECRET_SCHEMA,
+            "channel": named["channels"],
+            "provider": named["providers"],
+        },
     }
 
 
-def _table(kind: type, *, closed: bool) -> dict[str, Any]:
+def _table_schema(kind: type, *, closed: bool) -> dict[str, Any]:
     return {
         "type": "object",
         "description": kind.__doc__,
@@ -68,7 +72,7 @@ def _table(kind: type, *, closed: bool) -> dict[str, Any]:
     }
 
 
-def _property(one: Description) -> dict[str, Any]:
+def _property_schema(one: SettingDescription) -> dict[str, Any]:
     made: dict[str, Any] = {"description": one.doc, **one.schema}
     if one.default is not None and one.default_doc is None:
         made["default"] = one.default

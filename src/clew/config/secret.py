@@ -1,4 +1,4 @@
-"""Secrets: values that are resolved at use and never shown."""
+"""Secrets: values that are resolved when used and never shown."""
 
 from __future__ import annotations
 
@@ -13,39 +13,39 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: The names of a secret's table form: ``{ env = "NAME" }`` or ``{ file = "path" }``.
-FORMS: Final = ("env", "file")
+REFERENCE_FORMS: Final = ("env", "file")
 
-_NAMED_LIKE_ONE = r"(?i)(?:^|_|-)(?:token|secret|password|passphrase|key)s?$"
+_SECRET_NAME = r"(?i)(?:^|_|-)(?:token|secret|password|passphrase|key)s?$"
 _PASSWORD_IN_URL = r"(?<=://)([^/@:\s]*):[^/\s]*(?=@)"
 
 
 class Secret:
     """
-    A secret, or where it is kept.
+    A secret, or a reference to it.
 
-    Neither ``repr`` nor ``str`` show it, and it cannot be pickled; ``reveal()`` reads it anew
-    at each use, so a rotated file is seen.
+    Neither ``repr`` nor ``str`` show it, and it cannot be pickled; ``reveal()`` reads it at
+    each use, so a rotated file takes effect.
     """
 
     __slots__ = ("_read", "literal", "source")
 
     def __init__(self, read: Callable[[], str], *, source: str, literal: bool = False) -> None:
         self._read = read
-        #: Where it comes from, for people: ``environment variable OPENAI_API_KEY``.
+        #: Its source, for people: ``environment variable OPENAI_API_KEY``.
         self.source: Final = source
-        #: Whether the value itself was written down, instead of where to find it.
+        #: Whether the settings hold the value itself, not a reference.
         self.literal: Final = literal
 
     @classmethod
-    def of(cls, value: str) -> Secret:
-        """The secret that is this text."""
+    def from_text(cls, value: str) -> Secret:
+        """Return the secret that is this text."""
         return cls(lambda: value, source="given as text", literal=True)
 
     @classmethod
     def from_env(cls, name: str, *, key: str, environ: Mapping[str, str]) -> Secret:
-        """The secret in an environment variable; ``key`` is the setting that names it."""
+        """Return the secret in an environment variable; ``key`` is the setting that names it."""
 
-        def read() -> str:
+        def read_variable() -> str:
             if value := environ.get(name):
                 return value
             raise SettingsError(
@@ -53,13 +53,13 @@ class Secret:
                 f'or write {key} = {{ file = "PATH" }}'
             )
 
-        return cls(read, source=f"environment variable {name}")
+        return cls(read_variable, source=f"environment variable {name}")
 
     @classmethod
     def from_file(cls, path: Path, *, key: str) -> Secret:
-        """The secret in a file, without the line ends that follow it."""
+        """Return the secret in a file, without the line ends that follow it."""
 
-        def read() -> str:
+        def read_secret_file() -> str:
             try:
                 value = path.read_text(encoding="utf-8-sig").rstrip("\r\n")
             except (OSError, UnicodeDecodeError) as error:
@@ -71,13 +71,14 @@ class Secret:
                 raise SettingsError(f"{key} is to come from the file {path}, which is empty")
             return value
 
-        return cls(read, source=f"file {path}")
+        return cls(read_secret_file, source=f"file {path}")
 
     def reveal(self) -> str:
         """
-        The secret itself.
+        Return the secret itself.
 
-        :raises SettingsError: if the variable is not set, or the file cannot be read or is empty
+        :raises SettingsError: if the variable is not set, or the file cannot be read or is
+            empty
         """
         return self._read()
 
@@ -94,11 +95,11 @@ class Secret:
         return self
 
 
-def named_like_a_secret(name: str) -> bool:
-    """Whether text under this name in an open table is a secret (``app_token``, ``password``)."""
-    return bool(re.search(_NAMED_LIKE_ONE, name))
+def is_secret_name(name: str) -> bool:
+    """Return whether a key of an open table holds a secret (``app_token``, ``password``)."""
+    return bool(re.search(_SECRET_NAME, name))
 
 
-def without_password(url: str) -> str:
-    """The URL as it may be shown."""
+def redact_password(url: str) -> str:
+    """Return the URL without its password."""
     return re.sub(_PASSWORD_IN_URL, rf"\1:{REDACTED}", url)

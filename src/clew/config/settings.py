@@ -1,11 +1,11 @@
 """
-The settings: frozen, complete, every key with its kind, default and meaning.
+The settings: frozen and complete, every key with its type, default and meaning.
 
-``load`` makes them, once. Code below receives these values and never reads the environment or
-the file.
+``load_settings`` makes them, once. All other code receives these values and never reads the
+environment or the file.
 """
 
-# A key is a field: its default is the immutable one that it names.
+# A setting is a field: its default is the immutable one that it names.
 # ruff: noqa: RUF009
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from clew.config.keys import key
+from clew.config.keys import setting
 from clew.config.values import (
     CLOCK_TIME,
     DURATION,
@@ -34,8 +34,8 @@ from clew.config.values import (
     TEXTS,
     TIMEZONE,
     URL,
-    choice,
-    number,
+    choice_type,
+    integer_type,
 )
 from clew.core.conversation import UNDELETE_FOR
 from clew.errors import SettingsError
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
     from clew.config.secret import Secret
 
 OFFLINE: Final = "offline"
-#: ``auto`` and the rules of ``clew.core.double_text``: a test compares them, an import costs 5 ms.
-_DOUBLE_TEXT = choice(["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"])
+#: ``auto`` and the rules of ``clew.core.double_text``: a test compares them; the import takes 5 ms.
+_DOUBLE_TEXT = choice_type(["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelSettings:
-    """The model that answers, and where it is served."""
+    """The model that answers, and its address."""
 
-    name: str = key(
+    name: str = setting(
         MODEL,
         OFFLINE,
         "A Pydantic AI model string: `openai:` is OpenAI's Responses API, `openai-chat:` is Chat "
@@ -63,53 +63,53 @@ class ModelSettings:
         "script and needs no key.",
         default_doc="by the provider's key in the environment, else `offline`",
     )
-    base_url: str | None = key(
+    base_url: str | None = setting(
         URL,
         None,
         "Where the model is served; holds for every model of the same provider.",
         default_doc="the provider's own",
         shown=False,
     )
-    api_key: Secret | None = key(
+    api_key: Secret | None = setting(
         SECRET,
         None,
         "The provider's key; holds for every model of the same provider.",
         default_doc="the provider's variable in the environment, where no `base_url` is set",
     )
-    context_window: int | None = key(
-        number(least=1, unit="tokens"),
+    context_window: int | None = setting(
+        integer_type(least=1, unit="tokens"),
         None,
         "Size of the context window in tokens; only needed where the provider does not say.",
         default_doc="what the provider says",
     )
-    fallback: tuple[str, ...] = key(
+    fallback: tuple[str, ...] = setting(
         MODELS, (), "Models that are asked in this order while the main one fails."
     )
-    timeout: timedelta = key(
+    timeout: timedelta = setting(
         DURATION, timedelta(seconds=120), "How long the provider may be silent within a request."
     )
-    pictures: bool = key(
+    pictures: bool = setting(
         FLAG,
         True,
         "Whether the model is shown the pictures that come with messages; `false` for one that "
         "only reads, which would refuse every request with a picture in it.",
     )
-    #: Why it is this model: a clause for people, such as "OPENAI_API_KEY is in the environment".
+    #: Why this model was chosen, for people: "OPENAI_API_KEY is in the environment".
     chosen_by: str = "it is the default"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProviderSettings:
-    """Where the models of one provider are asked, and with which key."""
+    """The address and key of one provider's models."""
 
-    base_url: str | None = key(
+    base_url: str | None = setting(
         URL,
         None,
         "Where this provider's models are served.",
         default_doc="the provider's own",
         shown=False,
     )
-    api_key: Secret | None = key(
+    api_key: Secret | None = setting(
         SECRET,
         None,
         "The provider's key.",
@@ -119,31 +119,31 @@ class ProviderSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentSettings:
-    """Who answers: instructions, or an agent of one's own."""
+    """The agent: its instructions, or an agent object of your own."""
 
-    instructions: str | None = key(
+    instructions: str | None = setting(
         TEXT,
         None,
         "What the agent is told at the head of each session, beside `SOUL.md` and `AGENTS.md` in "
         "`CLEW_HOME`.",
     )
-    instructions_file: Path | None = key(
+    instructions_file: Path | None = setting(
         PATH, None, "A file with the instructions, instead; relative to `CLEW_HOME`."
     )
-    object: str | None = key(
+    object: str | None = setting(
         OBJECT, None, "A Pydantic AI `Agent` of your own, as `MODULE:NAME`; brings its own tools."
     )
-    max_steps: int = key(
-        number(least=1), 100, "Model requests after which a turn ends, and says so."
+    max_steps: int = setting(
+        integer_type(least=1), 100, "Model requests after which a turn ends, and says so."
     )
-    code_timeout: timedelta = key(
+    code_timeout: timedelta = setting(
         DURATION,
         timedelta(seconds=60),
         "How long the functions of an `object` may take before and after a request: its "
         "instructions, hooks and processors.",
     )
-    turns_at_once: int = key(
-        number(least=1),
+    turns_at_once: int = setting(
+        integer_type(least=1),
         16,
         "How many turns a process works on at once; others wait, the oldest first. One that waits "
         "for a person, or for a model or tool longer than a second, makes room for another.",
@@ -151,7 +151,7 @@ class AgentSettings:
 
     def read_instructions(self) -> str | None:
         """
-        What is set as instructions, from the file if they are in one.
+        Return the configured instructions, from the file if they are in one.
 
         :raises SettingsError: if the file cannot be read
         """
@@ -169,9 +169,9 @@ class AgentSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoreSettings:
-    """Where conversations are kept."""
+    """The database."""
 
-    url: str = key(
+    url: str = setting(
         STORE_URL,
         "sqlite:///clew.db",
         "The database: `sqlite:///FILE` (relative to `CLEW_HOME`; an absolute path has four "
@@ -184,14 +184,14 @@ class StoreSettings:
 class ApiSettings:
     """The HTTP interface of `clew serve`."""
 
-    host: str = key(
+    host: str = setting(
         TEXT, "127.0.0.1", "The address to listen on. Beyond loopback a `token` is required."
     )
-    port: int = key(number(least=0, most=65535), 8420, "The port; 0 takes any free one.")
-    token: Secret | None = key(
+    port: int = setting(integer_type(least=0, most=65535), 8420, "The port; 0 takes any free one.")
+    token: Secret | None = setting(
         SECRET, None, "What clients must send as `Authorization: Bearer TOKEN`."
     )
-    origins: tuple[str, ...] = key(
+    origins: tuple[str, ...] = setting(
         ORIGINS,
         (),
         "The pages that may call the API from a browser, as `http://localhost:5173`.",
@@ -199,7 +199,7 @@ class ApiSettings:
 
     def require_token_beyond_loopback(self) -> None:
         """
-        Refuse an API that is open to the network.
+        Reject an API that is open to the network.
 
         :raises SettingsError: if ``host`` is not loopback and there is no token
         """
@@ -219,32 +219,32 @@ def _is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SessionSettings:
-    """When a conversation starts afresh, and what a message does that comes in mid turn."""
+    """When a conversation restarts, and how messages sent during a turn are handled."""
 
-    reset: str = key(
-        choice(["none", "idle", "daily", "both"]),
+    reset: str = setting(
+        choice_type(["none", "idle", "daily", "both"]),
         "none",
         "What starts a new conversation by itself: a pause, a time of day, both or nothing.",
     )
-    idle: timedelta = key(
+    idle: timedelta = setting(
         DURATION, timedelta(hours=24), "The pause after which `idle` starts a new conversation."
     )
-    at: time = key(CLOCK_TIME, time(4), "The time of day at which `daily` does.")
-    timezone: str = key(
+    at: time = setting(CLOCK_TIME, time(4), "The time of day at which `daily` does.")
+    timezone: str = setting(
         TIMEZONE, "UTC", "The time zone of `at`.", default_doc="the machine's, else UTC"
     )
-    double_text: str = key(
+    double_text: str = setting(
         _DOUBLE_TEXT,
         "auto",
         "What happens to a message while a turn is unfinished. `auto`: programs queue, people on "
         "channels collect.",
     )
-    undelete: timedelta = key(
+    undelete: timedelta = setting(
         DURATION,
         UNDELETE_FOR,
         "How long a deleted conversation can be brought back (`clew sessions undelete`).",
     )
-    title_model: str | None = key(
+    title_model: str | None = setting(
         MODEL,
         None,
         "The model that names a conversation after its first answer.",
@@ -256,14 +256,14 @@ class SessionSettings:
 class CompactionSettings:
     """When and how a long session is summarised."""
 
-    enabled: bool = key(FLAG, True, "Whether sessions are compacted by themselves.")
-    threshold: float = key(
+    enabled: bool = setting(FLAG, True, "Whether sessions are compacted by themselves.")
+    threshold: float = setting(
         SHARE, 0.75, "Compact when the next request would fill this share of the context window."
     )
-    keep_recent: float = key(
+    keep_recent: float = setting(
         SHARE, 0.2, "The share of the context window that the newest messages keep."
     )
-    model: str | None = key(
+    model: str | None = setting(
         MODEL,
         None,
         "The model that summarises; where it fails, the main model does.",
@@ -273,10 +273,10 @@ class CompactionSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LeaseSettings:
-    """The sole right to write to a conversation."""
+    """The exclusive right to write to a conversation."""
 
-    seconds: int = key(
-        number(least=2, most=3600, unit="seconds"),
+    seconds: int = setting(
+        integer_type(least=2, most=3600, unit="seconds"),
         15,
         "How many seconds pass before others take over from a process that hangs (they take over "
         "from a dead one at once). Renewed at half that time.",
@@ -289,74 +289,74 @@ class LeaseSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelSettings:
-    """A chat platform; keys that are not listed here are the channel's own."""
+    """A chat platform; keys that are not listed here belong to the channel itself."""
 
-    enabled: bool = key(FLAG, True, "Whether `clew serve` runs this channel.")
-    token: Secret | None = key(SECRET, None, "The bot's token.")
-    base_url: str | None = key(
+    enabled: bool = setting(FLAG, True, "Whether `clew serve` runs this channel.")
+    token: Secret | None = setting(SECRET, None, "The bot's token.")
+    base_url: str | None = setting(
         URL, None, "Where the platform's API is.", default_doc="the platform's own", shown=False
     )
-    allow: tuple[str, ...] = key(
+    allow: tuple[str, ...] = setting(
         IDS,
         (),
         'User ids that may talk to the agent; `"*"` for everyone.',
     )
-    pairing: str = key(
-        choice(["auto", "on", "off"]),
+    pairing: str = setting(
+        choice_type(["auto", "on", "off"]),
         "auto",
         "Whether strangers who write are shown a pairing code; `auto`: only where `allow` is "
         "empty. Else they get no answer.",
     )
-    operators: tuple[str, ...] = key(
+    operators: tuple[str, ...] = setting(
         IDS,
         (),
         "User ids that may also let others in and shut them out, with `/pair` in a chat.",
     )
-    groups: tuple[str, ...] = key(
+    groups: tuple[str, ...] = setting(
         IDS, (), 'Ids of the group chats in which the agent takes part; `"*"` for all.'
     )
-    mention: bool = key(
+    mention: bool = setting(
         FLAG,
         True,
         "In groups the agent answers only what is meant for it: mentions, replies, commands.",
     )
-    open_groups: bool = key(
+    open_groups: bool = setting(
         FLAG, False, "In its groups everyone may talk to the agent, not only those who are let in."
     )
-    apart: bool = key(
+    apart: bool = setting(
         FLAG,
         False,
         "In groups each person has a conversation of their own, instead of one for all.",
     )
-    stream: bool = key(
+    stream: bool = setting(
         FLAG, True, "Show an answer while it is made, where the platform can change messages."
     )
-    largest_file: int = key(
-        number(least=0, unit="bytes"),
+    largest_file: int = setting(
+        integer_type(least=0, unit="bytes"),
         20_000_000,
         "Files that people send are taken up to this size.",
     )
-    file_types: tuple[str, ...] = key(
+    file_types: tuple[str, ...] = setting(
         TEXTS, ("*",), "The kinds of files that are taken: `image/*`, `application/pdf`, `*`."
     )
-    alarm_failures: int = key(
-        number(least=1),
+    alarm_failures: int = setting(
+        integer_type(least=1),
         5,
         "So many failures in a row to deliver a message are told to whoever looks after it.",
     )
-    alarm_after: timedelta = key(
+    alarm_after: timedelta = setting(
         DURATION, timedelta(minutes=5), "So is a message that waits to be delivered for so long."
     )
-    kind: str | None = key(
+    kind: str | None = setting(
         TEXT,
         None,
         "The kind of channel, for a second account of a platform under a name of its own.",
         default_doc="the table's name",
     )
-    double_text: str | None = key(
+    double_text: str | None = setting(
         _DOUBLE_TEXT, None, "As `session.double_text`, for this channel.", default_doc="that one"
     )
-    #: The channel's own keys, as written; what is named like a secret is a ``Secret``.
+    #: The channel's own keys, as written; keys with a secret's name hold a ``Secret``.
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
@@ -364,15 +364,15 @@ class ChannelSettings:
 class ToolsSettings:
     """Tools for the agent."""
 
-    modules: tuple[str, ...] = key(
+    modules: tuple[str, ...] = setting(
         TEXTS, (), "Modules with tools: importable names, or files under `CLEW_HOME/plugins`."
     )
-    call_timeout: timedelta = key(
+    call_timeout: timedelta = setting(
         DURATION,
         timedelta(minutes=10),
         "How long one call of a tool may take; then the model is told that it was given up.",
     )
-    ready_timeout: timedelta = key(
+    ready_timeout: timedelta = setting(
         DURATION,
         timedelta(seconds=60),
         "How long a set of tools, such as an MCP server, may take to open and to tell its tools.",
@@ -383,14 +383,14 @@ class ToolsSettings:
 class PluginsSettings:
     """Plugins; a table `[plugins.NAME]` holds a plugin's own settings."""
 
-    enabled: tuple[str, ...] = key(TEXTS, (), "Names of the plugins to load.")
-    #: The tables of plugins, by name; what is named like a secret is a ``Secret``.
+    enabled: tuple[str, ...] = setting(TEXTS, (), "Names of the plugins to load.")
+    #: The tables of plugins, by name; keys with a secret's name hold a ``Secret``.
     options: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Origin:
-    """Where a value comes from."""
+    """The origin of a value."""
 
     #: ``flag``, ``environment``, ``file`` or ``default``.
     kind: str
@@ -400,7 +400,7 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """Everything that can be set."""
+    """All settings."""
 
     #: ``CLEW_HOME``: absolute; may not exist yet (``ensure_home``).
     home: Path
@@ -411,17 +411,17 @@ class Settings:
     session: SessionSettings = SessionSettings()
     compaction: CompactionSettings = CompactionSettings()
     lease: LeaseSettings = LeaseSettings()
-    #: By what stands before the colon in a model's name: the tables ``[providers.NAME]``.
+    #: The tables ``[providers.NAME]``, by the prefix of a model's name.
     providers: Mapping[str, ProviderSettings] = field(default_factory=lambda: MappingProxyType({}))
     #: By name: the tables ``[channels.NAME]``.
     channels: Mapping[str, ChannelSettings] = field(default_factory=lambda: MappingProxyType({}))
     tools: ToolsSettings = ToolsSettings()
     plugins: PluginsSettings = PluginsSettings()
-    #: Where each value comes from that is not a default, by ``section.key``.
+    #: The origin of each value that is not a default, by ``section.key``.
     origins: Mapping[str, Origin] = field(
         default_factory=lambda: MappingProxyType({}), repr=False, compare=False
     )
-    #: Sentences about what is usable but not as it should be.
+    #: Warnings: usable settings that should be changed.
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property

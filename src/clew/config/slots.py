@@ -1,4 +1,4 @@
-"""Finding the setting that a path names, or the one that was probably meant."""
+"""Lookup of the setting that a path names, with suggestions for unknown ones."""
 
 from __future__ import annotations
 
@@ -6,39 +6,41 @@ import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from clew.config.keys import keys_of
-from clew.config.secret import FORMS, named_like_a_secret
+from clew.config.keys import iter_setting_fields
+from clew.config.secret import REFERENCE_FORMS, is_secret_name
 from clew.config.settings import SECTIONS, ChannelSettings, ProviderSettings
 from clew.config.values import SECRET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.config.keys import Key
-    from clew.config.kinds import Kind
+    from clew.config.keys import SettingField
+    from clew.config.kinds import SettingType
 
-Path_ = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 CHANNELS: Final = "channels"
 PLUGINS: Final = "plugins"
 PROVIDERS: Final = "providers"
-COMMON: Final = dict(keys_of(ChannelSettings))
-OF_PROVIDER: Final = dict(keys_of(ProviderSettings))
-#: Sections of tables that a user names.
-NAMED: Final = (CHANNELS, PROVIDERS)
-KEYS: Final = {
-    (section, name): key for section, kind in SECTIONS.items() for name, key in keys_of(kind)
+CHANNEL_FIELDS: Final = dict(iter_setting_fields(ChannelSettings))
+PROVIDER_FIELDS: Final = dict(iter_setting_fields(ProviderSettings))
+#: Sections whose tables are named by the user.
+NAMED_SECTIONS: Final = (CHANNELS, PROVIDERS)
+SECTION_FIELDS: Final = {
+    (section, name): key
+    for section, kind in SECTIONS.items()
+    for name, key in iter_setting_fields(kind)
 }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Slot:
-    """A setting."""
+class ResolvedSetting:
+    """The setting that a path resolves to."""
 
-    path: Path_
-    #: ``None`` for a key of a channel or plugin that only it knows.
-    kind: Kind[object] | None
-    #: The last name of the path was no setting but the form of a secret.
+    path: KeyPath
+    #: ``None`` for a channel's or plugin's own key.
+    kind: SettingType[object] | None
+    #: Set if the last part of the path was the form of a secret reference.
     form: str | None = None
 
     @property
@@ -47,93 +49,95 @@ class Slot:
 
     @property
     def is_secret(self) -> bool:
-        """Whether text in this place is a secret."""
-        return self.kind is SECRET or (self.kind is None and named_like_a_secret(self.path[-1]))
+        """Return whether text of this setting is a secret."""
+        return self.kind is SECRET or (self.kind is None and is_secret_name(self.path[-1]))
 
 
-def find(path: Path_) -> Slot | None:
-    """The setting that a path names."""
-    if path[-1] in FORMS and (secret := _exactly(path[:-1])) and secret.is_secret:
-        return Slot(path=secret.path, kind=SECRET, form=path[-1])
-    return _exactly(path)
+def find_setting(path: KeyPath) -> ResolvedSetting | None:
+    """Return the setting that a path names."""
+    if path[-1] in REFERENCE_FORMS and (secret := _find_exact(path[:-1])) and secret.is_secret:
+        return ResolvedSetting(path=secret.path, kind=SECRET, form=path[-1])
+    return _find_exact(path)
 
 
-def _exactly(path: Path_) -> Slot | None:
+def _find_exact(path: KeyPath) -> ResolvedSetting | None:
     if not all(path):
         return None
-    if key := key_at(path):
-        return Slot(path=_with_hyphens(path), kind=key.kind)
-    if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and not _under_a_key(path):
-        return Slot(path=path, kind=None)
+    if key := find_field(path):
+        return ResolvedSetting(path=_restore_hyphens(path), kind=key.kind)
+    if len(path) > 2 and path[0] in (CHANNELS, PLUGINS) and not _is_below_value(path):
+        return ResolvedSetting(path=path, kind=None)
     return None
 
 
-def _with_hyphens(path: Path_) -> Path_:
-    """Name a provider as its models do: an environment variable can hold no hyphen."""
+def _restore_hyphens(path: KeyPath) -> KeyPath:
+    """Restore the hyphens of a provider's name, which environment variables cannot hold."""
     if path[0] != PROVIDERS:
         return path
     return (path[0], path[1].replace("_", "-"), *path[2:])
 
 
-def is_table(path: Path_) -> bool:
-    """Whether a path may name a table, one without any key."""
+def may_be_table(path: KeyPath) -> bool:
+    """Return whether a path may name a table without keys."""
     if path[0] == PROVIDERS:
         return len(path) <= 2
     if path[0] in (CHANNELS, PLUGINS) and len(path) > 1:
-        return key_at(path) is None and not _under_a_key(path)
-    return len(path) == 1 and (path[0] in SECTIONS or path[0] in NAMED)
+        return find_field(path) is None and not _is_below_value(path)
+    return len(path) == 1 and (path[0] in SECTIONS or path[0] in NAMED_SECTIONS)
 
 
-def key_at(path: Path_) -> Key | None:
-    """The declared key at a path."""
+def find_field(path: KeyPath) -> SettingField | None:
+    """Return the declared setting at a path."""
     if len(path) == 3 and path[0] == CHANNELS:
-        return COMMON.get(path[2])
+        return CHANNEL_FIELDS.get(path[2])
     if len(path) == 3 and path[0] == PROVIDERS:
-        return OF_PROVIDER.get(path[2])
-    return KEYS.get((path[0], path[1])) if len(path) == 2 else None
+        return PROVIDER_FIELDS.get(path[2])
+    return SECTION_FIELDS.get((path[0], path[1])) if len(path) == 2 else None
 
 
-def _under_a_key(path: Path_) -> bool:
-    """Whether a path goes on below something that is a value."""
-    return any(key_at(path[:end]) for end in range(2, len(path)))
+def _is_below_value(path: KeyPath) -> bool:
+    """Return whether a path continues below a value."""
+    return any(find_field(path[:end]) for end in range(2, len(path)))
 
 
-def advice(path: Path_) -> str:
-    """What to write instead of an unknown path."""
+def suggest_setting(path: KeyPath) -> str:
+    """Return a hint at what to write instead of an unknown path."""
     section = path[0]
     if section == CHANNELS and len(path) < 3:
         return "write channels.NAME.KEY, for example channels.telegram.token"
     if section == PROVIDERS:
-        return f"[providers.NAME] has {', '.join(OF_PROVIDER)}"
-    if near := _nearest(path):
+        return f"[providers.NAME] has {', '.join(PROVIDER_FIELDS)}"
+    if near := _find_nearest(path):
         return f"did you mean {near}?"
     if section in SECTIONS:
-        known = ", ".join(name for name, _ in keys_of(SECTIONS[section]))
+        known = ", ".join(name for name, _ in iter_setting_fields(SECTIONS[section]))
         return f"[{section}] has {known}"
-    return f"the sections are {', '.join(sorted([*SECTIONS, *NAMED]))}"
+    return f"the sections are {', '.join(sorted([*SECTIONS, *NAMED_SECTIONS]))}"
 
 
-def _nearest(path: Path_) -> str | None:
-    if near := _closest(".".join(path), (".".join(known) for known in KEYS), cutoff=0.75):
+def _find_nearest(path: KeyPath) -> str | None:
+    if near := _closest_match(
+        ".".join(path), (".".join(known) for known in SECTION_FIELDS), cutoff=0.75
+    ):
         return near
     if path[0] not in SECTIONS and len(path) == 1:
-        return _closest(path[0], [*SECTIONS, *NAMED], cutoff=0.6)
-    return _of_same_name(path[-1]) or _in_section(path)
+        return _closest_match(path[0], [*SECTIONS, *NAMED_SECTIONS], cutoff=0.6)
+    return _find_same_name(path[-1]) or _find_in_section(path)
 
 
-def _of_same_name(name: str) -> str | None:
-    """A setting of that name in another section, if there is only one."""
-    same = [".".join(known) for known in KEYS if known[1] == name]
+def _find_same_name(name: str) -> str | None:
+    """Return the setting of that name in another section, if there is only one."""
+    same = [".".join(known) for known in SECTION_FIELDS if known[1] == name]
     return same[0] if len(same) == 1 else None
 
 
-def _in_section(path: Path_) -> str | None:
+def _find_in_section(path: KeyPath) -> str | None:
     section = SECTIONS.get(path[0])
     if section is None or len(path) < 2:
         return None
-    near = _closest(path[1], (name for name, _ in keys_of(section)), cutoff=0.5)
+    near = _closest_match(path[1], (name for name, _ in iter_setting_fields(section)), cutoff=0.5)
     return f"{path[0]}.{near}" if near else None
 
 
-def _closest(word: str, known: Iterator[str] | list[str], *, cutoff: float) -> str | None:
+def _closest_match(word: str, known: Iterator[str] | list[str], *, cutoff: float) -> str | None:
     return next(iter(difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)), None)

@@ -1,4 +1,4 @@
-"""The sources of settings: what the file, the environment and the flags say, with its place."""
+"""Sources of settings: raw values of file, environment and flags, with their origin."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from clew.config.keys import NEST, PREFIX
-from clew.config.reading import is_reference
+from clew.config.keys import ENV_PREFIX, ENV_SEPARATOR
+from clew.config.reading import is_secret_reference
 from clew.config.settings import SECTIONS, Origin
 from clew.errors import SettingsError
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-Path_ = tuple[str, ...]
+KeyPath = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Given:
-    """A value that somebody gave, before anything is known about it."""
+class RawValue:
+    """A value as given, before it is checked."""
 
-    path: Path_
+    path: KeyPath
     value: object
     origin: Origin
-    #: A text that stands for a value of another type (environment, flag).
+    #: Whether the value is text to be parsed (environment, flag).
     is_text: bool
 
 
-def from_file(file: Path) -> list[Given]:
+def read_config_file(file: Path) -> list[RawValue]:
     """
-    What ``config.toml`` says; nothing if there is none.
+    Return the values in ``config.toml``; empty if there is none.
 
     :raises SettingsError: if it cannot be read or is not TOML
     """
@@ -48,36 +48,36 @@ def from_file(file: Path) -> list[Given]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{file} is not TOML: {error}") from error
-    lines = line_numbers(text)
+    lines = find_line_numbers(text)
     return [
-        Given(path=path, value=value, origin=_in_file(file, path, lines), is_text=False)
-        for path, value in _leaves((), tables)
+        RawValue(path=path, value=value, origin=_file_origin(file, path, lines), is_text=False)
+        for path, value in _iter_leaves((), tables)
     ]
 
 
-def _leaves(path: Path_, table: Mapping[str, object]) -> Iterator[tuple[Path_, object]]:
-    """The values of a table, descending as far as tables are sections and not values."""
+def _iter_leaves(path: KeyPath, table: Mapping[str, object]) -> Iterator[tuple[KeyPath, object]]:
+    """Yield the values of a table, descending into tables that are sections."""
     for name, value in table.items():
         here = (*path, name)
         if (
             isinstance(value, dict)
             and _is_section(here)
-            and not is_reference(cast("object", value))
+            and not is_secret_reference(cast("object", value))
         ):
             inner = cast("dict[str, object]", value)
-            yield from _leaves(here, inner) if inner else [(here, value)]
+            yield from _iter_leaves(here, inner) if inner else [(here, value)]
         else:
             yield here, value
 
 
-def _is_section(path: Path_) -> bool:
+def _is_section(path: KeyPath) -> bool:
     open_table = path[0] in ("channels", "providers") or (
         path[0] == "plugins" and path[1:2] != ("enabled",)
     )
     return open_table or (len(path) == 1 and path[0] in SECTIONS)
 
 
-def _in_file(file: Path, path: Path_, lines: Mapping[Path_, int]) -> Origin:
+def _file_origin(file: Path, path: KeyPath, lines: Mapping[KeyPath, int]) -> Origin:
     for end in range(len(path), 0, -1):
         if line := lines.get(path[:end]):
             return Origin(kind="file", place=f"{file}, line {line}")
@@ -86,49 +86,49 @@ def _in_file(file: Path, path: Path_, lines: Mapping[Path_, int]) -> Origin:
 
 _HEADER = r"\s*\[\[?\s*([^]]+?)\s*\]\]?\s*(?:#.*)?"
 _ASSIGNMENT = r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"))*)\s*="""
-_LONG = ('"""', "'''")
+_MULTILINE_QUOTES = ('"""', "'''")
 
 
-def line_numbers(text: str) -> dict[Path_, int]:
-    """The line of each table and key. Only for messages: it need not know all of TOML."""
-    found: dict[Path_, int] = {}
-    table: Path_ = ()
+def find_line_numbers(text: str) -> dict[KeyPath, int]:
+    """Return the line of each table and key, for messages only: it covers a subset of TOML."""
+    found: dict[KeyPath, int] = {}
+    table: KeyPath = ()
     long = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if not long:
             if header := re.fullmatch(_HEADER, line):
-                table = _split(header[1])
+                table = _split_dotted(header[1])
                 found.setdefault(table, number)
             elif assignment := re.match(_ASSIGNMENT, line):
-                found.setdefault((*table, *_split(assignment[1])), number)
-        for quotes in _LONG:
+                found.setdefault((*table, *_split_dotted(assignment[1])), number)
+        for quotes in _MULTILINE_QUOTES:
             if line.count(quotes) % 2 and long in ("", quotes):
                 long = "" if long else quotes
     return found
 
 
-def _split(dotted: str) -> Path_:
+def _split_dotted(dotted: str) -> KeyPath:
     return tuple(part.strip().strip("\"'") for part in dotted.split("."))
 
 
-def from_environment(environ: Mapping[str, str]) -> list[Given]:
-    """What ``CLEW_SECTION__KEY`` says; an empty variable says nothing."""
+def read_environment(environ: Mapping[str, str]) -> list[RawValue]:
+    """Return the values of ``CLEW_SECTION__KEY`` variables; empty ones are ignored."""
     return [
-        Given(
-            path=tuple(name.removeprefix(PREFIX).lower().split(NEST)),
+        RawValue(
+            path=tuple(name.removeprefix(ENV_PREFIX).lower().split(ENV_SEPARATOR)),
             value=text,
             origin=Origin(kind="environment", place=name),
             is_text=True,
         )
         for name, text in sorted(environ.items())
-        if name.startswith(PREFIX) and NEST in name.removeprefix(PREFIX) and text
+        if name.startswith(ENV_PREFIX) and ENV_SEPARATOR in name.removeprefix(ENV_PREFIX) and text
     ]
 
 
-def from_flags(flags: Mapping[str, object]) -> list[Given]:
-    """What ``section.key`` was set to on the command line."""
+def read_flags(flags: Mapping[str, object]) -> list[RawValue]:
+    """Return the values given as ``section.key`` on the command line."""
     return [
-        Given(
+        RawValue(
             path=tuple(name.split(".")),
             value=value,
             origin=Origin(kind="flag", place=f"--set {name}"),

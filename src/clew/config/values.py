@@ -1,4 +1,4 @@
-"""The kinds of values that settings have."""
+"""The types that settings have."""
 
 from __future__ import annotations
 
@@ -6,80 +6,80 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from clew.config import reading
-from clew.config.kinds import Kind, Unfit, Where
-from clew.config.secret import REDACTED, without_password
+from clew.config.kinds import InvalidValue, ReadContext, SettingType
+from clew.config.secret import REDACTED, redact_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-_OBJECT = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
-_STORE = r"sqlite:///.+|postgres(ql)?://.+"
+_OBJECT_PATTERN = r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"
+_STORE_URL_PATTERN = r"sqlite:///.+|postgres(ql)?://.+"
 
 
-def matching(
+def pattern_type(
     pattern: str,
     *,
     name: str,
     expects: str,
     show: Callable[[str], object] = lambda text: text,
-) -> Kind[str]:
-    """Text of a certain form."""
+) -> SettingType[str]:
+    """Return a type for text that matches a pattern."""
 
-    def read(value: object, where: Where) -> str:
-        text = reading.text(value, where)
+    def parse_match(value: object, where: ReadContext) -> str:
+        text = reading.parse_text(value, where)
         if re.fullmatch(pattern, text):
             return text
-        raise Unfit
+        raise InvalidValue
 
-    return Kind(
+    return SettingType(
         name=name,
         expects=expects,
-        read=read,
+        read=parse_match,
         schema={"type": "string", "pattern": f"^(?:{pattern})$"},
         show=show,
     )
 
 
-def number(*, least: float, most: float | None = None, unit: str = "") -> Kind[int]:
-    """A whole number from ``least`` to ``most``."""
+def integer_type(*, least: float, most: float | None = None, unit: str = "") -> SettingType[int]:
+    """Return a type for whole numbers from ``least`` to ``most``."""
 
-    def read(value: object, _: Where) -> int:
+    def parse_integer(value: object, _: ReadContext) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise Unfit
+            raise InvalidValue
         if most is not None and value > most:
-            raise Unfit
+            raise InvalidValue
         return value
 
     limits = f"from {least} to {most}" if most is not None else f"of at least {least}"
-    return Kind(
+    return SettingType(
         name="whole number",
         expects=f"a whole number {limits}{unit and f' ({unit})'}",
-        read=read,
+        read=parse_integer,
         schema={"type": "integer", "minimum": least} | ({} if most is None else {"maximum": most}),
         from_text=reading.number_from_text,
     )
 
 
-def choice(options: Collection[str]) -> Kind[str]:
-    """One word of several."""
+def choice_type(options: Collection[str]) -> SettingType[str]:
+    """Return a type for one of several words."""
 
-    def read(value: object, _: Where) -> str:
+    def parse_choice(value: object, _: ReadContext) -> str:
         if isinstance(value, str) and value in options:
             return value
-        raise Unfit
+        raise InvalidValue
 
-    return Kind(
+    return SettingType(
         name="choice",
         expects="one of " + ", ".join(options),
-        read=read,
+        read=parse_choice,
         schema={"type": "string", "enum": [*options]},
     )
 
 
-def _list(
-    name: str, expects: str, read: Callable[[object, Where], tuple[str, ...]], items: object
-) -> Kind[tuple[str, ...]]:
-    return Kind(
+def _list_type(
+    name: str, expects: str, read: Callable[[object, ReadContext], tuple[str, ...]], items: object
+) -> SettingType[tuple[str, ...]]:
+    return SettingType(
         name=name,
         expects=expects,
         read=read,
@@ -89,94 +89,104 @@ def _list(
     )
 
 
-_STRING: Final = {"type": "string", "minLength": 1}
+_STRING_SCHEMA: Final = {"type": "string", "minLength": 1}
 
-TEXT: Final = Kind(name="text", expects="text", read=reading.text, schema=_STRING)
-MODEL: Final = matching(
-    reading.MODEL,
+TEXT: Final = SettingType(
+    name="text", expects="text", read=reading.parse_text, schema=_STRING_SCHEMA
+)
+MODEL: Final = pattern_type(
+    reading.MODEL_PATTERN,
     name="model",
     expects='a model such as "openai-chat:llama3" (PROVIDER:MODEL), or "offline"',
 )
-URL: Final = matching(
+URL: Final = pattern_type(
     r"https?://\S+",
     name="URL",
     expects="a URL that begins with http:// or https://",
-    show=without_password,
+    show=redact_password,
 )
-STORE_URL: Final = matching(
-    _STORE,
+STORE_URL: Final = pattern_type(
+    _STORE_URL_PATTERN,
     name="store URL",
     expects="sqlite:///FILE or postgresql://USER@HOST/DATABASE",
-    show=without_password,
+    show=redact_password,
 )
-OBJECT: Final = matching(
-    _OBJECT, name="Python object", expects='a Python object such as "my_package.agents:agent"'
+OBJECT: Final = pattern_type(
+    _OBJECT_PATTERN,
+    name="Python object",
+    expects='a Python object such as "my_package.agents:agent"',
 )
-SHARE: Final = Kind(
+SHARE: Final = SettingType(
     name="share",
     expects="a number between 0 and 1",
-    read=reading.share,
+    read=reading.parse_fraction,
     schema={"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
     from_text=reading.number_from_text,
 )
-FLAG: Final = Kind(
+FLAG: Final = SettingType(
     name="flag",
     expects="true or false",
-    read=reading.flag,
+    read=reading.parse_flag,
     schema={"type": "boolean"},
     from_text=reading.flag_from_text,
 )
-DURATION: Final = Kind(
+DURATION: Final = SettingType(
     name="duration",
     expects='a duration such as "90s", "15m" or "24h", or a number of seconds',
-    read=reading.duration,
+    read=reading.parse_duration,
     schema={
         "anyOf": [
-            {"type": "string", "pattern": f"^{reading.DURATION}$"},
+            {"type": "string", "pattern": f"^{reading.DURATION_PATTERN}$"},
             {"type": "number", "exclusiveMinimum": 0},
         ]
     },
-    show=reading.written,
+    show=reading.format_duration,
 )
-CLOCK_TIME: Final = Kind(
+CLOCK_TIME: Final = SettingType(
     name="time of day",
     expects='a time of day such as "04:00"',
-    read=reading.clock_time,
-    schema={"type": "string", "pattern": f"^{reading.CLOCK}$"},
+    read=reading.parse_clock_time,
+    schema={"type": "string", "pattern": f"^{reading.CLOCK_PATTERN}$"},
     show=lambda at: f"{at:%H:%M}",
 )
-TIMEZONE: Final = Kind(
+TIMEZONE: Final = SettingType(
     name="time zone",
     expects='a time zone such as "Europe/Berlin"',
-    read=reading.timezone,
-    schema=_STRING,
+    read=reading.parse_timezone,
+    schema=_STRING_SCHEMA,
 )
-PATH: Final = Kind(
-    name="path", expects="the path of a file", read=reading.path, schema=_STRING, show=str
+PATH: Final = SettingType(
+    name="path",
+    expects="the path of a file",
+    read=reading.parse_path,
+    schema=_STRING_SCHEMA,
+    show=str,
 )
-TEXTS: Final = _list("list of texts", 'a list of texts such as ["a", "b"]', reading.texts, _STRING)
-IDS: Final = _list(
+TEXTS: Final = _list_type(
+    "list of texts", 'a list of texts such as ["a", "b"]', reading.parse_texts, _STRING_SCHEMA
+)
+IDS: Final = _list_type(
     "list of ids",
     'a list of ids such as ["42"]',
-    reading.ids,
-    {"anyOf": [_STRING, {"type": "integer"}]},
+    reading.parse_ids,
+    {"anyOf": [_STRING_SCHEMA, {"type": "integer"}]},
 )
-MODELS: Final = _list(
+MODELS: Final = _list_type(
     "list of models",
     'a list of models such as ["anthropic:claude-sonnet-5"]',
-    reading.models,
+    reading.parse_models,
     MODEL.schema,
 )
-ORIGINS: Final = _list(
+ORIGINS: Final = _list_type(
     "list of origins",
     'a list of origins such as ["http://localhost:5173"]',
-    reading.origins,
-    {"type": "string", "pattern": f"^{reading.ORIGIN}$"},
+    reading.parse_origins,
+    {"type": "string", "pattern": f"^{reading.ORIGIN_PATTERN}$"},
 )
-SECRET: Final = Kind(
+SECRET: Final = SettingType(
     name="secret",
     expects='{ env = "NAME" }, { file = "path" } or text',
-    read=reading.secret,
+    read=reading.parse_secret,
     schema={"$ref": "#/$defs/secret"},
     show=lambda secret: REDACTED if secret.literal else secret.source,
     secret=True,

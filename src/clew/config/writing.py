@@ -1,4 +1,4 @@
-"""Writing ``config.toml``: only the lines that are meant, whole or not at all."""
+"""Edits of ``config.toml`` that change only the given keys, atomically."""
 
 from __future__ import annotations
 
@@ -12,105 +12,109 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.config.load import load
+from clew.config.load import load_settings
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-BACKUP: Final = "config.toml.before"
+_DISK_FULL_ERRORS: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+BACKUP_NAME: Final = "config.toml.before"
 
 
-FILE: Final = "config.toml"
+CONFIG_NAME: Final = "config.toml"
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_setting(home: Path, name: str, value: object) -> Path:
     """
-    Set one setting (``section.key``) in a folder's ``config.toml``; ``None`` takes it out.
+    Set one setting (``section.key``) in a folder's ``config.toml``; ``None`` removes it.
 
-    :raises UsageError: if there is no such setting, the value cannot be used, or the file is
-        written in a way that this cannot be done in
+    :raises UsageError: if there is no such setting, the value cannot be used, or the layout
+        of the file does not allow the edit
     :raises ClewError: if the file cannot be written
     """
     *path, key = name.split(".")
     if not path or not all(map(_NAME.fullmatch, (*path, key))):
         raise UsageError(f"a setting is called section.key, not {name!r}")
-    file = home / FILE
+    file = home / CONFIG_NAME
     before = file.read_text(encoding="utf-8-sig") if file.is_file() else ""
-    written = None if value is None else toml(value)
-    after = changed(before, {(".".join(path), key): written})
-    _try(after, home)
-    write(file, after)
+    written = None if value is None else to_toml(value)
+    after = edit_toml(before, {(".".join(path), key): written})
+    _check_loadable(after, home)
+    atomic_write(file, after)
     return file
 
 
-def _try(content: str, home: Path) -> None:
-    """:raises SettingsError: if these settings cannot be used"""
+def _check_loadable(content: str, home: Path) -> None:
+    """
+    Check that the settings can be loaded.
+
+    :raises SettingsError: if they cannot be used
+    """
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / FILE).write_text(content, encoding="utf-8")
+        (Path(folder) / CONFIG_NAME).write_text(content, encoding="utf-8")
         try:
-            load(home=Path(folder), environ={})
+            load_settings(home=Path(folder), environ={})
         except SettingsError as error:
             told = [each.replace(folder, str(home)) for each in error.problems]
             raise SettingsError(*told) from None
 
 
-def toml(value: object) -> str:
+def to_toml(value: object) -> str:
     """
-    A value as TOML, on one line.
+    Return a value as TOML on one line.
 
-    :raises UsageError: if TOML has none like it
+    :raises UsageError: if TOML has no such value
     """
     if isinstance(value, (bool, int, float, str)):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return f"[{', '.join(map(toml, cast('list[object]', value)))}]"
+        return f"[{', '.join(map(to_toml, cast('list[object]', value)))}]"
     if isinstance(value, dict):
         fields = cast("dict[str, object]", value).items()
-        return f"{{ {', '.join(f'{text(name)} = {toml(one)}' for name, one in fields)} }}"
+        return f"{{ {', '.join(f'{quote_toml(name)} = {to_toml(one)}' for name, one in fields)} }}"
     raise UsageError("a setting has a text, a number, yes or no, or a list or table of them")
 
 
-def text(value: str) -> str:
-    """A text as TOML."""
+def quote_toml(value: str) -> str:
+    """Return a text as a TOML string."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def changed(before: str, changes: Mapping[tuple[str, str], str | None]) -> str:
+def edit_toml(before: str, changes: Mapping[tuple[str, str], str | None]) -> str:
     """
-    The file's text with these keys set or gone; everything else stays as it is.
+    Return the file's text with these keys set or removed; all else stays as it is.
 
-    :raises UsageError: if the file is written in a way that this cannot be done in
+    :raises UsageError: if the layout of the file does not allow the edit
     """
     after = before
     for (section, key), value in changes.items():
-        after = _with(after, section, key, value)
-    _check(before, after, changes)
+        after = _set_key(after, section, key, value)
+    _check_edit(before, after, changes)
     return after
 
 
-def _with(before: str, section: str, key: str, value: str | None) -> str:
+def _set_key(before: str, section: str, key: str, value: str | None) -> str:
     lines = before.splitlines()
-    start, end = _table(lines, section)
+    start, end = _find_table(lines, section)
     if start is None:
         if value is None:
             return before
         gap = [""] if lines and lines[-1].strip() else []
-        return _joined([*lines, *gap, f"[{section}]", f"{key} = {value}"])
+        return _join_lines([*lines, *gap, f"[{section}]", f"{key} = {value}"])
     inside = lines[start:end]
-    at = next((n for n, line in enumerate(inside) if _assigns(line, key)), None)
+    at = next((n for n, line in enumerate(inside) if _is_assignment(line, key)), None)
     if at is not None:
         inside[at : at + 1] = [] if value is None else [f"{key} = {value}"]
     elif value is not None:
         last = max((n for n, line in enumerate(inside) if line.strip()), default=-1)
         inside.insert(last + 1, f"{key} = {value}")
-    return _joined([*lines[:start], *inside, *lines[end:]])
+    return _join_lines([*lines[:start], *inside, *lines[end:]])
 
 
-def _table(lines: list[str], section: str) -> tuple[int | None, int]:
-    """The lines inside a table: from, to; ``None`` if there is no such table."""
+def _find_table(lines: list[str], section: str) -> tuple[int | None, int]:
+    """Return the first and the end line inside a table; ``None`` if there is none."""
     start = next(
         (
             number + 1
@@ -125,15 +129,15 @@ def _table(lines: list[str], section: str) -> tuple[int | None, int]:
     return start, next((n for n, line in rest if line.lstrip().startswith("[")), len(lines))
 
 
-def _assigns(line: str, key: str) -> bool:
+def _is_assignment(line: str, key: str) -> bool:
     return re.match(rf"\s*{key}\s*=", line) is not None
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check(before: str, after: str, changes: Mapping[tuple[str, str], str | None]) -> None:
+def _check_edit(before: str, after: str, changes: Mapping[tuple[str, str], str | None]) -> None:
     wanted: dict[str, Any] = tomllib.loads(before)
     for (section, key), value in changes.items():
         table = wanted
@@ -158,14 +162,15 @@ def _check(before: str, after: str, changes: Mapping[tuple[str, str], str | None
         )
 
 
-def write(file: Path, content: str) -> None:
+def atomic_write(file: Path, content: str) -> None:
     """
-    Put a file in place, for its owner alone (0600); a reader finds the old or the new one, whole.
+    Write a file atomically, readable by its owner alone (0600).
 
-    :raises ClewError: if there is no room, or it may not be written; the old one is as it was
+    :raises ClewError: if the disk is full, or it may not be written; the old file is
+        unchanged
     """
     made = file.with_name(f".{file.name}.{os.getpid()}")
-    with _told(file):
+    with _translate_os_errors(file):
         try:
             descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with open(descriptor, "w", encoding="utf-8", newline="\n") as stream:  # noqa: PTH123
@@ -180,11 +185,11 @@ def write(file: Path, content: str) -> None:
 
 
 @contextmanager
-def _told(file: Path) -> Generator[None]:
+def _translate_os_errors(file: Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in _DISK_FULL_ERRORS:
             raise ClewError(
                 f"there is no room to write {file}: make room on that disk, or name another "
                 "folder with --home"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import SessionId
     from clew.core.inbox import InboxItem
-    from clew.hooks.manager import Plugins
+    from clew.hooks.manager import PluginManager
     from clew.store.contract import Store
 
 log = structlog.get_logger(__name__)
@@ -30,13 +30,13 @@ RESET = "on_session_reset"
 class Facts:
     """One process's line of facts; a fact that is worth it is marked in the store once told."""
 
-    def __init__(self, store: Store, plugins: Plugins) -> None:
+    def __init__(self, store: Store, plugins: PluginManager) -> None:
         self._store, self.plugins = store, plugins
         self._line: asyncio.Queue[tuple[str, Mapping[str, object], str | None]] = asyncio.Queue()
 
     def tell(self, hook: str, facts: Mapping[str, object], *, subject: str | None = None) -> None:
         """Put a fact in the line; with a ``subject`` each plugin is told once, over restarts."""
-        if self.plugins.implements(hook):
+        if self.plugins.implements_hook(hook):
             self._line.put_nowait((hook, facts, subject))
 
     def ended(self, item: InboxItem) -> None:
@@ -82,14 +82,14 @@ class Facts:
 
     async def _tell(self, hook: str, facts: Mapping[str, object], subject: str | None) -> None:
         if subject is None:
-            await self.plugins.tell(hook, facts)
+            await self.plugins.notify_plugins(hook, facts)
             return
         try:
             known = await self._store.read(marks.list_notified_plugins, hook, subject)
             if hook == marks.ALL:
                 await self._store.write(marks.add_mark, marks.ALL, marks.ALL, subject)
                 return
-            new = (plugin for plugin in self.plugins.names if plugin not in known)
+            new = (plugin for plugin in self.plugins.plugin_names if plugin not in known)
             # Side by side: one that hangs does not hold up what the others are told.
             await asyncio.gather(*(self._tell_once(each, hook, facts, subject) for each in new))
         except StoreError as error:
@@ -98,7 +98,7 @@ class Facts:
     async def _tell_once(
         self, plugin: str, hook: str, facts: Mapping[str, object], subject: str
     ) -> None:
-        await self.plugins.tell(hook, facts, plugin=plugin)
+        await self.plugins.notify_plugins(hook, facts, plugin=plugin)
         await self._store.write(marks.add_mark, plugin, hook, subject)
 
 

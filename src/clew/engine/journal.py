@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.engine.hub import Hub
     from clew.engine.lasting import Lasting
     from clew.engine.turn_facts import TurnFacts
-    from clew.hooks.manager import Plugins
+    from clew.hooks.manager import PluginManager
     from clew.store.contract import Tx
 
 #: A question that nobody answers is answered "no" after this time.
@@ -51,7 +51,7 @@ class Journal:
         store: Lasting,
         hub: Hub,
         ids: IdGenerator,
-        plugins: Plugins,
+        plugins: PluginManager,
         facts: TurnFacts,
         *,
         lease: Lease,
@@ -110,9 +110,9 @@ class Journal:
         self, key: CallKey, request: ToolRequest
     ) -> tuple[ToolRequest, ToolResult | None]:
         """The request as the plugins leave it, and the result if they block it."""
-        if not self._plugins.implements("pre_tool_call"):
+        if not self._plugins.implements_hook("pre_tool_call"):
             return request, None
-        verdict = await self._plugins.ask_tool(
+        verdict = await self._plugins.run_pre_tool_call(
             tool_name=request.tool,
             args=json.loads(request.args),
             session_id=_session(),

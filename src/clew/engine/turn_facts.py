@@ -41,7 +41,7 @@ class TurnFacts:
         """The turn begins or goes on in a session; tell that it starts, if this is its first."""
         self._enter(session)
         self._model = model.model_name
-        if not self._facts.plugins.implements(START) or self._turn.steps:
+        if not self._facts.plugins.implements_hook(START) or self._turn.steps:
             return
         if await self._store.read(stops.is_first_turn, self._turn, session):
             self._tell(START, {"session_id": session, "model": self._model})
@@ -97,7 +97,7 @@ class TurnFacts:
 
     async def answering(self, text: str) -> None:
         """Take down what is told of an answer that is about to be stored."""
-        if self._facts.plugins.implements(ANSWERED):
+        if self._facts.plugins.implements_hook(ANSWERED):
             said = await self._store.read(stops.read_user_texts, self._turn)
             self._answer = {"user_message": "\n".join(said), "assistant_response": text}
 

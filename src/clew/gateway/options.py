@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.config.slots import COMMON
+from clew.config.slots import CHANNEL_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -67,7 +67,7 @@ def _declared(point: EntryPoint) -> frozenset[str] | None:
 
 
 def _near(name: str, key: str, own: frozenset[str]) -> str:
-    known = sorted({*own, *COMMON})
+    known = sorted({*own, *CHANNEL_FIELDS})
     if close := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
         return f"; did you mean channels.{name}.{close[0]}?"
     return f"; [channels.{name}] has {', '.join(known)}"

@@ -1,1 +1,1 @@
-"""What plugins may implement, and how they are called."""
+"""Hooks that plugins may implement, and the manager that calls them."""

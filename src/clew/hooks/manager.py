@@ -1,4 +1,4 @@
-"""Plugins: finding them, and calling them so that none can hold anybody up."""
+"""Plugin manager: finds and loads plugins, and calls them so that none delays others."""
 
 from __future__ import annotations
 
@@ -34,150 +34,152 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-GROUP = "clew.plugins"
-#: In a plugin, the names of the settings that it has; without it all are handed on.
-DECLARED = "OPTIONS"
-#: Seconds that one call of a hook may take; less each time for a plugin that went beyond it.
-TIMEOUT = 5.0
-_LEAST = 1 / 16
-#: Seconds in which a plugin's failures of one kind are logged once.
-_QUIET = 60.0
-#: Calls that may wait for a plugin that is behind; what comes on top is left out and logged.
-_MOST = 1000
-#: Characters of what a plugin says.
-_LONGEST = 2000
+ENTRY_POINT_GROUP = "clew.plugins"
+#: Attribute of a plugin with the names of its settings; without it all are passed on.
+OPTIONS_ATTRIBUTE = "OPTIONS"
+#: Seconds that one hook call may take; halved after each timeout in a row.
+HOOK_TIMEOUT = 5.0
+_MIN_TIMEOUT_FACTOR = 1 / 16
+#: Seconds in which a plugin's failures of one kind are logged only once.
+_LOG_INTERVAL = 60.0
+#: Calls that may be queued for a slow plugin; further ones are dropped and logged.
+_MAX_QUEUED_CALLS = 1000
+#: Characters of a plugin's message.
+_MAX_MESSAGE_CHARS = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
-    """What the plugins say to a tool call."""
+class ToolVerdict:
+    """Combined answer of the plugins to a tool call."""
 
-    #: Why it is blocked; ``None`` if it is not.
+    #: Reason for a block; ``None`` if not blocked.
     block: str | None = None
-    #: A person is asked first.
+    #: Approval is required.
     approve: bool = False
     #: Changed arguments.
     args: dict[str, Any] | None = None
 
 
-class Plugins:
+class PluginManager:
     """
-    The plugins of one process.
+    Plugins of one process.
 
-    Each has a thread of its own, in which its hooks run one after another: a plugin that hangs
-    holds up only itself. Asynchronous hooks run in that thread too, in an event loop of their own.
+    Each has its own thread, in which its hooks run one after another: a plugin that hangs
+    blocks only itself. Asynchronous hooks also run in that thread, in their own event loop.
 
-    A plugin that did not answer in time is not called again while it is still at it: facts that
-    come meanwhile are left out, and what it is asked counts as not answered.
+    After a timeout a plugin is not called until it has finished: facts in the meantime are
+    dropped, and questions count as unanswered.
     """
 
-    def __init__(self, timeout: float = TIMEOUT) -> None:
+    def __init__(self, timeout: float = HOOK_TIMEOUT) -> None:
         self._manager = pluggy.PluginManager(specs.PROJECT)
         self._manager.add_hookspecs(specs)
         self._timeout = timeout
-        self._lines: dict[str, _Line] = {}
-        self._complaints = _Complaints()
-        #: The arguments that a callback is given, by its plugin and hook.
-        self._taken: dict[tuple[str, str], Collection[str]] = {}
+        self._threads: dict[str, _PluginThread] = {}
+        self._warnings = _WarningThrottle()
+        #: The arguments of each callback, by plugin and hook.
+        self._argument_names: dict[tuple[str, str], Collection[str]] = {}
 
-    def add(self, plugin: object, name: str) -> None:
-        """Register a plugin under a name of its own."""
+    def register_plugin(self, plugin: object, name: str) -> None:
+        """Register a plugin under its own name."""
         self._manager.register(plugin, name=name)
         for hook in self._manager.get_hookcallers(plugin) or ():
             spec = hook.spec
             for impl in hook.get_hookimpls():
                 if impl.plugin_name == name and spec is not None:
-                    taken = taken_by(impl.function, of=spec.argnames)
-                    self._taken[name, hook.name] = taken
-        self._lines[name] = _Line(name, self._timeout)
+                    taken = select_argument_names(impl.function, of=spec.argnames)
+                    self._argument_names[name, hook.name] = taken
+        self._threads[name] = _PluginThread(name, self._timeout)
 
     @property
-    def names(self) -> Sequence[str]:
-        return tuple(self._lines)
+    def plugin_names(self) -> Sequence[str]:
+        return tuple(self._threads)
 
-    def implements(self, hook: str) -> bool:
-        """Whether any plugin would be called."""
-        return bool(self._impls(hook))
+    def implements_hook(self, hook: str) -> bool:
+        """Return whether any plugin implements the hook."""
+        return bool(self._get_implementations(hook))
 
-    def takes_options(self, name: str) -> bool:
-        """Return whether a plugin has settings of its own."""
-        return any(impl.plugin_name == name for impl in self._impls("configure"))
+    def accepts_options(self, name: str) -> bool:
+        """Return whether a plugin has its own settings."""
+        return any(impl.plugin_name == name for impl in self._get_implementations("configure"))
 
-    def configure(self, name: str, options: object) -> None:
-        """Give a plugin its own settings. Whatever it raises comes through."""
-        for impl in self._impls("configure"):
+    def configure_plugin(self, name: str, options: object) -> None:
+        """Pass a plugin its settings; its exceptions are not caught."""
+        for impl in self._get_implementations("configure"):
             if impl.plugin_name == name:
-                taken = self._taken[name, "configure"]
+                taken = self._argument_names[name, "configure"]
                 arguments = {"options": options} if "options" in taken else {}
                 cast("Callable[..., object]", impl.function)(**arguments)
 
-    async def tell(
+    async def notify_plugins(
         self, hook: str, facts: Mapping[str, object], *, plugin: str | None = None
     ) -> None:
-        """Tell a fact, to all plugins or to one, and return when each was called or given up."""
+        """Send a fact to all plugins or to one; return once each was called or given up."""
         calls = [
-            self._called(hook, impl, facts)
-            for impl in self._impls(hook)
+            self._call_hook(hook, impl, facts)
+            for impl in self._get_implementations(hook)
             if plugin in (None, impl.plugin_name)
         ]
         await asyncio.gather(*calls)
 
-    async def ask_tool(self, **call: object) -> Verdict:
+    async def run_pre_tool_call(self, **call: object) -> ToolVerdict:
         """Ask all plugins about a tool call."""
-        impls = self._impls("pre_tool_call")
+        impls = self._get_implementations("pre_tool_call")
         if not impls:
-            return Verdict()
-        asked = (self._called("pre_tool_call", impl, call) for impl in impls)
+            return ToolVerdict()
+        asked = (self._call_hook("pre_tool_call", impl, call) for impl in impls)
         answers = await asyncio.gather(*asked)
-        verdicts: list[Verdict] = []
+        verdicts: list[ToolVerdict] = []
         for impl, answer in zip(impls, answers, strict=True):
-            if (verdict := _read(impl.plugin_name, answer)) is None:
-                self._complaints.add("hook_answer_unusable", impl, answer=_shown(answer))
+            if (verdict := _parse_answer(impl.plugin_name, answer)) is None:
+                self._warnings.log_warning(
+                    "hook_answer_unusable", impl, answer=_format_value(answer)
+                )
             else:
                 verdicts.append(verdict)
-        return _together(verdicts)
+        return _merge_verdicts(verdicts)
 
     def close(self) -> None:
-        """Let the threads end; calls that hang are not waited for."""
-        for line in self._lines.values():
+        """Let the threads end, without waiting for calls that hang."""
+        for line in self._threads.values():
             line.close()
 
-    def _impls(self, hook: str) -> list[pluggy.HookImpl]:
+    def _get_implementations(self, hook: str) -> list[pluggy.HookImpl]:
         return list(getattr(self._manager.hook, hook).get_hookimpls())
 
-    async def _called(
+    async def _call_hook(
         self, hook: str, impl: pluggy.HookImpl, facts: Mapping[str, object]
     ) -> object:
-        line = self._lines[impl.plugin_name]
-        if line.hangs:
-            self._complaints.add("hook_left_out", impl)
+        line = self._threads[impl.plugin_name]
+        if line.is_hanging:
+            self._warnings.log_warning("hook_left_out", impl)
             return _TIMED_OUT
-        # Copies: what one plugin does with its arguments another must not see.
-        taken = self._taken[impl.plugin_name, hook]
+        # Copies: changes by one plugin must not be visible to others.
+        taken = self._argument_names[impl.plugin_name, hook]
         arguments = {name: deepcopy(facts[name]) for name in taken if name in facts}
         function = cast("Callable[..., object]", impl.function)
-        # In its thread it sees what whoever tells it sees: the turn, or the session it is told of.
+        # The thread gets the caller's context: the turn, or the session that the call is about.
         context = copy_context()
-        answer = line.put(lambda: context.run(_whole, function, arguments))
+        answer = line.submit_call(lambda: context.run(_run_hook, function, arguments))
         try:
-            async with asyncio.timeout(line.patience):
+            async with asyncio.timeout(line.call_timeout):
                 result = await asyncio.wrap_future(answer)
         except TimeoutError:
-            line.missed()
-            self._complaints.add("hook_timed_out", impl)
+            line.record_timeout()
+            self._warnings.log_warning("hook_timed_out", impl)
             return _TIMED_OUT
         except Exception as error:  # noqa: BLE001  (one of the places; logged with traceback)
-            self._complaints.add("hook_failed", impl, exc_info=error)
+            self._warnings.log_warning("hook_failed", impl, exc_info=error)
             result = None
-        line.answered()
+        line.record_answer()
         return result
 
 
-def taken_by(callback: object, *, of: Sequence[str]) -> Collection[str]:
+def select_argument_names(callback: object, *, of: Sequence[str]) -> Collection[str]:
     """
-    Return which of the arguments ``of`` a callback can be given.
+    Return which of the arguments ``of`` a callback accepts.
 
-    Pluggy gives those that are named without a default, and nothing to ``**kwargs``.
+    Pluggy passes those that are named without a default, and nothing to ``**kwargs``.
     """
     found = inspect.signature(cast("Callable[..., object]", callback)).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in found):
@@ -189,21 +191,21 @@ def taken_by(callback: object, *, of: Sequence[str]) -> Collection[str]:
     return [name for name in of if name in by_name]
 
 
-class _Complaints:
-    """What the log is told of plugins: a plugin that always fails must not fill it."""
+class _WarningThrottle:
+    """Throttle of warnings about plugins, so that one that always fails cannot fill the log."""
 
     def __init__(self) -> None:
-        #: When each was logged last, and how many were kept quiet since.
-        self._known: dict[tuple[str, str, str], tuple[float, int]] = {}
+        #: Time of the last log entry of each, and the number suppressed since.
+        self._last_logged: dict[tuple[str, str, str], tuple[float, int]] = {}
 
-    def add(self, event: str, impl: pluggy.HookImpl, **more: object) -> None:
+    def log_warning(self, event: str, impl: pluggy.HookImpl, **more: object) -> None:
         hook = impl.function.__name__
         key, now = (event, impl.plugin_name, hook), time.monotonic()
-        before, quiet = self._known.get(key, (now - _QUIET, 0))
-        if now - before < _QUIET:
-            self._known[key] = before, quiet + 1
+        before, quiet = self._last_logged.get(key, (now - _LOG_INTERVAL, 0))
+        if now - before < _LOG_INTERVAL:
+            self._last_logged[key] = before, quiet + 1
             return
-        self._known[key] = now, 0
+        self._last_logged[key] = now, 0
         log.warning(event, plugin=impl.plugin_name, hook=hook, not_logged=quiet, **more)
 
 
@@ -211,71 +213,75 @@ _TIMED_OUT = object()
 _Future = Future[object]
 
 
-class _Line:
-    """One plugin's calls, in order, in a thread that nobody waits for at exit."""
+class _PluginThread:
+    """Queue of one plugin's calls and its thread, which does not delay the exit."""
 
     def __init__(self, name: str, timeout: float) -> None:
         self._name, self._timeout = name, timeout
-        #: When the call that runs was begun; ``None`` between calls.
-        self._since: float | None = None
-        self._missed = 0
+        #: Start of the running call; ``None`` between calls.
+        self._call_started: float | None = None
+        self._timeout_count = 0
         self._calls: queue.Queue[tuple[Callable[[], object], _Future] | None] = queue.Queue()
         self._thread: threading.Thread | None = None
 
     @property
-    def patience(self) -> float:
-        """How long the next call may take, in seconds: each time-out in a row halves it."""
-        return self._timeout * max(_LEAST, 0.5**self._missed)
+    def call_timeout(self) -> float:
+        """Return the seconds that the next call may take: each timeout in a row halves it."""
+        return self._timeout * max(_MIN_TIMEOUT_FACTOR, 0.5**self._timeout_count)
 
     @property
-    def hangs(self) -> bool:
-        """Whether it is still at a call that nobody waits for any more."""
-        since = self._since
-        return self._missed > 0 and since is not None and time.monotonic() - since > self.patience
+    def is_hanging(self) -> bool:
+        """Return whether the plugin is still in a call that was given up."""
+        since = self._call_started
+        return (
+            self._timeout_count > 0
+            and since is not None
+            and time.monotonic() - since > self.call_timeout
+        )
 
-    def missed(self) -> None:
-        """A call took too long."""
-        self._missed += 1
+    def record_timeout(self) -> None:
+        """Record that a call took too long."""
+        self._timeout_count += 1
 
-    def answered(self) -> None:
-        """A call was answered in time, well or not."""
-        self._missed = 0
+    def record_answer(self) -> None:
+        """Record that a call finished in time, successfully or not."""
+        self._timeout_count = 0
 
-    def put(self, call: Callable[[], object]) -> _Future:
+    def submit_call(self, call: Callable[[], object]) -> _Future:
         answer = _Future()
-        if self._calls.qsize() >= _MOST:
+        if self._calls.qsize() >= _MAX_QUEUED_CALLS:
             log.warning("hook_left_out", plugin=self._name)
             answer.set_result(None)
             return answer
         self._calls.put((call, answer))
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._serve, name=f"plugin:{self._name}", daemon=True
+                target=self._run_calls, name=f"plugin:{self._name}", daemon=True
             )
-            # Not in the context of whoever happens to be the first to call.
+            # Not in the context of the first caller.
             Context().run(self._thread.start)
         return answer
 
     def close(self) -> None:
         self._calls.put(None)
 
-    def _serve(self) -> None:
+    def _run_calls(self) -> None:
         while (item := self._calls.get()) is not None:
             call, answer = item
-            # Nobody waits any more: a fact that was given up is not told late.
+            # Nothing waits for a cancelled call: a fact that was given up is not sent late.
             if answer.set_running_or_notify_cancel():
-                self._since = time.monotonic()
-                _run(call, answer)
-                self._since = None
+                self._call_started = time.monotonic()
+                _run_call(call, answer)
+                self._call_started = None
 
 
-def _run(call: Callable[[], object], answer: _Future) -> None:
+def _run_call(call: Callable[[], object], answer: _Future) -> None:
     try:
         result = call()
     except StopIteration as error:
-        # Nobody who waits for it can be given that: it would wait for ever.
+        # A future cannot pass StopIteration on: the waiting coroutine would hang.
         answer.set_exception(RuntimeError(f"StopIteration: {error}"))
-    except Exception as error:  # noqa: BLE001  (one of the places: whatever a plugin raises)
+    except Exception as error:  # noqa: BLE001  (one of the places: a plugin may raise anything)
         answer.set_exception(error)
     except BaseException as error:  # noqa: BLE001  (SystemExit must not end the plugin's thread)
         answer.set_exception(RuntimeError(f"the plugin raised {type(error).__name__}"))
@@ -283,78 +289,80 @@ def _run(call: Callable[[], object], answer: _Future) -> None:
         answer.set_result(result)
 
 
-def _whole(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
-    """Call a hook, and run it to its end where it is asynchronous."""
+def _run_hook(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
+    """Call a hook, and run it to completion if it is asynchronous."""
     result = function(**arguments)
     return asyncio.run(result) if inspect.iscoroutine(result) else result
 
 
-def _read(plugin: str, answer: object) -> Verdict | None:
-    """What an answer says; ``None`` if it means nothing: any object may come, with any method."""
+def _parse_answer(plugin: str, answer: object) -> ToolVerdict | None:
+    """Return the verdict in an answer, which may be any object; ``None`` if it has none."""
     if answer is None:
-        return Verdict()
+        return ToolVerdict()
     if answer is _TIMED_OUT:
-        return Verdict(block=f"the plugin {plugin} did not answer in time")
+        return ToolVerdict(block=f"the plugin {plugin} did not answer in time")
     if not isinstance(answer, dict):
         return None
     try:
-        return _said(plugin, dict(cast("dict[str, Any]", answer)))
-    except Exception:  # noqa: BLE001  (one of the places: whatever a plugin answers)
+        return _parse_verdict(plugin, dict(cast("dict[str, Any]", answer)))
+    except Exception:  # noqa: BLE001  (one of the places: a plugin may answer anything)
         return None
 
 
-def _said(plugin: str, answer: dict[str, Any]) -> Verdict | None:
+def _parse_verdict(plugin: str, answer: dict[str, Any]) -> ToolVerdict | None:
     action, args = answer.get("action"), answer.get("args")
     if action == "block":
-        return Verdict(block=_shown(answer.get("message") or f"blocked by the plugin {plugin}"))
+        return ToolVerdict(
+            block=_format_value(answer.get("message") or f"blocked by the plugin {plugin}")
+        )
     if not isinstance(args, dict):
         known = action in ("approve", "allow")
-        return Verdict(approve=action == "approve") if known else None
+        return ToolVerdict(approve=action == "approve") if known else None
     try:
         args = json.loads(json.dumps(args))
     except (TypeError, ValueError, RecursionError):
-        # What it wanted changed does not run as it was.
-        return Verdict(block=f"the plugin {plugin} gave arguments that are no JSON")
-    return Verdict(approve=action == "approve", args=args)
+        # A call that a plugin wanted to change must not run unchanged.
+        return ToolVerdict(block=f"the plugin {plugin} gave arguments that are no JSON")
+    return ToolVerdict(approve=action == "approve", args=args)
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     try:
-        return (value if isinstance(value, str) else repr(value))[:_LONGEST]
+        return (value if isinstance(value, str) else repr(value))[:_MAX_MESSAGE_CHARS]
     except Exception:  # noqa: BLE001  (as above)
         return f"({type(value).__name__})"
 
 
-def _together(verdicts: Iterable[Verdict]) -> Verdict:
-    """A block beats an approval, whoever answered first."""
+def _merge_verdicts(verdicts: Iterable[ToolVerdict]) -> ToolVerdict:
+    """Merge the verdicts: a block beats an approval, in any order."""
     approve, args = False, None
     for verdict in verdicts:
         if verdict.block is not None:
             return verdict
         approve = approve or verdict.approve
         args = args if verdict.args is None else verdict.args
-    return Verdict(approve=approve, args=args)
+    return ToolVerdict(approve=approve, args=args)
 
 
 def load_plugins(
-    plugins: Plugins,
+    plugins: PluginManager,
     folder: Path,
     enabled: Sequence[str],
     options: Mapping[str, object] = MappingProxyType({}),
 ) -> None:
     """
-    Load the enabled plugins: entry points of the group ``clew.plugins``, and files in ``folder``.
+    Load the enabled plugins: entry points in ``clew.plugins``, and files in ``folder``.
 
-    Each is given what ``options`` has under its name.
+    Each receives its entry in ``options``.
 
-    :raises SettingsError: if one cannot be found or loaded; names it
+    :raises SettingsError: naming a plugin that cannot be found or loaded
     """
     for name in enabled:
         try:
-            plugin = _load(folder, name)
-            plugins.add(plugin, name)
-            _refuse_unknown(plugins, plugin, name, options.get(name, {}))
-            plugins.configure(name, options.get(name, {}))
+            plugin = _load_plugin(folder, name)
+            plugins.register_plugin(plugin, name)
+            _check_options(plugins, plugin, name, options.get(name, {}))
+            plugins.configure_plugin(name, options.get(name, {}))
         except SettingsError:
             raise
         except Exception as error:
@@ -366,68 +374,82 @@ def load_plugins(
 def find_plugin_problems(
     folder: Path, enabled: Sequence[str], options: Mapping[str, object]
 ) -> list[str]:
-    """Return a sentence for each table of a plugin that does not exist, and each key of one."""
+    """Return a sentence for each table of an unknown plugin, and each unknown key of a plugin."""
     return [
         problem
         for name, table in options.items()
-        for problem in _problems_of(folder, name, table, is_enabled=name in enabled)
+        for problem in _find_table_problems(folder, name, table, is_enabled=name in enabled)
     ]
 
 
-def _problems_of(folder: Path, name: str, table: object, *, is_enabled: bool) -> tuple[str, ...]:
+def _find_table_problems(
+    folder: Path, name: str, table: object, *, is_enabled: bool
+) -> tuple[str, ...]:
     try:
         if not is_enabled:
-            _find(folder, name)
+            _find_plugin(folder, name)
             return ()
-        plugins, plugin = Plugins(), _load(folder, name)
-        plugins.add(plugin, name)
-        _refuse_unknown(plugins, plugin, name, table)
+        plugins, plugin = PluginManager(), _load_plugin(folder, name)
+        plugins.register_plugin(plugin, name)
+        _check_options(plugins, plugin, name, table)
     except SettingsError as error:
         return tuple(
             text.replace("plugins.enabled:", f"plugins.{name}:") for text in error.problems
         )
-    except Exception:  # noqa: BLE001  (its own code; told where it is loaded)
+    except Exception:  # noqa: BLE001  (its own code; reported on loading)
         return ()
     return ()
 
 
-def _refuse_unknown(plugins: Plugins, plugin: object, name: str, table: object) -> None:
-    """:raises SettingsError: if a plugin is given a setting that it does not have"""
+def _check_options(plugins: PluginManager, plugin: object, name: str, table: object) -> None:
+    """
+    Check the settings of a plugin.
+
+    :raises SettingsError: if the plugin does not have one of them
+    """
     given = list(cast("Mapping[str, object]", table)) if isinstance(table, Mapping) else []
-    if given and not plugins.takes_options(name):
+    if given and not plugins.accepts_options(name):
         raise SettingsError(
             f"plugins.{name}.{given[0]}: the plugin {name!r} has no settings: it has no hook "
             "configure"
         )
-    declared: object = getattr(plugin, DECLARED, None)
+    declared: object = getattr(plugin, OPTIONS_ATTRIBUTE, None)
     if declared is None:
         return
     known = sorted(cast("Iterable[str]", declared))
-    if problems := [_unknown(name, key, known) for key in given if key not in known]:
+    if problems := [_format_unknown_key(name, key, known) for key in given if key not in known]:
         raise SettingsError(*problems)
 
 
-def _unknown(name: str, key: str, known: Sequence[str]) -> str:
+def _format_unknown_key(name: str, key: str, known: Sequence[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     meant = f"did you mean plugins.{name}.{close[0]}?" if close else f"it has {', '.join(known)}"
     return f"there is no setting plugins.{name}.{key}; {meant}"
 
 
-def _load(folder: Path, name: str) -> object:
-    """:raises SettingsError: if there is no such plugin"""
-    found = _find(folder, name)
-    return _from_file(found, name) if isinstance(found, Path) else found.load()
+def _load_plugin(folder: Path, name: str) -> object:
+    """
+    Load a plugin by name.
+
+    :raises SettingsError: if there is no such plugin
+    """
+    found = _find_plugin(folder, name)
+    return _import_file(found, name) if isinstance(found, Path) else found.load()
 
 
-def _find(folder: Path, name: str) -> EntryPoint | Path:
-    """:raises SettingsError: if there is no such plugin"""
-    for point in entry_points(group=GROUP):
+def _find_plugin(folder: Path, name: str) -> EntryPoint | Path:
+    """
+    Return the entry point or the file of a plugin.
+
+    :raises SettingsError: if there is no such plugin
+    """
+    for point in entry_points(group=ENTRY_POINT_GROUP):
         if point.name == name:
             return point
     for path in (folder / f"{name}.py", folder / name / "__init__.py"):
         if path.is_file():
             return path
-    known = [point.name for point in entry_points(group=GROUP)]
+    known = [point.name for point in entry_points(group=ENTRY_POINT_GROUP)]
     known += [path.stem for path in folder.glob("*.py")]
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     meant = f"; did you mean {close[0]}?" if close else ""
@@ -437,7 +459,7 @@ def _find(folder: Path, name: str) -> EntryPoint | Path:
     )
 
 
-def _from_file(path: Path, name: str) -> ModuleType:
+def _import_file(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"clew_plugins.{name}", path)
     assert spec is not None
     assert spec.loader is not None

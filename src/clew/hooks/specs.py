@@ -1,14 +1,15 @@
 """
-What plugins may implement.
+Hook specifications for plugins.
 
-A plugin is a module or object with functions of these names, each marked ``@hookimpl`` and taking
-any of the arguments by name. Names and arguments are those that plugins of this field already use.
+A plugin is a module or object with functions of these names, each marked ``@hookimpl`` and
+taking any of the arguments by name. Names and arguments are those that plugins of this
+field already use.
 
-Facts are told after their commit, in order, at least once, and once unless the process dies in
-between. They run off the turn's path: what they return is ignored, and one that raises, hangs or
-blocks breaks nothing.
+Facts are sent after their commit, in order, at least once, and once unless the process dies
+in between. They run off the turn's path: return values are ignored, and a plugin that
+raises, hangs or blocks breaks nothing.
 
-Interventions are asked on the turn's path and bounded in time.
+Interventions run on the turn's path, with a time limit.
 """
 
 # The parameters are the specification; a specification has no body.
@@ -31,16 +32,16 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 @hookspec
 def configure(options: Mapping[str, Any]) -> None:
     """
-    Once, when the plugin is loaded and before anything else: its own table ``[plugins.NAME]``.
+    Receive the plugin's own table ``[plugins.NAME]``, once, before any other hook.
 
-    What is named like a secret there is a ``clew.config.secret.Secret``: ``reveal()`` reads it at
+    Values with the name of a secret are ``clew.config.secret.Secret``: call ``reveal()`` at
     each use. A plugin that raises is not loaded, and Clew does not start without it.
     """
 
 
 @hookspec
 def on_session_start(session_id: str, model: str, platform: str) -> None:
-    """Fact: the first turn of a session began."""
+    """Receive a fact: the first turn of a session began."""
 
 
 @hookspec
@@ -52,17 +53,17 @@ def on_session_end(
     model: str,
     platform: str,
 ) -> None:
-    """Fact: a turn has its outcome: an answer (``completed``), a stop (``interrupted``), or not."""
+    """Receive a fact: a turn ended, with an answer (``completed``), a stop, or a failure."""
 
 
 @hookspec
 def on_session_finalize(session_id: str, platform: str) -> None:
-    """Fact: a session is over (a reset, its expiry, a closed client), or its process stops."""
+    """Receive a fact: a session ended (reset, expiry, closed client), or its process stops."""
 
 
 @hookspec
 def on_session_reset(session_id: str, platform: str) -> None:
-    """Fact: after a finalised session, its route goes on in the new session ``session_id``."""
+    """Receive a fact: after a finalised session, its route continues in ``session_id``."""
 
 
 @hookspec
@@ -74,12 +75,13 @@ def pre_tool_call(
     tool_call_id: str,
 ) -> Mapping[str, Any] | None:
     """
-    Intervention: a tool is about to run.
+    Intervene before a tool runs.
 
     ``{"action": "block", "message": …}`` gives the model the message instead; ``{"action":
-    "approve"}`` asks a person first; ``{"args": {…}}`` changes the arguments. All plugins are
-    asked, and a block beats an approval, in any order. A plugin that does not answer in time
-    blocks, and goes on blocking, without being asked or waited for, until it is done.
+    "approve"}`` requires approval; ``{"args": {…}}`` changes the arguments. All plugins are
+    asked, and a block beats an approval, in any order. A plugin that does not answer in
+    time blocks this and later calls, without being called or waited for, until it has
+    finished.
     """
 
 
@@ -94,7 +96,11 @@ def post_tool_call(  # noqa: PLR0913  (names and arguments are the field's)
     status: str,
     duration_ms: int,
 ) -> None:
-    """Fact: a tool call was answered: ok, error, retry, denied, cancelled or unknown."""
+    """
+    Receive a fact: a tool call ended.
+
+    ``status`` is ok, error, retry, denied, cancelled or unknown.
+    """
 
 
 @hookspec
@@ -106,4 +112,4 @@ def post_llm_call(
     model: str,
     platform: str,
 ) -> None:
-    """Fact: a turn was answered; once per turn."""
+    """Receive a fact: a turn was answered; once per turn."""

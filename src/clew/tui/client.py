@@ -27,8 +27,16 @@ from pydantic import BaseModel
 
 from clew.tui.transports import ConnectionLost, Refused
 from clew.wire import methods
-from clew.wire.caller import Answered, Caller, Failed, FrameError, GapError, Happened, Heard
-from clew.wire.errors import CallFailed, Code, Error
+from clew.wire.caller import (
+    ClientProtocol,
+    EntryGapError,
+    ErrorReceived,
+    EventReceived,
+    FrameError,
+    ResultReceived,
+    SubscriptionState,
+)
+from clew.wire.errors import CallFailed, ErrorCode, RpcError
 from clew.wire.notices import AnyNotice, DeletedNotice, EndedNotice
 from clew.wire.params import Attachment, Named, OpenParams, SubmitParams
 
@@ -37,8 +45,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from clew.tui.transports import Connect, Connection
-    from clew.wire.caller import Arrived, Call
-    from clew.wire.methods import Method
+    from clew.wire.caller import PendingCall, ReceivedMessage
+    from clew.wire.methods import RpcMethod
     from clew.wire.params import DoubleTextName, Params
     from clew.wire.results import Submitted
 
@@ -70,11 +78,11 @@ class Client:
         on_change: Callable[[bool | None], None] = lambda _: None,
     ) -> None:
         self._connect, self.on_change = connect, on_change
-        self._caller = Caller()
+        self._caller = ClientProtocol()
         self._connection: Connection | None = None
         self._connected = asyncio.Event()
         self._refused: Refused | None = None
-        self._answers: dict[Call[Any], asyncio.Future[object]] = {}
+        self._answers: dict[PendingCall[Any], asyncio.Future[object]] = {}
         self._followed: dict[str, Followed] = {}
         #: Conversations that were opened, in order; they are opened again after a loss.
         self._opened: dict[str, None] = {}
@@ -107,7 +115,7 @@ class Client:
     def connected(self) -> bool:
         return self._connected.is_set()
 
-    async def call(self, method: Method[Any, R], params: Params) -> R:
+    async def call(self, method: RpcMethod[Any, R], params: Params) -> R:
         """
         Call a method; waits for a connection if there is none.
 
@@ -143,7 +151,11 @@ class Client:
             try:
                 return await self.call(methods.SUBMIT, params)
             except CallFailed as error:
-                if error.code not in (Code.DISCONNECTED, Code.UNAVAILABLE, Code.STOPPING):
+                if error.code not in (
+                    ErrorCode.DISCONNECTED,
+                    ErrorCode.UNAVAILABLE,
+                    ErrorCode.STOPPING,
+                ):
                     raise
                 await asyncio.sleep(FIRST_PAUSE)
 
@@ -156,7 +168,7 @@ class Client:
 
         Each entry comes once and in order, over all connections.
         """
-        followed = Followed(Heard(conversation, after), live=live)
+        followed = Followed(SubscriptionState(conversation, after), live=live)
         self._followed[conversation] = followed
         try:
             if self.connected:
@@ -198,7 +210,7 @@ class Client:
         finally:
             self._connection = None
             was, _ = self._connected.is_set(), self._connected.clear()
-            for lost in self._caller.lost():
+            for lost in self._caller.connection_lost():
                 self._settle(lost)
             if was:
                 self.on_change(False)
@@ -220,9 +232,9 @@ class Client:
 
     async def _subscribe(self, followed: Followed) -> None:
         try:
-            await self._ask(methods.SUBSCRIBE, followed.heard.subscription(live=followed.live))
+            await self._ask(methods.SUBSCRIBE, followed.heard.subscribe_params(live=followed.live))
         except CallFailed as error:
-            if error.code != Code.DISCONNECTED:
+            if error.code != ErrorCode.DISCONNECTED:
                 followed.end(error)
 
     async def _unsubscribe(self, conversation: str) -> None:
@@ -235,21 +247,21 @@ class Client:
         if self._refused is not None:
             raise self._refused
 
-    async def _ask(self, method: Method[Any, R], params: Params) -> R:
+    async def _ask(self, method: RpcMethod[Any, R], params: Params) -> R:
         if self._connection is None:
-            raise CallFailed(Error.of(Code.DISCONNECTED))
+            raise CallFailed(RpcError.from_code(ErrorCode.DISCONNECTED))
         call, frame = self._caller.call(method, params)
         answer = self._answers[call] = asyncio.get_running_loop().create_future()
         try:
             # A connection that fails now is noticed by whoever receives, and settles the call.
             with suppress(ConnectionLost):
                 await self._connection.send(frame)
-            return call.read(await answer)
+            return call.parse_result(await answer)
         finally:
             del self._answers[call]
             _disregard(answer)
 
-    def _note(self, method: Method[Any, Any], params: Params, result: BaseModel) -> None:
+    def _note(self, method: RpcMethod[Any, Any], params: Params, result: BaseModel) -> None:
         """Remember what is open, to be opened again."""
         told: Mapping[str, Any] = result.model_dump(include={"conversation"})
         if method in (methods.OPEN, methods.NEW, methods.RESUME):
@@ -265,17 +277,19 @@ class Client:
         except FrameError as error:
             raise ConnectionLost(f"the server does not speak JSON-RPC: {error}") from error
         for each in arrived:
-            if isinstance(each, Happened):
+            if isinstance(each, EventReceived):
                 self._tell(each.notice)
             else:
                 self._settle(each)
 
-    def _settle(self, arrived: Arrived) -> None:
+    def _settle(self, arrived: ReceivedMessage) -> None:
         match arrived:
-            case Answered(call=call) if answer := self._answers.get(call):
+            case ResultReceived(call=call) if answer := self._answers.get(call):
                 if not answer.done():
                     answer.set_result(arrived.result)
-            case Failed(call=call) if call is not None and (answer := self._answers.get(call)):
+            case ErrorReceived(call=call) if call is not None and (
+                answer := self._answers.get(call)
+            ):
                 if not answer.done():
                     answer.set_exception(CallFailed(arrived.error))
             case _:
@@ -286,8 +300,8 @@ class Client:
         if followed is None:
             return
         try:
-            new = followed.heard.is_new(notice)
-        except GapError as error:
+            new = followed.heard.accept_notice(notice)
+        except EntryGapError as error:
             # Never seen; connecting again asks for what is missing.
             raise ConnectionLost(str(error)) from error
         if isinstance(notice, EndedNotice):
@@ -301,7 +315,7 @@ class Client:
 class Followed:
     """The events of one conversation: iterate; ends when it is deleted."""
 
-    def __init__(self, heard: Heard, *, live: bool) -> None:
+    def __init__(self, heard: SubscriptionState, *, live: bool) -> None:
         self.heard, self.live = heard, live
         self._queue: asyncio.Queue[AnyNotice | Resumed | None] = asyncio.Queue()
         self._error: CallFailed | None = None

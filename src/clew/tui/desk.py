@@ -23,7 +23,7 @@ from clew.tui.state.typed import files_in
 from clew.tui.state.view import Link, View
 from clew.tui.transports import Refused
 from clew.wire import methods
-from clew.wire.errors import CallFailed, Code
+from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import (
     Attachment,
     EntriesParams,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from clew.tui.state.view import Block, Sending
     from clew.tui.transports import Connect
-    from clew.wire.methods import Method
+    from clew.wire.methods import RpcMethod
     from clew.wire.notices import AnyNotice
     from clew.wire.params import DoubleTextName, Params
     from clew.wire.records import ConversationShape
@@ -134,7 +134,7 @@ class Desk:
                 await self._attach(await self._client.call(methods.OPEN, named))
                 await self._describe()
             except CallFailed as error:
-                if error.code != Code.DISCONNECTED:
+                if error.code != ErrorCode.DISCONNECTED:
                     self.trouble(str(error))
                     return
             except Refused as error:
@@ -180,7 +180,7 @@ class Desk:
         if self.view.head != head or told.type in ("turn_closed", "turn_begun"):
             self._measure()
 
-    async def call(self, method: Method[Any, R], params: Params) -> R:
+    async def call(self, method: RpcMethod[Any, R], params: Params) -> R:
         """
         Ask the server; waits for it where it is away.
 
@@ -326,7 +326,7 @@ def _told() -> Generator[None]:
     try:
         yield
     except Refused as error:
-        raise CallFailed.of(Code.UNAVAILABLE, str(error)) from error
+        raise CallFailed.from_code(ErrorCode.UNAVAILABLE, str(error)) from error
 
 
 def _attachments(text: str) -> list[Attachment]:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from clew.tui.state.view import Sending
-from clew.wire.errors import CallFailed, Code
+from clew.wire.errors import CallFailed, ErrorCode
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -83,7 +83,7 @@ async def _outcome(item: _Item) -> tuple[str, bool]:
     try:
         await item.deliver()
     except CallFailed as error:
-        return str(error), error.code == Code.DISCONNECTED
+        return str(error), error.code == ErrorCode.DISCONNECTED
     except OSError as error:
         return str(error), False
     return "", False

@@ -12,7 +12,7 @@ from contextlib import (
 )
 from typing import TYPE_CHECKING, Protocol
 
-from clew.wire.framing import LARGEST
+from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Sequence
@@ -82,7 +82,7 @@ def websocket(url: str, *, token: str | None = None, server: str | None = None) 
                 url,
                 additional_headers=headers,
                 compression=None,
-                max_size=LARGEST,
+                max_size=MAX_FRAME_BYTES,
                 proxy=None,
                 close_timeout=1,
             )
@@ -142,7 +142,7 @@ def pipes(command: Sequence[str]) -> Connect:
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            limit=LARGEST + 1024,
+            limit=MAX_FRAME_BYTES + 1024,
         )
         assert child.stdin is not None
         assert child.stdout is not None

@@ -1,19 +1,23 @@
 """
-The client's side of the protocol, without I/O: calls and their answers, events and what was heard.
+Client side of the protocol, without I/O: calls, their results, and events.
 
-Whoever has a connection sends what ``Caller.call`` gives and hands in what arrives::
+The owner of a connection sends the frames of ``ClientProtocol.call`` and feeds in what it
+receives::
 
-    caller = Caller()
-    call, frame = caller.call(methods.OPEN, OpenParams(conversation="main"))
+    protocol = ClientProtocol()
+    call, frame = protocol.call(methods.OPEN, OpenParams(conversation="main"))
     connection.send(frame)
-    for happened in caller.feed(connection.receive()):
-        match happened:
-            case Answered(call=one) if one is call: opened = call.read(happened.result)
-            case Failed(call=one) if one is call: raise CallFailed(happened.error)
-            case Happened(notice=notice): show(notice)
+    for received in protocol.feed(connection.receive()):
+        match received:
+            case ResultReceived(call=one) if one is call:
+                opened = call.parse_result(received.result)
+            case ErrorReceived(call=one) if one is call:
+                raise CallFailed(received.error)
+            case EventReceived(notice=notice):
+                show(notice)
 
-After the connection was lost, ``lost`` gives the calls that were not answered, and ``Heard`` knows
-after which entry to subscribe.
+When the connection is lost, ``connection_lost`` returns the unanswered calls, and
+``SubscriptionState`` knows the entry after which to subscribe.
 """
 
 from __future__ import annotations
@@ -25,127 +29,131 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from clew.wire import framing
-from clew.wire.errors import Code, Error
-from clew.wire.framing import Failure, FrameError, Request, Response
+from clew.wire.errors import ErrorCode, RpcError
+from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest, RpcResponse
 from clew.wire.notices import (
     AnyNotice,
     DeltaNotice,
     EntryNotice,
     SnapshotNotice,
-    read_notice,
+    parse_notice,
 )
 from clew.wire.params import Params, SubscribeParams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.wire.methods import Method
+    from clew.wire.methods import RpcMethod
 
 R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Call(Generic[R]):
+class PendingCall(Generic[R]):
     """A call that was made; two are never equal."""
 
     id: int
-    method: Method[Any, R]
+    method: RpcMethod[Any, R]
     params: Params
 
-    def read(self, result: object) -> R:
-        """:raises ValidationError: if the answer is of another kind than this program knows"""
+    def parse_result(self, result: object) -> R:
+        """
+        Parse the result of the call.
+
+        :raises ValidationError: if this program does not know its type
+        """
         return self.method.result.model_validate(result, extra="ignore")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answered:
-    """A call has come to something."""
+class ResultReceived:
+    """The result of a call."""
 
-    call: Call[Any]
+    call: PendingCall[Any]
     result: object
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Failed:
-    """A call has come to nothing; without ``call`` the server could not read what we sent."""
+class ErrorReceived:
+    """The error of a call; without ``call`` the server could not parse what was sent."""
 
-    call: Call[Any] | None
-    error: Error
+    call: PendingCall[Any] | None
+    error: RpcError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Happened:
+class EventReceived:
     """An event."""
 
     notice: AnyNotice
 
 
-Arrived = Answered | Failed | Happened
+ReceivedMessage = ResultReceived | ErrorReceived | EventReceived
 
 
-class Caller:
+class ClientProtocol:
     """The calls of one connection."""
 
     def __init__(self) -> None:
         self._ids = count(1)
-        self._open: dict[int, Call[Any]] = {}
+        self._pending: dict[int, PendingCall[Any]] = {}
 
-    def call(self, method: Method[Any, R], params: Params) -> tuple[Call[R], str]:
-        """A call, and the frame to be sent."""
-        call = Call(id=next(self._ids), method=method, params=params)
-        self._open[call.id] = call
+    def call(self, method: RpcMethod[Any, R], params: Params) -> tuple[PendingCall[R], str]:
+        """Return a new call, and the frame to send."""
+        call = PendingCall(id=next(self._ids), method=method, params=params)
+        self._pending[call.id] = call
         given = params.model_dump(mode="json", exclude_unset=True)
-        return call, framing.write(Request(id=call.id, method=method.name, params=given))
+        return call, framing.write_message(RpcRequest(id=call.id, method=method.name, params=given))
 
-    def feed(self, frame: str | bytes) -> Sequence[Arrived]:
+    def feed(self, frame: str | bytes) -> Sequence[ReceivedMessage]:
         """
-        What a frame tells; nothing for what this program does not know.
+        Parse a frame; return nothing for what this program does not know.
 
-        :raises FrameError: if it is no message
+        :raises FrameError: if it is not a message
         """
-        message = framing.parse(frame)
+        message = framing.parse_frame(frame)
         match message:
-            case Response(id=id_):
-                call = self._answered(id_)
-                return [] if call is None else [Answered(call=call, result=message.result)]
-            case Failure(id=id_):
-                return [Failed(call=self._answered(id_), error=message.error)]
-            case Request(method=framing.EVENT):
-                notice = read_notice(message.params)
-                return [] if notice is None else [Happened(notice=notice)]
-            case Request():
+            case RpcResponse(id=id_):
+                call = self._pop_call(id_)
+                return [] if call is None else [ResultReceived(call=call, result=message.result)]
+            case RpcErrorResponse(id=id_):
+                return [ErrorReceived(call=self._pop_call(id_), error=message.error)]
+            case RpcRequest(method=framing.EVENT_METHOD):
+                notice = parse_notice(message.params)
+                return [] if notice is None else [EventReceived(notice=notice)]
+            case RpcRequest():
                 return []
 
-    def _answered(self, id_: framing.RequestId | None) -> Call[Any] | None:
-        return self._open.pop(id_, None) if isinstance(id_, int) else None
+    def _pop_call(self, id_: framing.RequestId | None) -> PendingCall[Any] | None:
+        return self._pending.pop(id_, None) if isinstance(id_, int) else None
 
-    def lost(self) -> Sequence[Failed]:
-        """The connection is gone: the calls that were not answered, in order."""
-        left, self._open = self._open, {}
-        error = Error.of(Code.DISCONNECTED)
-        return [Failed(call=call, error=error) for call in left.values()]
+    def connection_lost(self) -> Sequence[ErrorReceived]:
+        """Return an error for each unanswered call, in order: the connection is lost."""
+        left, self._pending = self._pending, {}
+        error = RpcError.from_code(ErrorCode.DISCONNECTED)
+        return [ErrorReceived(call=call, error=error) for call in left.values()]
 
 
 @dataclass(slots=True)
-class Heard:
-    """What was heard of one conversation, over all connections: where to go on, what is new."""
+class SubscriptionState:
+    """The position in one conversation's events, across all connections."""
 
     conversation: str
-    #: The last entry that was told.
+    #: The last entry received.
     seq: int = 0
-    #: The text of the response that is being made, as told so far.
+    #: The text of the current response, as far as received.
     text: str = field(default="")
 
-    def subscription(self, *, live: bool = True) -> SubscribeParams:
-        """The subscription that goes on from here; what was provisional comes again."""
+    def subscribe_params(self, *, live: bool = True) -> SubscribeParams:
+        """Return the subscription that continues here; provisional text is sent again."""
         self.text = ""
         return SubscribeParams(conversation=self.conversation, after=self.seq, live=live)
 
-    def is_new(self, notice: AnyNotice) -> bool:
+    def accept_notice(self, notice: AnyNotice) -> bool:
         """
-        Take note of an event; ``False`` if it is of another conversation, or was told before.
+        Record an event; return False if it belongs to another conversation or is a repeat.
 
-        :raises GapError: if entries in between were not told: subscribe again
+        :raises GapError: if entries are missing before it: subscribe again
         """
         if notice.conversation != self.conversation:
             return False
@@ -153,7 +161,7 @@ class Heard:
             case EntryNotice(seq=seq) if seq <= self.seq:
                 return False
             case EntryNotice(seq=seq) if seq > self.seq + 1:
-                raise GapError(self.conversation, last=self.seq, told=seq)
+                raise EntryGapError(self.conversation, last=self.seq, told=seq)
             case EntryNotice(seq=seq):
                 self.seq, self.text = seq, ""
             case SnapshotNotice(text=text):
@@ -169,22 +177,22 @@ class Heard:
         return True
 
 
-class GapError(Exception):
-    """Entries are missing between what was told last and what is told now."""
+class EntryGapError(Exception):
+    """Entries are missing between the last one received and this one."""
 
     def __init__(self, conversation: str, *, last: int, told: int) -> None:
         super().__init__(f"{conversation}: entry {told} was told after {last}")
-        self.conversation, self.last, self.told = conversation, last, told
+        self.conversation, self.last, self.received = conversation, last, told
 
 
 __all__ = [
-    "Answered",
-    "Arrived",
-    "Call",
-    "Caller",
-    "Failed",
+    "ClientProtocol",
+    "EntryGapError",
+    "ErrorReceived",
+    "EventReceived",
     "FrameError",
-    "GapError",
-    "Happened",
-    "Heard",
+    "PendingCall",
+    "ReceivedMessage",
+    "ResultReceived",
+    "SubscriptionState",
 ]

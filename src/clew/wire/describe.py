@@ -1,6 +1,6 @@
-"""The protocol described: an OpenRPC document, and the reference page made from it."""
+"""OpenRPC document of the protocol, and the reference page made from it."""
 
-# The page keeps the width of the other pages.
+# The page has the line width of the other pages.
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic.json_schema import models_json_schema
 
-from clew.wire.errors import MEANINGS, Code
-from clew.wire.framing import EVENT, LARGEST
+from clew.wire.errors import ERROR_TEXTS, ErrorCode
+from clew.wire.framing import EVENT_METHOD, MAX_FRAME_BYTES
 from clew.wire.methods import METHODS
-from clew.wire.notices import NOTICES
+from clew.wire.notices import NOTICE_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaMode
 
-    from clew.wire.methods import AnyMethod
+    from clew.wire.methods import AnyRpcMethod
     from clew.wire.notices import Notice
 
 _REF = "#/components/schemas/{model}"
-#: What may go wrong in every call.
-ALWAYS = (
-    Code.INVALID_PARAMS,
-    Code.INTERNAL,
-    Code.STOPPING,
-    Code.UNAVAILABLE,
-    Code.STORE_FULL,
-    Code.STORE_FAILED,
-    Code.BUSY,
+#: Errors that every call can have.
+COMMON_ERRORS = (
+    ErrorCode.INVALID_PARAMS,
+    ErrorCode.INTERNAL,
+    ErrorCode.STOPPING,
+    ErrorCode.UNAVAILABLE,
+    ErrorCode.STORE_FULL,
+    ErrorCode.STORE_FAILED,
+    ErrorCode.BUSY,
 )
 
 
-def description(version: str) -> dict[str, Any]:
-    """The OpenRPC document; ``x-events`` are the notifications of the server."""
-    refs, schemas = models_json_schema(list(dict.fromkeys(_models())), ref_template=_REF)
+def build_openrpc(version: str) -> dict[str, Any]:
+    """Return the OpenRPC document; ``x-events`` are the notifications of the server."""
+    refs, schemas = models_json_schema(list(dict.fromkeys(_collect_models())), ref_template=_REF)
     defs: dict[str, Any] = schemas["$defs"]
     return {
         "openrpc": "1.3.2",
@@ -49,28 +49,30 @@ def description(version: str) -> dict[str, Any]:
             "description": "JSON-RPC 2.0 over a WebSocket (/api/ws) and over pipes (clew rpc).",
         },
         "methods": [
-            _method(method, refs[(method.result, "serialization")], defs) for method in METHODS
+            _method_json(method, refs[(method.result, "serialization")], defs) for method in METHODS
         ],
         "x-events": {
-            "method": EVENT,
-            "params": {"oneOf": [refs[(notice, "serialization")] for notice in NOTICES]},
+            "method": EVENT_METHOD,
+            "params": {"oneOf": [refs[(notice, "serialization")] for notice in NOTICE_TYPES]},
         },
         "components": {
             "schemas": dict(sorted(defs.items())),
-            "errors": {code.name: _error(code) for code in Code},
+            "errors": {code.name: _error_json(code) for code in ErrorCode},
         },
     }
 
 
-def _models() -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
+def _collect_models() -> Iterator[tuple[type[BaseModel], JsonSchemaMode]]:
     for method in METHODS:
         yield method.params, "validation"
         yield method.result, "serialization"
-    for notice in NOTICES:
+    for notice in NOTICE_TYPES:
         yield notice, "serialization"
 
 
-def _method(method: AnyMethod, result: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+def _method_json(
+    method: AnyRpcMethod, result: dict[str, Any], defs: dict[str, Any]
+) -> dict[str, Any]:
     shape = defs[method.params.__name__]
     required = shape.get("required", [])
     return {
@@ -84,21 +86,21 @@ def _method(method: AnyMethod, result: dict[str, Any], defs: dict[str, Any]) -> 
         "result": {"name": method.result.__name__, "schema": result},
         "errors": [
             {"$ref": f"#/components/errors/{code.name}"}
-            for code in dict.fromkeys([*method.errors, *ALWAYS])
+            for code in dict.fromkeys([*method.errors, *COMMON_ERRORS])
         ],
     }
 
 
-def _error(code: Code) -> dict[str, Any]:
-    return {"code": code.value, "message": MEANINGS[code][0]}
+def _error_json(code: ErrorCode) -> dict[str, Any]:
+    return {"code": code.value, "message": ERROR_TEXTS[code][0]}
 
 
-def document(version: str) -> str:
-    """The description as the file ``docs/reference/rpc.json``."""
-    return json.dumps(description(version), indent=1, ensure_ascii=False) + "\n"
+def render_document(version: str) -> str:
+    """Return the content of ``docs/reference/rpc.json``."""
+    return json.dumps(build_openrpc(version), indent=1, ensure_ascii=False) + "\n"
 
 
-_HEAD = f"""\
+_PAGE_HEAD = f"""\
 # JSON-RPC
 
 <!-- Made by `python -m clew.api.rpc.reference docs/reference`: do not edit. -->
@@ -116,10 +118,10 @@ a form for programs, an [OpenRPC](https://spec.open-rpc.org) document, is [rpc.j
 
 A request is `{{"jsonrpc": "2.0", "id": 1, "method": "conversation.open", "params": {{"conversation": "main"}}}}`. Arguments go by
 their names; unknown ones are an error. Requests run side by side: each is answered as soon as it is done. A message has at most
-{LARGEST >> 20} MB. Batches are refused.
+{MAX_FRAME_BYTES >> 20} MB. Batches are refused.
 """
 
-_EVENTS = """
+_EVENTS_SECTION = """
 ## Events
 
 After `events.subscribe` the server sends notifications `{"jsonrpc": "2.0", "method": "event", "params": {…}}`. Each carries
@@ -132,7 +134,7 @@ turn up: what it misses of the provisional text is in the entry.
 |---|---|---|
 """
 
-_ERRORS = """
+_ERRORS_SECTION = """
 ## Errors
 
 An error is `{"code", "message", "data": {"name", "next", "retry", "param"?}}`: a sentence for people, what to do next, and whether
@@ -143,28 +145,33 @@ sending the same again is safe and may help.
 """
 
 
-def page() -> str:
-    """The page ``docs/reference/rpc.md``."""
-    found = description("")
+def render_page() -> str:
+    """Return the content of ``docs/reference/rpc.md``."""
+    found = build_openrpc("")
     schemas = found["components"]["schemas"]
-    parts = [_HEAD, "\n## Methods\n"]
-    parts += [_section(method, schemas) for method in METHODS]
-    parts += ["\n## Shapes\n", *(_shape(name, schemas[name]) for name in _shapes(schemas))]
-    parts += [_EVENTS, *map(_event_row, NOTICES), _ERRORS]
+    parts = [_PAGE_HEAD, "\n## Methods\n"]
+    parts += [_method_section(method, schemas) for method in METHODS]
     parts += [
-        f"| {code.value} | `{code.name.lower()}` | {MEANINGS[code][0]} | {MEANINGS[code][1]} |\n"
-        for code in Code
+        "\n## Shapes\n",
+        *(_model_item(name, schemas[name]) for name in _model_names(schemas)),
+    ]
+    parts += [_EVENTS_SECTION, *map(_event_row, NOTICE_TYPES), _ERRORS_SECTION]
+    parts += [
+        f"| {code.value} | `{code.name.lower()}` | {ERROR_TEXTS[code][0]} | {ERROR_TEXTS[code][1]} |\n"
+        for code in ErrorCode
     ]
     return "".join(parts)
 
 
-def _section(method: AnyMethod, schemas: dict[str, Any]) -> str:
+def _method_section(method: AnyRpcMethod, schemas: dict[str, Any]) -> str:
     shape = schemas[method.params.__name__]
     lines = [f"\n### `{method.name}`\n\n{method.summary}\n"]
     required = shape.get("required", [])
     if properties := shape.get("properties"):
         lines.append("\n| argument | type | |\n|---|---|---|\n")
-        lines += [_row(name, one, required=name in required) for name, one in properties.items()]
+        lines += [
+            _argument_row(name, one, required=name in required) for name, one in properties.items()
+        ]
     lines.append(f"\nResult: `{method.result.__name__}`.")
     if method.errors:
         names = ", ".join(f"`{code.name.lower()}`" for code in method.errors)
@@ -172,23 +179,23 @@ def _section(method: AnyMethod, schemas: dict[str, Any]) -> str:
     return "".join([*lines, "\n"])
 
 
-def _row(name: str, schema: dict[str, Any], *, required: bool) -> str:
+def _argument_row(name: str, schema: dict[str, Any], *, required: bool) -> str:
     inner = (one.get("description", "") for one in schema.get("anyOf", ()))
     told = [schema.get("description") or next(inner, "")]
     if not required and (default := schema.get("default")) not in (None, ""):
         told.append(f"Default: `{json.dumps(default)}`.")
     mark = "" if required else "?"
-    return f"| `{name}`{mark} | {_type(schema)} | {' '.join(filter(None, told))} |\n"
+    return f"| `{name}`{mark} | {_type_text(schema)} | {' '.join(filter(None, told))} |\n"
 
 
-def _shape(name: str, schema: dict[str, Any]) -> str:
-    doc = _first(schema.get("description", ""))
-    fields = ", ".join(f"`{key}`: {_type(one)}" for key, one in schema["properties"].items())
+def _model_item(name: str, schema: dict[str, Any]) -> str:
+    doc = _first_paragraph(schema.get("description", ""))
+    fields = ", ".join(f"`{key}`: {_type_text(one)}" for key, one in schema["properties"].items())
     return f"\n* **{name}**{' (' + doc + ')' if doc else ''}: {fields}\n"
 
 
-def _shapes(schemas: dict[str, Any]) -> Iterator[str]:
-    left_out = {each.__name__ for each in (*NOTICES, *(one.params for one in METHODS))}
+def _model_names(schemas: dict[str, Any]) -> Iterator[str]:
+    left_out = {each.__name__ for each in (*NOTICE_TYPES, *(one.params for one in METHODS))}
     yield from (name for name in sorted(schemas) if name not in left_out)
 
 
@@ -196,27 +203,27 @@ def _event_row(notice: type[Notice]) -> str:
     common = {"conversation", "session", "seq", "type"}
     fields = ", ".join(f"`{name}`" for name in notice.model_fields if name not in common)
     name = notice.__name__
-    doc = " ".join(_first(notice.__doc__ or name).split())
+    doc = " ".join(_first_paragraph(notice.__doc__ or name).split())
     type_: str = notice.model_json_schema()["properties"]["type"]["const"]
     return f"| `{type_}` | {fields} | {doc} |\n"
 
 
-def _first(doc: str) -> str:
+def _first_paragraph(doc: str) -> str:
     line = " ".join(doc.strip().split("\n\n", maxsplit=1)[0].split())
     return line.rstrip(".").replace("``", "`")
 
 
-def _type(schema: dict[str, Any]) -> str:
+def _type_text(schema: dict[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "anyOf" in schema:
-        return " or ".join(_type(one) for one in schema["anyOf"])
+        return " or ".join(_type_text(one) for one in schema["anyOf"])
     if "const" in schema:
         return f"`{json.dumps(schema['const'])}`"
     if "enum" in schema:
         return ", ".join(f"`{one}`" for one in schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {_type(schema.get('items', {}))}"
+        return f"list of {_type_text(schema.get('items', {}))}"
     names = {"string": "text", "integer": "whole number", "number": "number", "boolean": "yes/no"}
     kind = str(schema.get("type", "any"))
     return names.get(kind, kind)

@@ -1,4 +1,4 @@
-"""Errors of the protocol: a code for programs, a sentence for people, and what to do next."""
+"""Protocol errors: a code for programs, a sentence for people, and the next step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Code(enum.IntEnum):
-    """What went wrong: below -32099 as JSON-RPC has it, the rest is ours."""
+class ErrorCode(enum.IntEnum):
+    """Error codes: below -32099 those of JSON-RPC, the others our own."""
 
     PARSE = -32700
     INVALID_REQUEST = -32600
@@ -36,77 +36,89 @@ class Code(enum.IntEnum):
     DISCONNECTED = -32012
 
 
-#: What each code means, and what whoever gets it does next.
-MEANINGS: Mapping[Code, tuple[str, str]] = {
-    Code.PARSE: ("the message is no JSON", "send one JSON object in each message"),
-    Code.INVALID_REQUEST: (
+#: The meaning of each code, and the next step for the caller.
+ERROR_TEXTS: Mapping[ErrorCode, tuple[str, str]] = {
+    ErrorCode.PARSE: ("the message is no JSON", "send one JSON object in each message"),
+    ErrorCode.INVALID_REQUEST: (
         "the message is no request",
         'send {"jsonrpc": "2.0", "id": 1, "method": …, "params": {…}}',
     ),
-    Code.METHOD_NOT_FOUND: ("there is no such method", "rpc.discover lists the methods"),
-    Code.INVALID_PARAMS: (
+    ErrorCode.METHOD_NOT_FOUND: ("there is no such method", "rpc.discover lists the methods"),
+    ErrorCode.INVALID_PARAMS: (
         "the arguments are not those of the method",
         "correct the argument that data.param names; rpc.discover describes them",
     ),
-    Code.INTERNAL: (
+    ErrorCode.INTERNAL: (
         "something went wrong inside Clew; its log says what",
         "look into the log; whether anything was stored is to be seen in the conversation",
     ),
-    Code.INVALID_VALUE: ("what was asked for cannot be; nothing was changed", "ask differently"),
-    Code.NOT_FOUND: (
+    ErrorCode.INVALID_VALUE: (
+        "what was asked for cannot be; nothing was changed",
+        "ask differently",
+    ),
+    ErrorCode.NOT_FOUND: (
         "there is nothing of that name; nothing was changed",
         "conversation.list shows what there is",
     ),
-    Code.CONFLICT: (
+    ErrorCode.CONFLICT: (
         "the state of things changed first; nothing was changed",
         "look again with conversation.status, then decide",
     ),
-    Code.REJECTED: (
+    ErrorCode.REJECTED: (
         "the message was refused: a turn is unfinished and the rule is reject",
         "wait for turn_closed, or send it with another double_text",
     ),
-    Code.TITLE_TAKEN: ("another conversation has this title", "choose another title"),
-    Code.KEY_REUSED: ("the key stands for another message", "use a new key for a new message"),
-    Code.SETTINGS: ("a setting cannot be used", "correct it: clew config check says where it is"),
-    Code.STOPPING: (
+    ErrorCode.TITLE_TAKEN: ("another conversation has this title", "choose another title"),
+    ErrorCode.KEY_REUSED: ("the key stands for another message", "use a new key for a new message"),
+    ErrorCode.SETTINGS: (
+        "a setting cannot be used",
+        "correct it: clew config check says where it is",
+    ),
+    ErrorCode.STOPPING: (
         "the server stops; what was stored goes on with the next start",
         "connect again, and subscribe after the last seq",
     ),
-    Code.UNAVAILABLE: ("the store cannot be reached now; nothing was stored", "try again soon"),
-    Code.STORE_FULL: ("there is no space left; nothing was stored", "make space, then try again"),
-    Code.STORE_FAILED: ("the store failed", "run clew doctor on the server's machine"),
-    Code.BUSY: (
+    ErrorCode.UNAVAILABLE: (
+        "the store cannot be reached now; nothing was stored",
+        "try again soon",
+    ),
+    ErrorCode.STORE_FULL: (
+        "there is no space left; nothing was stored",
+        "make space, then try again",
+    ),
+    ErrorCode.STORE_FAILED: ("the store failed", "run clew doctor on the server's machine"),
+    ErrorCode.BUSY: (
         "too many requests of this client are unanswered",
         "wait for answers before sending more",
     ),
-    Code.DISCONNECTED: (
+    ErrorCode.DISCONNECTED: (
         "the connection was lost before the answer (told by clients, never sent)",
         "connect again; a message that was sent with a key can be sent again with it",
     ),
 }
-#: Sending the same again later may help, and does nothing twice.
-PASSING = frozenset({Code.UNAVAILABLE, Code.BUSY, Code.STOPPING})
+#: Repeating the request later may help, and executes nothing twice.
+RETRYABLE_CODES = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.BUSY, ErrorCode.STOPPING})
 
-_KINDS: tuple[tuple[type[ClewError], Code], ...] = (
-    (errors.NotFound, Code.NOT_FOUND),
-    (errors.KeyReused, Code.KEY_REUSED),
-    (errors.TitleTaken, Code.TITLE_TAKEN),
-    (errors.SettingsError, Code.SETTINGS),
-    (errors.UsageError, Code.INVALID_VALUE),
-    (errors.OperationRefused, Code.CONFLICT),
-    (errors.StoreUnavailable, Code.UNAVAILABLE),
-    (errors.StoreFull, Code.STORE_FULL),
-    (errors.StoreError, Code.STORE_FAILED),
+_ERROR_TYPES: tuple[tuple[type[ClewError], ErrorCode], ...] = (
+    (errors.NotFound, ErrorCode.NOT_FOUND),
+    (errors.KeyReused, ErrorCode.KEY_REUSED),
+    (errors.TitleTaken, ErrorCode.TITLE_TAKEN),
+    (errors.SettingsError, ErrorCode.SETTINGS),
+    (errors.UsageError, ErrorCode.INVALID_VALUE),
+    (errors.OperationRefused, ErrorCode.CONFLICT),
+    (errors.StoreUnavailable, ErrorCode.UNAVAILABLE),
+    (errors.StoreFull, ErrorCode.STORE_FULL),
+    (errors.StoreError, ErrorCode.STORE_FAILED),
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Error:
+class RpcError:
     """
-    Why a call has come to nothing.
+    An error of a call.
 
-    ``data`` holds ``name`` (of the code), ``next`` (what to do), ``retry`` (whether sending the
-    same again is safe and may help) and, where one argument is wrong, ``param``.
+    ``data`` has ``name`` (of the code), ``next`` (the next step), ``retry`` (True if
+    repeating the request is safe and may help) and, if one argument is invalid, ``param``.
     """
 
     code: int
@@ -114,36 +126,41 @@ class Error:
     data: Mapping[str, object]
 
     @classmethod
-    def of(
-        cls, code: Code, message: str | None = None, *, param: str | None = None, hint: str = ""
-    ) -> Error:
-        meaning, todo = MEANINGS[code]
+    def from_code(
+        cls,
+        code: ErrorCode,
+        message: str | None = None,
+        *,
+        param: str | None = None,
+        hint: str = "",
+    ) -> RpcError:
+        meaning, todo = ERROR_TEXTS[code]
         data: dict[str, object] = {
             "name": code.name.lower(),
             "next": hint or todo,
-            "retry": code in PASSING,
+            "retry": code in RETRYABLE_CODES,
         }
         if param is not None:
             data["param"] = param
         return cls(code=code.value, message=message or meaning, data=data)
 
     @classmethod
-    def of_error(cls, error: ClewError) -> Error:
-        """What a client is told of an error of ours."""
+    def from_exception(cls, error: ClewError) -> RpcError:
+        """Return the error that a client gets for an exception of Clew."""
         if isinstance(error, CallFailed):
             return error.error
-        for kind, code in _KINDS:
+        for kind, code in _ERROR_TYPES:
             if isinstance(error, kind):
-                return cls.of(code, str(error))
-        return cls.of(Code.INTERNAL)
+                return cls.from_code(code, str(error))
+        return cls.from_code(ErrorCode.INTERNAL)
 
     @classmethod
-    def read(cls, fields: Mapping[str, object]) -> Error:
-        """An error as it was received."""
+    def from_fields(cls, fields: Mapping[str, object]) -> RpcError:
+        """Return a received error."""
         code, message, data = fields.get("code"), fields.get("message"), fields.get("data")
         return cls(
-            code=code if isinstance(code, int) else Code.INTERNAL.value,
-            message=message if isinstance(message, str) else MEANINGS[Code.INTERNAL][0],
+            code=code if isinstance(code, int) else ErrorCode.INTERNAL.value,
+            message=message if isinstance(message, str) else ERROR_TEXTS[ErrorCode.INTERNAL][0],
             data=cast("Mapping[str, object]", data) if isinstance(data, dict) else {},
         )
 
@@ -152,15 +169,15 @@ class Error:
         return {"code": self.code, "message": self.message, "data": dict(self.data)}
 
     @property
-    def next(self) -> str:
-        """What to do."""
+    def next_step(self) -> str:
+        """Return the next step for the caller."""
         return str(self.data.get("next", ""))
 
 
 class CallFailed(ClewError):
-    """A call has come to nothing."""
+    """A call failed."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: RpcError) -> None:
         super().__init__(error.message)
         self.error = error
 
@@ -169,5 +186,7 @@ class CallFailed(ClewError):
         return self.error.code
 
     @classmethod
-    def of(cls, code: Code, message: str | None = None, *, param: str | None = None) -> CallFailed:
-        return cls(Error.of(code, message, param=param))
+    def from_code(
+        cls, code: ErrorCode, message: str | None = None, *, param: str | None = None
+    ) -> CallFailed:
+        return cls(RpcError.from_code(code, message, param=param))

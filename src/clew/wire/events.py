@@ -1,4 +1,4 @@
-"""Events as JSON, the same for HTTP and JSON-RPC: a type, and what it tells."""
+"""Events as JSON, the same for HTTP and JSON-RPC: a type and its data."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
 
 
-def event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
+def serialize_event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
     """
-    The type of an event and its data.
+    Return the type of an event and its data.
 
-    Only ``entry`` has a ``seq`` from which a client can go on. ``snapshot`` and ``delta`` are the
-    text of a response that is being made: any later ``entry`` or ``turn_closed`` takes its place,
-    ``retracted`` makes it void.
+    Only ``entry`` has a ``seq`` after which a client can resume. ``snapshot`` and ``delta``
+    are provisional text of the current response: any later ``entry`` or ``turn_closed``
+    replaces it, ``retracted`` invalidates it.
     """
     match value:
         case EntryAppended(entry=entry):
-            return "entry", shapes.entry(entry)
+            return "entry", shapes.serialize_entry(entry)
         case Delta():
             return "delta", {"turn": value.turn, "kind": value.kind.value, "text": value.text}
         case Snapshot():
@@ -48,12 +48,12 @@ def event(value: ConversationEvent) -> tuple[str, dict[str, object]]:
         case TurnStarted():
             return "turn_begun", {"turn": value.turn.id, "session": value.session}
         case TurnFinished():
-            return "turn_closed", _closed(value)
+            return "turn_closed", _turn_closed_json(value)
         case ConversationStateChanged(standing=standing):
-            return "state", {"state": shapes.standing(standing)}
+            return "state", {"state": shapes.serialize_state(standing)}
 
 
-def _closed(value: TurnFinished) -> dict[str, object]:
+def _turn_closed_json(value: TurnFinished) -> dict[str, object]:
     turn = value.turn
     return {
         "turn": turn.id,

@@ -1,8 +1,8 @@
 """
-JSON-RPC 2.0 frames: text in, messages out, and back; no I/O.
+JSON-RPC 2.0 frames: parsing and writing, without I/O.
 
-One frame is one message: one text frame of a WebSocket, one line of a pipe. Batches are refused:
-requests run side by side anyway, and each is answered as soon as it is done.
+One frame is one message: one text frame of a WebSocket, one line of a pipe. Batches are
+rejected: requests run concurrently anyway, and each is answered as soon as it is done.
 """
 
 from __future__ import annotations
@@ -11,120 +11,133 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from clew.wire.errors import Code, Error
-from clew.wire.json_text import read_json, write_json
+from clew.wire.errors import ErrorCode, RpcError
+from clew.wire.json_text import dump_json, parse_json
 
-VERSION = "2.0"
-#: What a frame is called that the server sends unasked.
-EVENT = "event"
-#: Bytes of one frame, either way; attachments are inside.
-LARGEST = 16 * 1024 * 1024
+JSONRPC_VERSION = "2.0"
+#: The method of notifications from the server.
+EVENT_METHOD = "event"
+#: The limit of a frame in bytes, either way, attachments included.
+MAX_FRAME_BYTES = 16 * 1024 * 1024
 
 RequestId = str | int
-Fields = Mapping[str, object]
+JsonFields = Mapping[str, object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """A call; without ``id`` a notification, which is carried out and not answered."""
+class RpcRequest:
+    """A call; without ``id`` a notification, which is processed and not answered."""
 
     method: str
-    params: Fields = field(default_factory=dict[str, object])
+    params: JsonFields = field(default_factory=dict[str, object])
     id: RequestId | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Response:
-    """What a call has come to."""
+class RpcResponse:
+    """The result of a call."""
 
     id: RequestId
     result: object
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Failure:
-    """Why a call has come to nothing; without ``id`` it was none that could be read."""
+class RpcErrorResponse:
+    """The error of a call; without ``id`` the call could not be parsed."""
 
     id: RequestId | None
-    error: Error
+    error: RpcError
 
 
-Message = Request | Response | Failure
+RpcMessage = RpcRequest | RpcResponse | RpcErrorResponse
 
 
 class FrameError(Exception):
-    """A frame is no message; ``failure`` is the answer to it."""
+    """A frame is not a message; ``failure`` is the response to it."""
 
-    def __init__(self, error: Error, request: RequestId | None = None) -> None:
+    def __init__(self, error: RpcError, request: RequestId | None = None) -> None:
         super().__init__(error.message)
-        self.failure = Failure(id=request, error=error)
+        self.failure = RpcErrorResponse(id=request, error=error)
 
 
-def parse(frame: str | bytes) -> Message:
-    """:raises FrameError: if it is no message"""
+def parse_frame(frame: str | bytes) -> RpcMessage:
+    """
+    Parse a frame.
+
+    :raises FrameError: if it is not a message
+    """
     raw = frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame
-    if len(raw) > LARGEST:
+    if len(raw) > MAX_FRAME_BYTES:
         raise FrameError(
-            Error.of(Code.INVALID_REQUEST, f"the message is larger than {LARGEST >> 20} MB")
+            RpcError.from_code(
+                ErrorCode.INVALID_REQUEST, f"the message is larger than {MAX_FRAME_BYTES >> 20} MB"
+            )
         )
     try:
-        found = read_json(raw)
+        found = parse_json(raw)
     except ValueError as error:
-        raise FrameError(Error.of(Code.PARSE, f"the message is no JSON: {error}")) from None
+        raise FrameError(
+            RpcError.from_code(ErrorCode.PARSE, f"the message is no JSON: {error}")
+        ) from None
     if isinstance(found, list):
-        raise _invalid("batches are not taken: send the requests one by one", None)
+        raise _invalid_request("batches are not taken: send the requests one by one", None)
     if not isinstance(found, dict):
-        raise _invalid("a message is a JSON object", None)
-    return _message(cast("dict[str, object]", found))
+        raise _invalid_request("a message is a JSON object", None)
+    return _parse_message(cast("dict[str, object]", found))
 
 
-def _message(found: dict[str, object]) -> Message:
+def _parse_message(found: dict[str, object]) -> RpcMessage:
     given = found.get("id")
     id_ = given if isinstance(given, (str, int)) and not isinstance(given, bool) else None
-    if found.get("jsonrpc") != VERSION:
-        raise _invalid('a message says "jsonrpc": "2.0"', id_)
+    if found.get("jsonrpc") != JSONRPC_VERSION:
+        raise _invalid_request('a message says "jsonrpc": "2.0"', id_)
     if "method" in found:
-        return _request(found, id_)
+        return _parse_request(found, id_)
     if id_ is not None and "result" in found and "error" not in found:
-        return Response(id=id_, result=found["result"])
+        return RpcResponse(id=id_, result=found["result"])
     if isinstance(found.get("error"), dict) and "result" not in found:
-        return Failure(id=id_, error=Error.read(cast("dict[str, object]", found["error"])))
-    raise _invalid("a request names a method, a response has a result or an error", id_)
+        return RpcErrorResponse(
+            id=id_, error=RpcError.from_fields(cast("dict[str, object]", found["error"]))
+        )
+    raise _invalid_request("a request names a method, a response has a result or an error", id_)
 
 
-def _request(found: dict[str, object], id_: RequestId | None) -> Request:
+def _parse_request(found: dict[str, object], id_: RequestId | None) -> RpcRequest:
     method, params = found["method"], found.get("params", {})
     if not isinstance(method, str):
-        raise _invalid("method is a text", id_)
+        raise _invalid_request("method is a text", id_)
     if "id" in found and id_ is None:
-        raise _invalid("id is a text or a whole number", None)
+        raise _invalid_request("id is a text or a whole number", None)
     if not isinstance(params, dict):
         raise FrameError(
-            Error.of(Code.INVALID_PARAMS, "params is an object: arguments go by their names"), id_
+            RpcError.from_code(
+                ErrorCode.INVALID_PARAMS, "params is an object: arguments go by their names"
+            ),
+            id_,
         )
-    return Request(method=method, params=cast("dict[str, object]", params), id=id_)
+    return RpcRequest(method=method, params=cast("dict[str, object]", params), id=id_)
 
 
-def _invalid(message: str, id_: RequestId | None) -> FrameError:
-    return FrameError(Error.of(Code.INVALID_REQUEST, message), id_)
+def _invalid_request(message: str, id_: RequestId | None) -> FrameError:
+    return FrameError(RpcError.from_code(ErrorCode.INVALID_REQUEST, message), id_)
 
 
-def write(message: Message) -> str:
-    """A message as one line of text, without the line's end."""
-    return write_json({"jsonrpc": VERSION, **_fields(message)})
+def write_message(message: RpcMessage) -> str:
+    """Return a message as one line of text, without a line break."""
+    return dump_json({"jsonrpc": JSONRPC_VERSION, **_message_fields(message)})
 
 
-def write_event(params: Fields) -> str:
-    """A notification of what happened."""
-    return write_json({"jsonrpc": VERSION, "method": EVENT, "params": params})
+def write_event(params: JsonFields) -> str:
+    """Return an event notification as one line of text."""
+    return dump_json({"jsonrpc": JSONRPC_VERSION, "method": EVENT_METHOD, "params": params})
 
 
-def _fields(message: Message) -> dict[str, object]:
+def _message_fields(message: RpcMessage) -> dict[str, object]:
     match message:
-        case Request():
+        case RpcRequest():
             head = {} if message.id is None else {"id": message.id}
             return {**head, "method": message.method, "params": message.params}
-        case Response():
+        case RpcResponse():
             return {"id": message.id, "result": message.result}
-        case Failure():
+        case RpcErrorResponse():
             return {"id": message.id, "error": message.error.fields}

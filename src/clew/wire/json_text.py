@@ -1,4 +1,4 @@
-"""JSON from strangers: parsed, with what no database can hold replaced."""
+"""JSON from untrusted sources: parsed, with unstorable characters replaced."""
 
 from __future__ import annotations
 
@@ -8,39 +8,39 @@ from typing import NoReturn
 
 from clew.core.text import sanitize_text
 
-# Escapes of NUL and of surrogates, paired or not: only they can make text that cannot be stored.
-_SUSPICIOUS = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+# Escapes of NUL and of surrogates, paired or not: only they can yield unstorable text.
+_UNSTORABLE_ESCAPE = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 
 
-def read_json(raw: bytes) -> object:
+def parse_json(raw: bytes) -> object:
     """
-    The value that is written in ``raw``; NUL and lone surrogates are U+FFFD in it.
+    Parse ``raw``; NUL and lone surrogates become U+FFFD.
 
-    :raises ValueError: if it is no JSON, or nested too deeply; the text says what is wrong
+    :raises ValueError: if it is not JSON, or nested too deeply; the message says which
     """
     try:
-        found: object = json.loads(raw, parse_constant=_no_number)
-        return _storable(found) if _SUSPICIOUS.search(raw) else found
+        found: object = json.loads(raw, parse_constant=_reject_constant)
+        return _sanitize_value(found) if _UNSTORABLE_ESCAPE.search(raw) else found
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def write_json(value: object) -> str:
-    """Return a value as JSON on one line; lone surrogates, which UTF-8 has not, are U+FFFD."""
+def dump_json(value: object) -> str:
+    """Return a value as JSON on one line; lone surrogates become U+FFFD."""
     return sanitize_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def _no_number(name: str) -> NoReturn:
+def _reject_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number in JSON")
 
 
-def _storable(value: object) -> object:
+def _sanitize_value(value: object) -> object:
     if isinstance(value, str):
         return sanitize_text(value)
     if isinstance(value, list):
         items: list[object] = value  # pyright: ignore[reportUnknownVariableType]
-        return [_storable(item) for item in items]
+        return [_sanitize_value(item) for item in items]
     if isinstance(value, dict):
         fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
-        return {sanitize_text(name): _storable(field) for name, field in fields.items()}
+        return {sanitize_text(name): _sanitize_value(field) for name, field in fields.items()}
     return value

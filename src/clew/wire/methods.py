@@ -1,4 +1,4 @@
-"""The methods: every call there is, in one place; server, clients and reference read this table."""
+"""Table of all methods, for the server, clients and the reference."""
 
 from __future__ import annotations
 
@@ -8,273 +8,273 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from clew.wire import params, records, results
-from clew.wire.errors import Code
+from clew.wire.errors import ErrorCode
 
 P = TypeVar("P", bound=params.Params)
 R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Method(Generic[P, R]):
-    """A call: its name, what it takes, what it gives back."""
+class RpcMethod(Generic[P, R]):
+    """A method: its name, parameters and result."""
 
     name: str
     params: type[P]
     result: type[R]
     summary: str
-    #: What may go wrong beside what may go wrong everywhere.
-    errors: tuple[Code, ...] = ()
+    #: Errors besides those that every method can have.
+    errors: tuple[ErrorCode, ...] = ()
 
 
-LIST = Method(
+LIST = RpcMethod(
     name="conversation.list",
     params=params.ListParams,
     result=records.ConversationList,
     summary="Conversations, the last used first.",
-    errors=(Code.INVALID_VALUE,),
+    errors=(ErrorCode.INVALID_VALUE,),
 )
-OPEN = Method(
+OPEN = RpcMethod(
     name="conversation.open",
     params=params.OpenParams,
     result=results.Opened,
     summary="Attach to a conversation: until it is closed, or the connection ends, this client "
     "looks at it.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.TITLE_TAKEN),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
-STATUS = Method(
+STATUS = RpcMethod(
     name="conversation.status",
     params=params.Named,
     result=results.Status,
     summary="A conversation with its sessions, what it is doing, what it has used.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-ENTRIES = Method(
+ENTRIES = RpcMethod(
     name="conversation.entries",
     params=params.EntriesParams,
     result=records.EntryList,
     summary="A part of the log, in order. `next` is the seq to go on after, or, where `before` "
     "was given, to go on before.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-NEW = Method(
+NEW = RpcMethod(
     name="conversation.new",
     params=params.NewParams,
     result=results.Opened,
     summary="Have a name lead to a new conversation, and attach to it. The one that it leaves is "
     "kept; its turn is stopped, its session ends.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.TITLE_TAKEN),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
-RESUME = Method(
+RESUME = RpcMethod(
     name="conversation.resume",
     params=params.ResumeParams,
     result=results.Opened,
     summary="Have a name lead to another conversation, and attach to that.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND),
 )
-RENAME = Method(
+RENAME = RpcMethod(
     name="conversation.rename",
     params=params.RenameParams,
     result=records.ConversationShape,
     summary="Name a conversation. For a NAME that is new the title is kept and given after the "
     "first turn; is it taken by then, it is dropped.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.TITLE_TAKEN),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
-BRANCH = Method(
+BRANCH = RpcMethod(
     name="conversation.branch",
     params=params.BranchParams,
     result=records.ConversationShape,
     summary="Open a conversation that begins with the context of another.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.TITLE_TAKEN),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.TITLE_TAKEN),
 )
-REWIND = Method(
+REWIND = RpcMethod(
     name="conversation.rewind",
     params=params.RewindParams,
     result=results.WentBack,
     summary="Go back to right after an entry. It is done in the conversation's line, after a "
     "running turn, and answered then.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.CONFLICT),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
-UNDO = Method(
+UNDO = RpcMethod(
     name="conversation.undo",
     params=params.UndoParams,
     result=results.Undone,
     summary="Take the person's last message, or the last ones, and what followed out of the "
     "context.",
-    errors=(Code.NOT_FOUND, Code.CONFLICT),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
-RETRY = Method(
+RETRY = RpcMethod(
     name="conversation.retry",
     params=params.Named,
     result=results.Retried,
     summary="Undo the last exchange and hand its message in again.",
-    errors=(Code.NOT_FOUND, Code.CONFLICT),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
-CLOSE = Method(
+CLOSE = RpcMethod(
     name="conversation.close",
     params=params.Named,
     result=results.Closed,
     summary="Leave a conversation. Its session ends (`tui_close`) if no other client is attached "
     "and no channel leads there; the next message reopens it.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-SEARCH = Method(
+SEARCH = RpcMethod(
     name="conversation.search",
     params=params.SearchParams,
     result=records.HitList,
     summary="Messages with these words, newest first.",
-    errors=(Code.INVALID_VALUE,),
+    errors=(ErrorCode.INVALID_VALUE,),
 )
-DELETE = Method(
+DELETE = RpcMethod(
     name="conversation.delete",
     params=params.Named,
     result=results.DeletedShape,
     summary="Delete a conversation: nobody can read or write it. Until `undo_until` "
     "`conversation.undelete` brings it back.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-UNDELETE = Method(
+UNDELETE = RpcMethod(
     name="conversation.undelete",
     params=params.UndeleteParams,
     result=records.ConversationShape,
     summary="Bring a deleted conversation back, with the names that are still free. What was open "
     "in it stays cancelled.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-COMPACT = Method(
+COMPACT = RpcMethod(
     name="session.compact",
     params=params.CompactParams,
     result=results.Compaction,
     summary="Summarise what is old; with `dry_run` only say what would be done, with `undo` take "
     "the last compaction back.",
-    errors=(Code.NOT_FOUND, Code.CONFLICT),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
-SUBMIT = Method(
+SUBMIT = RpcMethod(
     name="prompt.submit",
     params=params.SubmitParams,
     result=results.Submitted,
     summary="Hand a message in: once this is answered it is stored. Its answer comes as events.",
-    errors=(Code.INVALID_VALUE, Code.NOT_FOUND, Code.REJECTED, Code.KEY_REUSED),
+    errors=(ErrorCode.INVALID_VALUE, ErrorCode.NOT_FOUND, ErrorCode.REJECTED, ErrorCode.KEY_REUSED),
 )
-INTERRUPT = Method(
+INTERRUPT = RpcMethod(
     name="turn.interrupt",
     params=params.Named,
     result=results.Interrupted,
     summary="Stop the running turn; what it has said is kept.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-APPROVALS = Method(
+APPROVALS = RpcMethod(
     name="approval.list",
     params=params.Named,
     result=results.Approvals,
     summary="The tool calls that wait for a person's word.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-RESPOND = Method(
+RESPOND = RpcMethod(
     name="approval.respond",
     params=params.RespondParams,
     result=records.ApprovalShape,
     summary="Allow or refuse a tool call; the first word counts.",
-    errors=(Code.NOT_FOUND, Code.CONFLICT),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.CONFLICT),
 )
-QUEUE = Method(
+QUEUE = RpcMethod(
     name="queue.list",
     params=params.Named,
     result=results.Queue,
     summary="The inputs that wait, in order.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-CANCEL = Method(
+CANCEL = RpcMethod(
     name="queue.cancel",
     params=params.CancelParams,
     result=results.Cancelled,
     summary="Take a waiting input back.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-EDIT = Method(
+EDIT = RpcMethod(
     name="queue.edit",
     params=params.EditParams,
     result=results.Edited,
     summary="Change the text of a waiting message.",
-    errors=(Code.NOT_FOUND, Code.INVALID_VALUE),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
 )
-COMMANDS = Method(
+COMMANDS = RpcMethod(
     name="commands.list",
     params=params.NoParams,
     result=results.Commands,
     summary="The chat commands.",
 )
-RUN = Method(
+RUN = RpcMethod(
     name="commands.run",
     params=params.RunParams,
     result=results.CommandReply,
     summary="Carry out a chat command; what cannot be done is said in the reply.",
-    errors=(Code.NOT_FOUND, Code.INVALID_VALUE),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.INVALID_VALUE),
 )
-COMPLETE = Method(
+COMPLETE = RpcMethod(
     name="complete",
     params=params.CompleteParams,
     result=results.Completions,
     summary="What may stand where the cursor is.",
 )
-CONFIG_GET = Method(
+CONFIG_GET = RpcMethod(
     name="config.get",
     params=params.ConfigGetParams,
     result=results.SettingList,
     summary="Settings, and where each comes from.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-CONFIG_SET = Method(
+CONFIG_SET = RpcMethod(
     name="config.set",
     params=params.ConfigSetParams,
     result=results.SettingWritten,
     summary="Write a setting into config.toml, if it can be used and `api.token` is set.",
-    errors=(Code.SETTINGS, Code.INVALID_VALUE),
+    errors=(ErrorCode.SETTINGS, ErrorCode.INVALID_VALUE),
 )
-MODELS = Method(
+MODELS = RpcMethod(
     name="model.list",
     params=params.ModelListParams,
     result=results.Models,
     summary="The models of the settings, and the one that is asked.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-SET_MODEL = Method(
+SET_MODEL = RpcMethod(
     name="model.set",
     params=params.ModelSetParams,
     result=results.Models,
     summary="Choose the model of a conversation.",
-    errors=(Code.NOT_FOUND, Code.SETTINGS),
+    errors=(ErrorCode.NOT_FOUND, ErrorCode.SETTINGS),
 )
-SUBSCRIBE = Method(
+SUBSCRIBE = RpcMethod(
     name="events.subscribe",
     params=params.SubscribeParams,
     result=results.Subscribed,
     summary="Hear what happens in a conversation. Subscribing again begins again at `after`.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-UNSUBSCRIBE = Method(
+UNSUBSCRIBE = RpcMethod(
     name="events.unsubscribe",
     params=params.Named,
     result=results.Unsubscribed,
     summary="Hear no more of a conversation.",
-    errors=(Code.NOT_FOUND,),
+    errors=(ErrorCode.NOT_FOUND,),
 )
-DESCRIBE = Method(
+DESCRIBE = RpcMethod(
     name="agent.describe",
     params=params.NoParams,
     result=results.AgentShape,
     summary="Who answers here: model, tools, version, home.",
 )
-DISCOVER = Method(
+DISCOVER = RpcMethod(
     name="rpc.discover",
     params=params.NoParams,
     result=results.Description,
     summary="This description, as an OpenRPC document.",
 )
 
-AnyMethod = Method[Any, Any]
+AnyRpcMethod = RpcMethod[Any, Any]
 
 #: In the order of the reference.
-METHODS: tuple[AnyMethod, ...] = (
+METHODS: tuple[AnyRpcMethod, ...] = (
     OPEN,
     NEW,
     RESUME,
@@ -310,4 +310,4 @@ METHODS: tuple[AnyMethod, ...] = (
     DESCRIBE,
     DISCOVER,
 )
-BY_NAME: dict[str, AnyMethod] = {method.name: method for method in METHODS}
+METHODS_BY_NAME: dict[str, AnyRpcMethod] = {method.name: method for method in METHODS}

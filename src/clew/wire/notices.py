@@ -1,9 +1,9 @@
 """
-Events as clients get them: the notification ``event``.
+Models of the events that clients get: the notification ``event``.
 
-``seq`` is the last entry that was told, an ``entry`` event's own included: who comes again
-subscribes ``after`` it and misses nothing. Text in ``delta`` and ``snapshot`` is provisional: any
-later ``entry`` or ``turn_closed`` takes its place, ``retracted`` makes it void.
+``seq`` is the last entry sent, an ``entry`` event's own included: a client that subscribes
+again ``after`` it misses nothing. Text in ``delta`` and ``snapshot`` is provisional: any
+later ``entry`` or ``turn_closed`` replaces it, ``retracted`` invalidates it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, TypeAdapter
 
-from clew.wire.records import Shape, StateShape
+from clew.wire.records import StateShape, WireModel
 
 
-class Notice(Shape):
-    """What every event carries; ``session`` is the one in which it happened."""
+class Notice(WireModel):
+    """Common fields of all events; ``session`` is the one in which the event occurred."""
 
     conversation: str
     session: str
@@ -24,7 +24,7 @@ class Notice(Shape):
 
 
 class EntryNotice(Notice):
-    """An entry is stored."""
+    """An entry was stored."""
 
     type: Literal["entry"]
     kind: Literal["message", "attempt", "event"]
@@ -36,7 +36,7 @@ class EntryNotice(Notice):
 
 
 class DeltaNotice(Notice):
-    """A piece of the response that is being made."""
+    """A piece of the current response."""
 
     type: Literal["delta"]
     turn: str
@@ -45,7 +45,7 @@ class DeltaNotice(Notice):
 
 
 class SnapshotNotice(Notice):
-    """The text of the response that is being made, so far: for those who come late."""
+    """The text of the current response so far, for clients that join late."""
 
     type: Literal["snapshot"]
     turn: str
@@ -53,7 +53,7 @@ class SnapshotNotice(Notice):
 
 
 class RetractedNotice(Notice):
-    """The pieces since the last entry are void: the request is made again."""
+    """The pieces since the last entry are invalid: the request is repeated."""
 
     type: Literal["retracted"]
     turn: str
@@ -61,7 +61,7 @@ class RetractedNotice(Notice):
 
 
 class ToolNotice(Notice):
-    """A tool call is about to run (``status`` is null), or was answered."""
+    """A tool call is about to run (``status`` is null), or has its result."""
 
     type: Literal["tool"]
     turn: str
@@ -72,14 +72,14 @@ class ToolNotice(Notice):
 
 
 class TurnBegunNotice(Notice):
-    """Somebody works on the turn, for the first time or again."""
+    """Work on the turn starts, or resumes."""
 
     type: Literal["turn_begun"]
     turn: str
 
 
 class TurnClosedNotice(Notice):
-    """The turn has its outcome; every entry of it came before this."""
+    """The turn has its outcome; all its entries were sent before."""
 
     type: Literal["turn_closed"]
     turn: str
@@ -90,9 +90,9 @@ class TurnClosedNotice(Notice):
 
 class StateNotice(Notice):
     """
-    What the conversation is doing and what waits in it: at first, then whenever it changes.
+    The state of the conversation: sent at first, then on every change.
 
-    Every entry that was stored when it was read is told before it; the last one is right.
+    Every entry stored when it was read is sent before it; the last one is authoritative.
     """
 
     type: Literal["state"]
@@ -100,7 +100,7 @@ class StateNotice(Notice):
 
 
 class DeletedNotice(Notice):
-    """The conversation is gone, and with it the subscription."""
+    """The conversation was deleted, which ends the subscription."""
 
     type: Literal["deleted"]
 
@@ -124,19 +124,21 @@ AnyNotice = (
     | DeletedNotice
     | EndedNotice
 )
-#: Every kind of event.
-NOTICES: tuple[type[Notice], ...] = get_args(AnyNotice)
+#: Every type of event.
+NOTICE_TYPES: tuple[type[Notice], ...] = get_args(AnyNotice)
 
-_ADAPTER: TypeAdapter[AnyNotice] = TypeAdapter(
+_NOTICE_ADAPTER: TypeAdapter[AnyNotice] = TypeAdapter(
     Annotated[AnyNotice, Field(discriminator="type")], config=None
 )
 
 
-def read_notice(params: object) -> AnyNotice | None:
-    """An event as it was received; ``None`` for a kind that this program does not know."""
-    if not isinstance(params, dict) or params.get("type") not in _TYPES:  # pyright: ignore[reportUnknownMemberType]
+def parse_notice(params: object) -> AnyNotice | None:
+    """Parse a received event; return ``None`` for a type that this program does not know."""
+    if not isinstance(params, dict) or params.get("type") not in _KNOWN_TYPES:  # pyright: ignore[reportUnknownMemberType]
         return None
-    return _ADAPTER.validate_python(params, extra="ignore")
+    return _NOTICE_ADAPTER.validate_python(params, extra="ignore")
 
 
-_TYPES = frozenset(get_args(notice.model_fields["type"].annotation)[0] for notice in NOTICES)
+_KNOWN_TYPES = frozenset(
+    get_args(notice.model_fields["type"].annotation)[0] for notice in NOTICE_TYPES
+)

@@ -1,4 +1,4 @@
-"""Arguments of the methods. Unknown ones are an error: a typing mistake should be heard of."""
+"""Parameters of the methods; unknown ones are an error, so that typos are noticed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-#: Larger than every count, and no more than every database holds.
+#: Larger than any count, and within the range of every database.
 LARGEST_SEQ = 10**15 - 1
 
-Name = Annotated[
+ConversationName = Annotated[
     str,
     Field(
         min_length=1,
@@ -22,26 +22,28 @@ Name = Annotated[
 NewName = Annotated[
     str, Field(min_length=1, max_length=2000, description="A NAME or a route, not an id.")
 ]
-Title = Annotated[str, Field(description="1 to 200 characters, unique within the scope.")]
-Cursor = Annotated[str, Field(description="The next of the page before.")]
-Seq = Annotated[int, Field(ge=0, le=LARGEST_SEQ)]
+ConversationTitle = Annotated[
+    str, Field(description="1 to 200 characters, unique within the scope.")
+]
+PageCursor = Annotated[str, Field(description="The next of the page before.")]
+EntrySeq = Annotated[int, Field(ge=0, le=LARGEST_SEQ)]
 DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
 
 class Params(BaseModel):
-    """The arguments of a call."""
+    """Base of the parameters of a method."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, defer_build=True)
 
 
 class NoParams(Params):
-    """No arguments."""
+    """No parameters."""
 
 
 class Named(Params):
     """A conversation."""
 
-    conversation: Name
+    conversation: ConversationName
 
 
 class UndeleteParams(Params):
@@ -53,10 +55,10 @@ class UndeleteParams(Params):
 
 
 class ListParams(Params):
-    """Which conversations; the last used come first."""
+    """Filter and page of the list of conversations, last used first."""
 
     query: str = Field(default="", description="A part of the title.")
-    cursor: Cursor | None = None
+    cursor: PageCursor | None = None
     limit: int = Field(default=50, ge=1, le=200)
     adhoc: bool = Field(
         default=False, description="Also those of HTTP clients that resend all history."
@@ -64,94 +66,98 @@ class ListParams(Params):
 
 
 class OpenParams(Params):
-    """Attach to a conversation; a NAME that is new gets one."""
+    """The conversation to attach to; a new NAME gets one."""
 
-    conversation: Name = "main"
-    title: Title | None = Field(
+    conversation: ConversationName = "main"
+    title: ConversationTitle | None = Field(
         default=None,
         description="Given at once; where the conversation is new, after its first turn.",
     )
 
 
 class NewParams(Params):
-    """Start afresh under a name; the conversation that it leaves is kept."""
+    """The name to give to a new conversation; the previous one is kept."""
 
     name: NewName = "main"
-    title: Title | None = None
+    title: ConversationTitle | None = None
 
 
 class ResumeParams(Params):
-    """Have a name lead to another conversation."""
+    """The conversation that a name leads to from now on."""
 
-    conversation: Name
+    conversation: ConversationName
     name: NewName = "main"
 
 
 class RenameParams(Params):
-    """Name a conversation; null takes the title away."""
+    """A new title; null removes it."""
 
-    conversation: Name
-    title: Title | None
+    conversation: ConversationName
+    title: ConversationTitle | None
 
 
 class BranchParams(Params):
-    """A copy of the context that goes its own way."""
+    """An independent copy of the context."""
 
-    conversation: Name
-    at: Seq | None = Field(default=None, description="Only up to this entry.")
-    title: Title | None = None
+    conversation: ConversationName
+    at: EntrySeq | None = Field(default=None, description="Only up to this entry.")
+    title: ConversationTitle | None = None
     name: NewName | None = Field(default=None, description="Leads to the copy from now on.")
 
 
 class RewindParams(Params):
-    """Go back; the log keeps everything."""
+    """The entry to rewind to; the log keeps everything."""
 
-    conversation: Name
-    to: Seq = Field(description="Right after this entry; 0 is the beginning.")
+    conversation: ConversationName
+    to: EntrySeq = Field(description="Right after this entry; 0 is the beginning.")
 
 
 class UndoParams(Params):
-    """Take the last exchanges out of the context."""
+    """The number of exchanges to remove from the context."""
 
-    conversation: Name
+    conversation: ConversationName
     back: int = Field(default=1, ge=1, le=1000)
 
 
 class SearchParams(Params):
-    """Words to look for in everything that was said; newest first."""
+    """Words to search for in all messages; newest first."""
 
     query: str = Field(min_length=1)
-    cursor: Cursor | None = None
+    cursor: PageCursor | None = None
     limit: int = Field(default=20, ge=1, le=100)
 
 
 class EntriesParams(Params):
-    """A part of the log: above ``after``, or, with ``before``, the last ones below it."""
+    """A range of entries: after ``after``, or with ``before`` the last ones before it."""
 
-    conversation: Name
-    after: Seq = 0
-    before: Seq | None = None
+    conversation: ConversationName
+    after: EntrySeq = 0
+    before: EntrySeq | None = None
     limit: int = Field(default=200, ge=1, le=1000)
 
 
 class CompactParams(Params):
-    """A compaction on demand, a look at what it would do, or the way back."""
+    """A manual compaction, a preview of it, or its undo."""
 
-    session_id: Name
+    session_id: ConversationName
     focus: str | None = Field(default=None, description="What the summary cares for most.")
     dry_run: bool = Field(default=False, description="Only say what would be done.")
     undo: bool = Field(default=False, description="Take back the compaction that opened the head.")
 
 
 class Attachment(Params):
-    """A file that comes with a message."""
+    """A file sent with a message."""
 
     name: str = Field(min_length=1, max_length=255)
     media_type: str = Field(default="application/octet-stream", max_length=255)
     data: str = Field(description="The content in base64.")
 
-    def content(self) -> bytes:
-        """:raises ValueError: if ``data`` is no base64, in words for its sender"""
+    def decode_content(self) -> bytes:
+        """
+        Return the decoded content.
+
+        :raises ValueError: if ``data`` is not base64, with a message for its sender
+        """
         try:
             return base64.b64decode(self.data, validate=True)
         except (binascii.Error, ValueError):
@@ -159,9 +165,9 @@ class Attachment(Params):
 
 
 class SubmitParams(Params):
-    """A message; any session id of the conversation means its head."""
+    """A message; any session id of the conversation refers to its head."""
 
-    session_id: Name
+    session_id: ConversationName
     text: str = Field(json_schema_extra={"pattern": r"\S"})
     attachments: list[Attachment] | None = Field(default=None, max_length=20)
     double_text: DoubleTextName | None = Field(
@@ -176,7 +182,7 @@ class SubmitParams(Params):
 
 
 class RespondParams(Params):
-    """A person's word on a tool call."""
+    """A person's decision on a tool call."""
 
     approval: str
     approve: bool
@@ -184,13 +190,13 @@ class RespondParams(Params):
 
 
 class CancelParams(Params):
-    """Take a waiting input back."""
+    """The pending input to cancel."""
 
     inbox_id: str
 
 
 class EditParams(Params):
-    """Change the text of a waiting message."""
+    """A new text for a pending message."""
 
     inbox_id: str
     text: str = Field(json_schema_extra={"pattern": r"\S"})
@@ -200,11 +206,11 @@ class RunParams(Params):
     """A chat command as a person types it: ``/title Rome``."""
 
     text: str = Field(min_length=1)
-    conversation: Name = "main"
+    conversation: ConversationName = "main"
 
 
 class CompleteParams(Params):
-    """What may stand where the cursor is: a slash command, or a file behind ``@``."""
+    """The text to complete: a slash command, or a file after ``@``."""
 
     text: str = Field(max_length=10_000)
     cursor: int | None = Field(default=None, ge=0, description="In characters; else the end.")
@@ -218,28 +224,28 @@ class ConfigGetParams(Params):
 
 
 class ConfigSetParams(Params):
-    """Write a setting into config.toml; null takes it out."""
+    """A setting to write to config.toml; null removes it."""
 
     key: str = Field(description="section.key")
     value: Any
 
 
 class ModelListParams(Params):
-    """What may be chosen, and what a conversation has."""
+    """The conversation whose current model is returned."""
 
-    conversation: Name | None = None
+    conversation: ConversationName | None = None
 
 
 class ModelSetParams(Params):
     """The model of a conversation, from its next message on."""
 
-    conversation: Name
+    conversation: ConversationName
     model: str = Field(min_length=1, max_length=500)
 
 
 class SubscribeParams(Params):
-    """Hear what happens in a conversation from an entry on."""
+    """The conversation and the entry after which its events are sent."""
 
-    conversation: Name
-    after: Seq = Field(default=0, description="The seq of the last event that was heard.")
+    conversation: ConversationName
+    after: EntrySeq = Field(default=0, description="The seq of the last event that was heard.")
     live: bool = Field(default=True, description="Also the text that is being made.")

@@ -1,7 +1,7 @@
 """
-Records as clients get them: the models behind ``shapes``, the same for HTTP and JSON-RPC.
+Models of the records that clients get, the same for HTTP and JSON-RPC.
 
-Moments are text in UTC, to the millisecond: ``2026-01-31T12:00:00.000Z``.
+Timestamps are text in UTC with milliseconds: ``2026-01-31T12:00:00.000Z``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 
-class Shape(BaseModel):
-    """What a client gets."""
+class WireModel(BaseModel):
+    """Base of everything that clients get."""
 
-    # Built when it is first used: importing all of them costs next to nothing.
+    # Built on first use, so that importing the models costs next to nothing.
     model_config = ConfigDict(strict=True, extra="forbid", defer_build=True)
 
 
-class SessionShape(Shape):
-    """A view on the log that fits a context window; ``predecessor`` and reasons are its lineage."""
+class SessionShape(WireModel):
+    """A view of the log that fits a context window, with its predecessor and reasons."""
 
     id: str
     predecessor: str | None
@@ -32,15 +32,15 @@ class SessionShape(Shape):
     messages: int
 
 
-class OriginShape(Shape):
-    """Where a branch or an import came from."""
+class OriginShape(WireModel):
+    """The source of a branch or an import."""
 
     id: str
     seq: int | None
 
 
-class ConversationShape(Shape):
-    """A lasting thread of talk; ``entries`` is the seq of its last entry."""
+class ConversationShape(WireModel):
+    """A conversation; ``entries`` is the seq of its last entry."""
 
     id: str
     title: str | None
@@ -54,13 +54,13 @@ class ConversationShape(Shape):
     sessions: list[SessionShape]
 
 
-class ConversationList(Shape):
+class ConversationList(WireModel):
     items: list[ConversationShape]
     next: str | None
 
 
-class EntryShape(Shape):
-    """One numbered thing of the log; ``message`` is it as the model library has it."""
+class EntryShape(WireModel):
+    """An entry of the log; ``message`` is in the model library's format."""
 
     seq: int
     kind: Literal["message", "attempt", "event"]
@@ -72,13 +72,13 @@ class EntryShape(Shape):
     created_at: str
 
 
-class EntryList(Shape):
+class EntryList(WireModel):
     items: list[EntryShape]
     next: str | None
 
 
-class HitShape(Shape):
-    """A message that was looked for."""
+class HitShape(WireModel):
+    """A message found by a search."""
 
     conversation: str
     seq: int
@@ -88,13 +88,13 @@ class HitShape(Shape):
     created_at: str
 
 
-class HitList(Shape):
+class HitList(WireModel):
     items: list[HitShape]
     next: str | None
 
 
-class CompactedShape(Shape):
-    """What came of a compaction; ``note`` is the summary, or why nothing was done."""
+class CompactedShape(WireModel):
+    """The result of a compaction; ``note`` is the summary, or why nothing was done."""
 
     moved: bool
     session: str
@@ -105,8 +105,8 @@ class CompactedShape(Shape):
     note: str
 
 
-class LineShape(Shape):
-    """One message of a context; ``seq`` is none for what stands for others."""
+class LineShape(WireModel):
+    """A message of a context; ``seq`` is null if it replaces others."""
 
     seq: int | None
     role: str
@@ -115,18 +115,18 @@ class LineShape(Shape):
     message: Any
 
 
-class TurnShape(Shape):
-    """A turn that is not done: running, or waiting for a person's word."""
+class TurnShape(WireModel):
+    """An unfinished turn: running, or waiting for approval."""
 
     id: str
     state: Literal["running", "waiting"]
-    #: It was asked to stop.
+    #: A stop was requested.
     stopping: bool
     started_at: str
 
 
-class QueuedShape(Shape):
-    """An input that waits; only messages can be edited."""
+class QueuedShape(WireModel):
+    """A pending input; only messages can be edited."""
 
     inbox_id: str
     kind: Literal["message", "command", "expiry", "completion"]
@@ -135,8 +135,8 @@ class QueuedShape(Shape):
     received_at: str
 
 
-class ApprovalShape(Shape):
-    """A tool call that waits for a person's word; ``args`` is the JSON that would run."""
+class ApprovalShape(WireModel):
+    """A tool call that needs approval; ``args`` is the JSON to run."""
 
     id: str
     turn: str
@@ -150,15 +150,15 @@ class ApprovalShape(Shape):
     note: str | None
 
 
-class SpanShape(Shape):
+class SpanShape(WireModel):
     """The entries from ``first`` to ``last``, both included."""
 
     first: int
     last: int
 
 
-class StateShape(Shape):
-    """What a conversation is doing, and what waits in it."""
+class StateShape(WireModel):
+    """The state of a conversation and its pending inputs and approvals."""
 
     title: str | None
     head_session: str
@@ -168,17 +168,17 @@ class StateShape(Shape):
     turn: TurnShape | None
     queue: list[QueuedShape]
     approvals: list[ApprovalShape]
-    #: Entries that somebody went back over: they are kept, and out of the conversation.
+    #: Rewound entries: still in the log, no longer in the context.
     taken_back: list[SpanShape]
 
 
-class UsageShape(Shape):
-    """What was used so far; ``cost`` in US dollars where the price is known."""
+class UsageShape(WireModel):
+    """The usage so far; ``cost`` in US dollars if the price is known."""
 
     input_tokens: int
     cached_tokens: int
     output_tokens: int
     cost: float | None
-    #: The context of the next message, an estimate, and what the model takes at most.
+    #: The estimated context of the next message, and the limit of the model.
     context_tokens: int
     context_window: int | None

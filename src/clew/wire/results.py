@@ -1,4 +1,4 @@
-"""What the methods give back."""
+"""Results of the methods."""
 
 from __future__ import annotations
 
@@ -12,108 +12,108 @@ from clew.wire.records import (
     ConversationShape,
     LineShape,
     QueuedShape,
-    Shape,
     StateShape,
     UsageShape,
+    WireModel,
 )
 
 
-class Opened(Shape):
-    """The conversation that this client is attached to now."""
+class Opened(WireModel):
+    """The conversation to which this client is now attached."""
 
     conversation: ConversationShape
     state: StateShape
 
 
-class Status(Shape):
-    """A conversation, what it is doing, and what it has used."""
+class Status(WireModel):
+    """A conversation with its state and usage."""
 
     conversation: ConversationShape
     state: StateShape
     usage: UsageShape
 
 
-class Closed(Shape):
-    """This client has left; ``ends`` says whether the session ends with that."""
+class Closed(WireModel):
+    """This client is detached; ``ends`` is true if that ends the session."""
 
     conversation: str
     ends: bool
 
 
-class DeletedShape(Shape):
-    """Until ``undo_until`` it can be brought back; null where it is gone for good."""
+class DeletedShape(WireModel):
+    """A deletion; it can be undone until ``undo_until``, or never if that is null."""
 
     deleted: str
     undo_until: str | None
 
 
-class WentBack(Shape):
-    """The session in which the conversation goes on."""
+class WentBack(WireModel):
+    """The session in which the conversation continues."""
 
     conversation: str
     session: str
 
 
-class Undone(Shape):
-    """What the person had said before what was taken out."""
+class Undone(WireModel):
+    """The session that continues, and the text of the message that was removed."""
 
     conversation: str
     session: str
     text: str
 
 
-class Submitted(Shape):
-    """A message that is stored and will have an outcome."""
+class Submitted(WireModel):
+    """A stored message that will get an outcome."""
 
     inbox_id: str
     conversation: str
-    #: The head when it was accepted; events name the session that it is answered in.
+    #: The head when it was accepted; events name the session in which it is answered.
     session: str
-    #: Inputs that stand before it.
+    #: The number of inputs ahead of it.
     position: int
 
 
 class Retried(Undone):
-    """The message that stands in the line again."""
+    """The message that was queued again."""
 
     inbox_id: str
 
 
-class Interrupted(Shape):
-    """Whether a turn was running, and ends now."""
+class Interrupted(WireModel):
+    """True if a turn was running, and is stopping now."""
 
     stopping: bool
 
 
 class Compaction(CompactedShape):
-    """What was done, or with ``dry_run`` would be: then with what goes and what stays."""
+    """The result of a compaction, or with ``dry_run`` a preview with its messages."""
 
     goes: list[LineShape] | None = None
     stays: list[LineShape] | None = None
 
 
-class Queue(Shape):
+class Queue(WireModel):
     items: list[QueuedShape]
 
 
-class Cancelled(Shape):
-    """False: it was consumed already."""
+class Cancelled(WireModel):
+    """False if it was consumed already."""
 
     cancelled: bool
 
 
-class Edited(Shape):
-    """False: it was consumed already, and has the text that it had."""
+class Edited(WireModel):
+    """False if it was consumed already, with its old text."""
 
     edited: bool
 
 
-class Approvals(Shape):
+class Approvals(WireModel):
     items: list[ApprovalShape]
 
 
-class CommandShape(Shape):
-    """A chat command; a control command answers at once, also while a turn runs."""
+class CommandShape(WireModel):
+    """A chat command; a control command is answered at once, even during a turn."""
 
     name: str
     aliases: list[str]
@@ -122,51 +122,51 @@ class CommandShape(Shape):
     control: bool
 
 
-class Commands(Shape):
+class Commands(WireModel):
     items: list[CommandShape]
 
 
-class CommandReply(Shape):
-    """What a person is told, and where the talk goes on."""
+class CommandReply(WireModel):
+    """The reply to a command, and the conversation that continues."""
 
     text: str
     conversation: str | None
-    #: A message that was handed in again.
+    #: A message that was submitted again.
     inbox_id: str | None
 
 
-class Completion(Shape):
-    """A text that may take the place of what stands from ``start`` to the cursor."""
+class Completion(WireModel):
+    """A text that can replace the input from ``start`` to the cursor."""
 
     text: str
     kind: Literal["command", "file", "folder"]
     help: str
 
 
-class Completions(Shape):
-    """In characters: what stands from ``start`` to ``end`` is replaced."""
+class Completions(WireModel):
+    """Completions of the text from ``start`` to ``end``, in characters."""
 
     start: int
     end: int
     items: list[Completion]
 
 
-class SettingShape(Shape):
-    """A value as it may be shown (secrets are hidden), and where it comes from."""
+class SettingShape(WireModel):
+    """A value as it may be shown (secrets are hidden), and its origin."""
 
     key: str
     value: Any
     origin: str
 
 
-class SettingList(Shape):
+class SettingList(WireModel):
     items: list[SettingShape]
     #: The file that config.set writes.
     file: str
 
 
-class SettingWritten(Shape):
-    """The file has the value; ``restart``: it holds after the next start. ``note`` says so."""
+class SettingWritten(WireModel):
+    """The file has the value; with ``restart`` it applies after the next start."""
 
     key: str
     file: str
@@ -174,31 +174,31 @@ class SettingWritten(Shape):
     note: str
 
 
-class Models(Shape):
-    """``current`` is the conversation's, else the first of the settings."""
+class Models(WireModel):
+    """The configured models; ``current`` is the conversation's, else the first."""
 
     items: list[str]
     current: str
 
 
-class AgentShape(Shape):
-    """The agent behind this connection; ``offline``: the built-in script answers, no model."""
+class AgentShape(WireModel):
+    """The agent of this server; ``offline``: a built-in script answers, not a model."""
 
     version: str
     model: str
     offline: bool
-    #: Names; what a tool server offers is named as a whole.
+    #: Names; the tools of a tool server count as one.
     tools: list[str]
     #: The folder with its settings and data, on the server.
     home: str
 
 
-class Subscribed(Shape):
+class Subscribed(WireModel):
     """
-    Events follow, the first of them for the entry after ``after``.
+    The start of a subscription; the first event is for the entry after ``after``.
 
-    ``seq`` is the last entry when the subscription began: once an event carries it, the client is
-    up to date.
+    ``seq`` is the last entry when the subscription started: once an event carries it, the
+    client is up to date.
     """
 
     conversation: str
@@ -207,13 +207,13 @@ class Subscribed(Shape):
     seq: int
 
 
-class Unsubscribed(Shape):
-    """Whether there was a subscription."""
+class Unsubscribed(WireModel):
+    """True if there was a subscription."""
 
     unsubscribed: bool
 
 
-class Description(Shape):
+class Description(WireModel):
     """An OpenRPC document."""
 
     model_config = ConfigDict(extra="allow")

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from clew.core.standing import ConversationState
 
 
-def moment(value: datetime | None) -> str | None:
-    """A moment in UTC, to the millisecond: ``2026-01-31T12:00:00.000Z``."""
+def format_timestamp(value: datetime | None) -> str | None:
+    """Return a time in UTC with milliseconds: ``2026-01-31T12:00:00.000Z``."""
     if value is None:
         return None
     return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def entry(value: Entry) -> dict[str, object]:
-    """One numbered thing of a conversation's log."""
+def serialize_entry(value: Entry) -> dict[str, object]:
+    """Serialize an entry of a log."""
     return {
         "seq": value.seq,
         "kind": value.kind.value,
@@ -39,18 +39,18 @@ def entry(value: Entry) -> dict[str, object]:
         "role": None if value.role is None else value.role.value,
         "text": value.text,
         "message": json.loads(value.message),
-        "created_at": moment(value.created_at),
+        "created_at": format_timestamp(value.created_at),
     }
 
 
-def conversation(
+def serialize_conversation(
     value: Conversation,
     *,
     routes: Sequence[str],
     sessions: Sequence[Session],
     counts: Mapping[SessionId, int],
 ) -> dict[str, object]:
-    """A conversation with its routes and the lineage of its sessions."""
+    """Serialize a conversation with its routes and the lineage of its sessions."""
     origin = {"id": value.origin, "seq": value.origin_seq} if value.origin is not None else None
     return {
         "id": value.id,
@@ -58,49 +58,49 @@ def conversation(
         "head_session": value.head,
         "scope": value.scope,
         "entries": value.last_seq,
-        "created_at": moment(value.created_at),
-        "updated_at": moment(value.updated_at),
+        "created_at": format_timestamp(value.created_at),
+        "updated_at": format_timestamp(value.updated_at),
         "routes": list(routes),
         "origin": origin,
-        "sessions": [_session(one, counts.get(one.id, 0)) for one in sessions],
+        "sessions": [_serialize_session(one, counts.get(one.id, 0)) for one in sessions],
     }
 
 
-def _session(value: Session, messages: int) -> dict[str, object]:
+def _serialize_session(value: Session, messages: int) -> dict[str, object]:
     return {
         "id": value.id,
         "predecessor": value.predecessor,
-        "opened_at": moment(value.opened_at),
+        "opened_at": format_timestamp(value.opened_at),
         "opened_by": value.opened_by,
         "opened_seq": value.opened_seq,
-        "ended_at": moment(value.ended_at),
+        "ended_at": format_timestamp(value.ended_at),
         "end_reason": value.end_reason,
         "messages": messages,
     }
 
 
-def context(value: ContextView) -> dict[str, object]:
-    """What the model will be sent, and what the session started from."""
+def serialize_context(value: ContextView) -> dict[str, object]:
+    """Serialize the context of the next request and the base of the session."""
     return {
         "conversation": value.conversation,
         "session": value.session.id,
         "opened_by": value.session.opened_by,
         "closed": not value.session.is_open,
         "instructions": value.instructions,
-        "base": [_base_item(item) for item in value.base],
-        "messages": [line(one) for one in value.lines],
+        "base": [_serialize_base_item(item) for item in value.base],
+        "messages": [serialize_context_message(one) for one in value.lines],
         "tokens": value.tokens,
     }
 
 
-def _base_item(item: BaseItem) -> dict[str, object]:
+def _serialize_base_item(item: BaseItem) -> dict[str, object]:
     if isinstance(item, EntryRange):
         return {"kind": "range", "first": item.first, "last": item.last}
     return {"kind": "literal", "message": json.loads(item.message)}
 
 
-def line(value: ContextMessageView) -> dict[str, object]:
-    """One message of a context."""
+def serialize_context_message(value: ContextMessageView) -> dict[str, object]:
+    """Serialize one message of a context."""
     return {
         "seq": value.seq,
         "role": value.role,
@@ -110,17 +110,17 @@ def line(value: ContextMessageView) -> dict[str, object]:
     }
 
 
-def preview(value: CompactionPreview) -> dict[str, object]:
-    """What a compaction would do: as ``compacted``, and which messages go and stay."""
+def serialize_preview(value: CompactionPreview) -> dict[str, object]:
+    """Serialize a compaction preview: its result, and the messages that go and stay."""
     return {
-        **compacted(value, session=value.session, moved=False),
-        "goes": [line(one) for one in value.replaced_lines],
-        "stays": [line(one) for one in value.kept_lines],
+        **serialize_compaction(value, session=value.session, moved=False),
+        "goes": [serialize_context_message(one) for one in value.replaced_lines],
+        "stays": [serialize_context_message(one) for one in value.kept_lines],
     }
 
 
-class Hit(Protocol):
-    """A message that was looked for, as the store has it."""
+class SearchHitFields(Protocol):
+    """A message found by a search, as the store returns it."""
 
     @property
     def conversation_id(self) -> str: ...
@@ -136,8 +136,8 @@ class Hit(Protocol):
     def created_at(self) -> datetime: ...
 
 
-class Sizes(Protocol):
-    """A context before a compaction and after it."""
+class CompactionSizes(Protocol):
+    """The size of a context before and after a compaction."""
 
     @property
     def messages_before(self) -> int: ...
@@ -151,8 +151,8 @@ class Sizes(Protocol):
     def note(self) -> str: ...
 
 
-def compacted(sizes: Sizes, *, session: str, moved: bool) -> dict[str, object]:
-    """What came of a compaction, or would come of it."""
+def serialize_compaction(sizes: CompactionSizes, *, session: str, moved: bool) -> dict[str, object]:
+    """Serialize the actual or expected result of a compaction."""
     return {
         "moved": moved,
         "session": session,
@@ -164,8 +164,8 @@ def compacted(sizes: Sizes, *, session: str, moved: bool) -> dict[str, object]:
     }
 
 
-def standing(value: ConversationState, *, model: str = "") -> dict[str, object]:
-    """What a conversation is doing; ``model`` is the one where none was chosen."""
+def serialize_state(value: ConversationState, *, model: str = "") -> dict[str, object]:
+    """Serialize the state of a conversation; ``model`` is the default model."""
     turn = value.turn
     return {
         "title": value.title,
@@ -178,27 +178,27 @@ def standing(value: ConversationState, *, model: str = "") -> dict[str, object]:
             "id": turn.id,
             "state": turn.state.value,
             "stopping": turn.stopping,
-            "started_at": moment(turn.started_at),
+            "started_at": format_timestamp(turn.started_at),
         },
-        "queue": [queued(item) for item in value.queue],
-        "approvals": [approval(one) for one in value.approvals],
+        "queue": [serialize_queued(item) for item in value.queue],
+        "approvals": [serialize_approval(one) for one in value.approvals],
         "taken_back": [{"first": span.first, "last": span.last} for span in value.taken_back],
     }
 
 
-def queued(value: InboxItem) -> dict[str, object]:
-    """An input that waits."""
+def serialize_queued(value: InboxItem) -> dict[str, object]:
+    """Serialize a pending input."""
     return {
         "inbox_id": value.id,
         "kind": value.kind.value,
         "text": value.text,
         "double_text": value.double_text.value,
-        "received_at": moment(value.received_at),
+        "received_at": format_timestamp(value.received_at),
     }
 
 
-def approval(value: Approval) -> dict[str, object]:
-    """A question about a tool call."""
+def serialize_approval(value: Approval) -> dict[str, object]:
+    """Serialize an approval of a tool call."""
     return {
         "id": value.id,
         "turn": value.turn_id,
@@ -206,25 +206,25 @@ def approval(value: Approval) -> dict[str, object]:
         "tool": value.tool,
         "args": value.args,
         "state": value.state.value,
-        "asked_at": moment(value.asked_at),
-        "expires_at": moment(value.expires_at),
+        "asked_at": format_timestamp(value.asked_at),
+        "expires_at": format_timestamp(value.expires_at),
         "answered_by": value.answered_by,
         "note": value.note,
     }
 
 
-def hit(value: Hit) -> dict[str, object]:
-    """A message that was looked for."""
+def serialize_hit(value: SearchHitFields) -> dict[str, object]:
+    """Serialize a search hit."""
     return {
         "conversation": value.conversation_id,
         "seq": value.seq,
         "role": value.role.value,
         "title": value.title,
         "snippet": value.snippet,
-        "created_at": moment(value.created_at),
+        "created_at": format_timestamp(value.created_at),
     }
 
 
-def page(items: Sequence[object], following: str | None) -> dict[str, object]:
-    """A part of a list, and the cursor of the next part."""
+def serialize_page(items: Sequence[object], following: str | None) -> dict[str, object]:
+    """Return a page of a list with the cursor of the next page."""
     return {"items": list(items), "next": following}

@@ -14,13 +14,13 @@ from clew import runtime
 from clew.agent.choice import Models, Patience
 from clew.agent.loop import Loop
 from clew.clock import SystemClock
-from clew.config import load
+from clew.config import load_settings
 from clew.core.ids import ConversationId, SessionId, new_session_id
 from clew.engine.compaction import Compactions, Policy
 from clew.engine.engine import Engine
 from clew.engine.facts import Facts
 from clew.engine.titles import Titles
-from clew.hooks.manager import Plugins
+from clew.hooks.manager import PluginManager
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, sessions
 from tests.contract import invariants
@@ -150,12 +150,12 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
     notes = NoteTaker()
     opened = await open_store(url, home=home, clock=clock)
     async with CountedStore(opened) as store:
-        settings = load(home=home, flags={"model.name": "offline"}, environ={})
+        settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
         means = runtime.make_means(settings, around(store) if around else store)
         ids = Proposals(*session_ids)
-        told = Plugins()
+        told = PluginManager()
         for number, plugin in enumerate([notes, *plugins]):
-            told.add(plugin, f"plugin{number}")
+            told.register_plugin(plugin, f"plugin{number}")
         means = replace(
             means,
             loop=Loop(Agent(tools=list(tools), retries=1), max_steps=20),

@@ -18,7 +18,7 @@ from clew.agent.choice import Models, Patience
 from clew.agent.models import models_closed
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
-from clew.config import load
+from clew.config import load_settings
 from clew.core.session import Head
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway
@@ -314,7 +314,7 @@ def _settings(given: Plan, provider: str, telegram: FakeTelegram | None) -> Sett
     if telegram is not None:
         own = {"token": telegram.token, "base_url": telegram.base_url, "allow": str(ADA)}
         flags |= {f"channels.telegram.{name}": value for name, value in own.items()}
-    return load(home=given.home.path, flags=flags, environ={})
+    return load_settings(home=given.home.path, flags=flags, environ={})
 
 
 def _means(given: Plan, settings: Settings, store: Store) -> Means:

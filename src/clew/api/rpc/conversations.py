@@ -13,7 +13,7 @@ from clew.core.text import sanitize_text
 from clew.engine.commands import compacted
 from clew.errors import NotFound
 from clew.wire import shapes
-from clew.wire.errors import CallFailed, Code
+from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.records import ConversationList, ConversationShape, EntryList, HitList, UsageShape
 from clew.wire.results import (
     Closed,
@@ -117,7 +117,7 @@ async def entries(call: Call, given: params.EntriesParams) -> EntryList:
 
 def _entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
     return EntryList.model_validate(
-        shapes.page([shapes.entry(entry) for entry in items], following)
+        shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
     )
 
 
@@ -125,7 +125,9 @@ async def search(call: Call, given: params.SearchParams) -> HitList:
     found = await call.engine.search(
         given.query, viewer=call.office.viewer, cursor=given.cursor, limit=given.limit
     )
-    return HitList.model_validate(shapes.page([shapes.hit(hit) for hit in found.items], found.next))
+    return HitList.model_validate(
+        shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
+    )
 
 
 async def new(call: Call, given: params.NewParams) -> Opened:
@@ -144,8 +146,10 @@ def route_of(office: Office, name: str, param: str) -> Route:
     """
     target = office.engine.target(sanitize_text(name))
     if isinstance(target, str):
-        raise CallFailed.of(
-            Code.INVALID_VALUE, f"{name!r} is an id: give a name that is to lead there", param=param
+        raise CallFailed.from_code(
+            ErrorCode.INVALID_VALUE,
+            f"{name!r} is an id: give a name that is to lead there",
+            param=param,
         )
     office.check(target)
     return target
@@ -218,7 +222,7 @@ async def done(call: Call, filed: AcceptResult) -> str:
     call.let_pass()
     end = await call.engine.carried_out(filed)
     if end.outcome is not InboxOutcome.EXECUTED:
-        raise CallFailed.of(Code.CONFLICT, end.note or "it was not carried out")
+        raise CallFailed.from_code(ErrorCode.CONFLICT, end.note or "it was not carried out")
     return end.note or ""
 
 
@@ -235,7 +239,7 @@ async def close(call: Call, given: params.Named) -> Closed:
 async def delete(call: Call, given: params.Named) -> DeletedShape:
     conversation = await call.office.resolve(given.conversation)
     until = await call.engine.delete(conversation, viewer=call.office.viewer)
-    return DeletedShape(deleted=conversation, undo_until=until and shapes.moment(until))
+    return DeletedShape(deleted=conversation, undo_until=until and shapes.format_timestamp(until))
 
 
 async def undelete(call: Call, given: params.UndeleteParams) -> ConversationShape:
@@ -249,14 +253,16 @@ async def compact(call: Call, given: params.CompactParams) -> Compaction:
     if given.dry_run:
         call.let_pass()
         preview = await call.engine.lifecycle.preview(conversation)
-        return Compaction.model_validate(shapes.preview(preview))
+        return Compaction.model_validate(shapes.serialize_preview(preview))
     if given.undo:
         return await _restored(call, conversation)
     filed = await call.engine.lifecycle.compress(conversation, focus=given.focus)
     end = compacted(await done(call, filed))
     if end.busy:
-        raise CallFailed.of(Code.CONFLICT, end.note)
-    return Compaction.model_validate(shapes.compacted(end, session=end.session_id, moved=end.moved))
+        raise CallFailed.from_code(ErrorCode.CONFLICT, end.note)
+    return Compaction.model_validate(
+        shapes.serialize_compaction(end, session=end.session_id, moved=end.moved)
+    )
 
 
 async def _restored(call: Call, conversation: ConversationId) -> Compaction:

@@ -12,16 +12,16 @@ from pydantic import BaseModel, ValidationError
 from clew.api.rpc import conversations, settings, turns
 from clew.errors import ClewError
 from clew.wire import methods
-from clew.wire.errors import CallFailed, Code, Error
-from clew.wire.framing import Failure, Response
-from clew.wire.methods import BY_NAME, Method
+from clew.wire.errors import CallFailed, ErrorCode, RpcError
+from clew.wire.framing import RpcErrorResponse, RpcResponse
+from clew.wire.methods import METHODS_BY_NAME, RpcMethod
 from clew.wire.params import Params
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from clew.api.rpc.office import Call
-    from clew.wire.framing import Request
+    from clew.wire.framing import RpcRequest
 
 log = structlog.get_logger(__name__)
 
@@ -42,10 +42,10 @@ class _Table:
     def __init__(self) -> None:
         self.handlers: dict[str, Handler[Any, Any]] = {}
 
-    def in_line(self, method: Method[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
+    def in_line(self, method: RpcMethod[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
         self.handlers[method.name] = Handler(run=run, in_line=True)
 
-    def at_once(self, method: Method[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
+    def at_once(self, method: RpcMethod[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
         self.handlers[method.name] = Handler(run=run, in_line=False)
 
 
@@ -97,34 +97,34 @@ def waits_in_line(method: str) -> bool:
     return handler is not None and handler.in_line
 
 
-async def carry_out(request: Request, call: Call) -> Response | Failure | None:
+async def carry_out(request: RpcRequest, call: Call) -> RpcResponse | RpcErrorResponse | None:
     """What a request has come to; ``None`` for a notification, which is not answered."""
     try:
         done = await _carried_out(request, call)
     except ClewError as error:
-        return _failed(request, Error.of_error(error))
+        return _failed(request, RpcError.from_exception(error))
     except Exception:
         log.exception("request_failed", method=request.method)
-        return _failed(request, Error.of(Code.INTERNAL))
+        return _failed(request, RpcError.from_code(ErrorCode.INTERNAL))
     if request.id is None:
         return None
-    return Response(id=request.id, result=done.model_dump(mode="json"))
+    return RpcResponse(id=request.id, result=done.model_dump(mode="json"))
 
 
-def _failed(request: Request, error: Error) -> Failure | None:
-    return None if request.id is None else Failure(id=request.id, error=error)
+def _failed(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
+    return None if request.id is None else RpcErrorResponse(id=request.id, error=error)
 
 
-async def _carried_out(request: Request, call: Call) -> BaseModel:
+async def _carried_out(request: RpcRequest, call: Call) -> BaseModel:
     handler = HANDLERS.get(request.method)
     if handler is None:
-        raise CallFailed.of(Code.METHOD_NOT_FOUND, _unknown(request.method))
-    return await handler.run(call, checked(request.params, BY_NAME[request.method].params))
+        raise CallFailed.from_code(ErrorCode.METHOD_NOT_FOUND, _unknown(request.method))
+    return await handler.run(call, checked(request.params, METHODS_BY_NAME[request.method].params))
 
 
 def _unknown(method: str) -> str:
     shown = method if len(method) <= 100 else f"{method[:99]}…"
-    return f"there is no method {shown!r}{_meant(method, BY_NAME)}"
+    return f"there is no method {shown!r}{_meant(method, METHODS_BY_NAME)}"
 
 
 def _meant(name: str, known: Mapping[str, object]) -> str:
@@ -148,7 +148,7 @@ def checked(given: Mapping[str, object], model: type[P]) -> P:
             message = f"there is no argument {param!r}{_meant(param, model.model_fields)}"
         elif first["type"] == "missing":
             message = f"the argument {param!r} is missing"
-        raise CallFailed.of(Code.INVALID_PARAMS, message, param=param) from None
+        raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, message, param=param) from None
 
 
 def _param(path: tuple[int | str, ...]) -> str:

@@ -62,12 +62,12 @@ class Office:
 
     def told(self, standing: ConversationState) -> Mapping[str, object]:
         """Where a conversation stands, as JSON."""
-        return shapes.standing(standing, model=self.engine.models.offered[0])
+        return shapes.serialize_state(standing, model=self.engine.models.offered[0])
 
 
 def shape_of(view: ConversationView) -> ConversationShape:
     """A conversation as clients get it."""
-    shape = shapes.conversation(
+    shape = shapes.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
     return ConversationShape.model_validate(shape)

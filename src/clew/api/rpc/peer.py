@@ -10,8 +10,8 @@ from clew.api.rpc.dispatch import carry_out, waits_in_line
 from clew.api.rpc.office import Call, Client, Lane
 from clew.api.rpc.subscriptions import ClientGone
 from clew.wire import framing
-from clew.wire.errors import Code, Error
-from clew.wire.framing import Failure, FrameError, Request
+from clew.wire.errors import ErrorCode, RpcError
+from clew.wire.framing import FrameError, RpcErrorResponse, RpcRequest
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -70,27 +70,31 @@ class _Peer:
 
     async def _take(self, frame: str | bytes) -> None:
         try:
-            message = framing.parse(frame)
+            message = framing.parse_frame(frame)
         except FrameError as error:
-            await self._send(framing.write(error.failure))
+            await self._send(framing.write_message(error.failure))
             return
-        if not isinstance(message, Request):
+        if not isinstance(message, RpcRequest):
             return  # nothing was asked of the client
         if len(self._open) >= MOST:
-            await self._send(framing.write(Failure(id=message.id, error=Error.of(Code.BUSY))))
+            await self._send(
+                framing.write_message(
+                    RpcErrorResponse(id=message.id, error=RpcError.from_code(ErrorCode.BUSY))
+                )
+            )
             return
         task = self._client.tasks.create_task(self._answer(message), name=f"rpc:{message.method}")
         self._open.add(task)
         task.add_done_callback(self._open.discard)
 
-    async def _answer(self, request: Request) -> None:
+    async def _answer(self, request: RpcRequest) -> None:
         leave = await self._lane.enter() if waits_in_line(request.method) else _nothing
         call = Call(client=self._client, let_pass=leave)
         with suppress(ClientGone):
             try:
                 answer = await carry_out(request, call)
                 if answer is not None:
-                    await self._send(framing.write(answer))
+                    await self._send(framing.write_message(answer))
                 for each in call.then:
                     each()
             finally:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from clew.distribution import VERSION
-from clew.wire.describe import document, page
+from clew.wire.describe import render_document, render_page
 
 PAGE, DOCUMENT = "rpc.md", "rpc.json"
 
@@ -14,8 +14,8 @@ PAGE, DOCUMENT = "rpc.md", "rpc.json"
 def main() -> None:
     """Write both files into the folder that is named."""
     folder = Path(sys.argv[1])
-    (folder / PAGE).write_text(page(), encoding="utf-8")
-    (folder / DOCUMENT).write_text(document(VERSION), encoding="utf-8")
+    (folder / PAGE).write_text(render_page(), encoding="utf-8")
+    (folder / DOCUMENT).write_text(render_document(VERSION), encoding="utf-8")
 
 
 if __name__ == "__main__":

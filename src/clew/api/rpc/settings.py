@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.api.rpc.conversations import allowed
-from clew.config.describe import held
+from clew.config.describe import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.writing import write_setting
 from clew.core.scope import LOCAL
 from clew.engine.completing import complete as completed
 from clew.engine.slash import COMMANDS
-from clew.wire.describe import description
-from clew.wire.errors import CallFailed, Code
+from clew.wire.describe import build_openrpc
+from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.results import (
     AgentShape,
     CommandReply,
@@ -79,20 +79,21 @@ async def get_config(call: Call, given: params.ConfigGetParams) -> SettingList:
     settings = call.office.settings
     items = [
         SettingShape(key=one.name, value=one.value, origin=one.origin.place)
-        for one in held(settings)
+        for one in effective_values(settings)
         if given.key in (None, one.name) or one.name.startswith(f"{given.key}.")
     ]
     if not items:
-        raise CallFailed.of(
-            Code.NOT_FOUND, f"there is no setting {given.key!r}: config.get without key lists them"
+        raise CallFailed.from_code(
+            ErrorCode.NOT_FOUND,
+            f"there is no setting {given.key!r}: config.get without key lists them",
         )
     return SettingList(items=items, file=str(settings.home / "config.toml"))
 
 
 async def set_config(call: Call, given: params.ConfigSetParams) -> SettingWritten:
     if not call.office.may_configure:
-        raise CallFailed.of(
-            Code.INVALID_VALUE,
+        raise CallFailed.from_code(
+            ErrorCode.INVALID_VALUE,
             "without api.token any program of this machine may connect, and so none may change "
             "settings: set api.token, or edit config.toml",
         )
@@ -114,8 +115,8 @@ async def set_model(call: Call, given: params.ModelSetParams) -> Models:
     choice = call.engine.models
     conversation = await call.office.resolve(given.conversation)
     if call.office.viewer != LOCAL and given.model not in choice.offered:
-        raise CallFailed.of(
-            Code.INVALID_VALUE,
+        raise CallFailed.from_code(
+            ErrorCode.INVALID_VALUE,
             f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
         )
     await choice.choose(conversation, given.model)
@@ -134,4 +135,4 @@ async def describe(call: Call, given: params.NoParams) -> AgentShape:
 
 
 async def discover(call: Call, given: params.NoParams) -> Description:
-    return Description.model_validate(description(call.office.version))
+    return Description.model_validate(build_openrpc(call.office.version))

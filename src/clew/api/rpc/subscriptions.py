@@ -17,7 +17,7 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.errors import NotFound, StoreError
-from clew.wire.events import event
+from clew.wire.events import serialize_event
 from clew.wire.framing import write_event
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class _Telling:
                 return
             case _:
                 pass
-        name, data = event(happened)
+        name, data = serialize_event(happened)
         await self._send(name, data)
 
     async def _send(self, name: str, data: Mapping[str, object]) -> None:

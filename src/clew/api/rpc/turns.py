@@ -11,7 +11,7 @@ from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.engine.orders import key_for
 from clew.wire import shapes
-from clew.wire.errors import CallFailed, Code
+from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.records import ApprovalShape, QueuedShape
 from clew.wire.results import (
     Approvals,
@@ -49,7 +49,7 @@ async def submit(call: Call, given: params.SubmitParams) -> Submitted:
     )
     accepted = placed.accepted
     if accepted.outcome is InboxOutcome.REJECTED:
-        raise CallFailed.of(Code.REJECTED)
+        raise CallFailed.from_code(ErrorCode.REJECTED)
     head = (await call.engine.standing(accepted.conversation_id)).head
     return Submitted(
         inbox_id=accepted.inbox_id,
@@ -80,10 +80,10 @@ def _files(call: Call, given: Sequence[params.Attachment]) -> list[FetchedFile]:
 
 def _content(given: params.Attachment, place: int) -> bytes:
     try:
-        return given.content()
+        return given.decode_content()
     except ValueError as error:
         param = f"attachments[{place}].data"
-        raise CallFailed.of(Code.INVALID_PARAMS, str(error), param=param) from None
+        raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, str(error), param=param) from None
 
 
 async def interrupt(call: Call, given: params.Named) -> Interrupted:
@@ -94,7 +94,9 @@ async def interrupt(call: Call, given: params.Named) -> Interrupted:
 async def approvals(call: Call, given: params.Named) -> Approvals:
     conversation = await call.office.resolve(given.conversation)
     found = await call.engine.approvals(conversation)
-    return Approvals(items=[ApprovalShape.model_validate(shapes.approval(one)) for one in found])
+    return Approvals(
+        items=[ApprovalShape.model_validate(shapes.serialize_approval(one)) for one in found]
+    )
 
 
 async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
@@ -104,13 +106,15 @@ async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
     answered = await call.engine.answer(
         approval, yes=given.approve, by=call.office.viewer, note=given.note
     )
-    return ApprovalShape.model_validate(shapes.approval(answered))
+    return ApprovalShape.model_validate(shapes.serialize_approval(answered))
 
 
 async def queue(call: Call, given: params.Named) -> Queue:
     conversation = await call.office.resolve(given.conversation)
     found = await call.engine.queue(conversation)
-    return Queue(items=[QueuedShape.model_validate(shapes.queued(item)) for item in found])
+    return Queue(
+        items=[QueuedShape.model_validate(shapes.serialize_queued(item)) for item in found]
+    )
 
 
 async def cancel(call: Call, given: params.CancelParams) -> Cancelled:
@@ -136,8 +140,8 @@ async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
     call.engine.attend(conversation)
     head, seq = view.conversation.head, view.conversation.last_seq
     if given.after > seq:
-        raise CallFailed.of(
-            Code.INVALID_VALUE,
+        raise CallFailed.from_code(
+            ErrorCode.INVALID_VALUE,
             f"the conversation has {seq} entries: subscribe after one of them",
             param="after",
         )

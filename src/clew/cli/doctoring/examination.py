@@ -12,8 +12,8 @@ from clew.cli.doctoring.findings import fail, ok, warn
 from clew.cli.doctoring.storing import store
 from clew.cli.logs import Redaction, logs_left_out
 from clew.cli.settings_check import find_problems
-from clew.config import find_home, load
-from clew.config.model_access import only_offline
+from clew.config import find_home, load_settings
+from clew.config.model_access import is_offline_only
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
 
@@ -38,7 +38,7 @@ async def examine(
     home = find_home(program.home, os.environ)
     yield machine.home(home, mend=mend)
     try:
-        settings = load(home=program.home, flags=program.flags, environ=os.environ)
+        settings = load_settings(home=program.home, flags=program.flags, environ=os.environ)
     except SettingsError as error:
         for problem in error.problems:
             yield fail("settings", problem)
@@ -58,7 +58,7 @@ async def examine(
     say("the model")
     if settings.model.name == OFFLINE:
         yield _scripted(settings)
-        if only_offline(settings):
+        if is_offline_only(settings):
             return
     # The model library takes half a second to import.
     from clew.cli.doctoring.model import models  # noqa: PLC0415

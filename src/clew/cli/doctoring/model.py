@@ -8,7 +8,7 @@ from clew.agent.advice import ADVICE
 from clew.agent.models import build_model, models_closed
 from clew.agent.probe import probe
 from clew.cli.doctoring.findings import fail, ok, warn
-from clew.config.model_access import named_models
+from clew.config.model_access import iter_named_models
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
 from clew.runtime import model_spec, unknown_providers
@@ -34,7 +34,7 @@ async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]
     """Every model that the settings name; asks each for a word unless ``offline``."""
     for problem in unknown_providers(settings):
         yield fail("providers", problem)
-    for setting, name in named_models(settings):
+    for setting, name in iter_named_models(settings):
         if setting == "model.name" and name == OFFLINE:
             continue
         async with models_closed():

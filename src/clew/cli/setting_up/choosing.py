@@ -10,7 +10,7 @@ from clew.cli.setting_up import offers as places
 from clew.cli.setting_up.offers import KNOWN, Key, Listing, Offer, shown
 from clew.cli.setting_up.wishes import Chosen, Wishes
 from clew.config.settings import OFFLINE
-from clew.config.writing import write
+from clew.config.writing import atomic_write
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class Chooser:
         folder = self._home / "keys"
         folder.mkdir(mode=0o700, exist_ok=True)
         file = folder / name
-        write(file, self._person.ask(question, secret=True) + "\n")
+        atomic_write(file, self._person.ask(question, secret=True) + "\n")
         return Key(file=file)
 
     def _nothing(self) -> str:

@@ -10,10 +10,10 @@ from clew.cli.doctoring import machine
 from clew.cli.doctoring.findings import Level
 from clew.cli.setting_up.choosing import Chooser
 from clew.cli.setting_up.trial import Choice, ask_once
-from clew.config import ensure_home, load
+from clew.config import ensure_home, load_settings
 from clew.config.settings import OFFLINE, ApiSettings, Settings
-from clew.config.sources import from_file
-from clew.config.writing import BACKUP, changed, text, write
+from clew.config.sources import read_config_file
+from clew.config.writing import BACKUP_NAME, atomic_write, edit_toml, quote_toml
 from clew.errors import ClewError, SettingsError, UsageError
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def set_up(home: Path, wishes: Wishes, environ: Mapping[str, str], person: Perso
         _refuse(machine.port(ApiSettings(port=wishes.port)))
     chosen = _answering(home, wishes, environ, person)
     _write(home, before, chosen, wishes.port)
-    settings = load(home=home, environ=environ)
+    settings = load_settings(home=home, environ=environ)
     return Done(
         chosen=chosen,
         settings=settings,
         tested=_is_tested(chosen, wishes),
-        before=home / BACKUP if before else None,
+        before=home / BACKUP_NAME if before else None,
         warnings=tuple(_warnings(settings, chosen)),
     )
 
@@ -69,7 +69,7 @@ def set_up(home: Path, wishes: Wishes, environ: Mapping[str, str], person: Perso
 def _before(file: Path, wishes: Wishes, person: Person) -> str:
     """What the file says, if it may be changed."""
     try:
-        from_file(file)
+        read_config_file(file)
     except SettingsError as error:
         raise UsageError(f"{error}; mend it, or move it away and run setup again") from error
     if not file.exists():
@@ -79,7 +79,7 @@ def _before(file: Path, wishes: Wishes, person: Person) -> str:
             raise LeftAsItIs(f"{file} was left as it is: clew chat talks to its model")
         raise UsageError(
             f"{file} is there already and was left as it is: say --replace to change its model "
-            f"(a copy stays as {BACKUP}, and all other settings), or edit it"
+            f"(a copy stays as {BACKUP_NAME}, and all other settings), or edit it"
         )
     return file.read_text(encoding="utf-8")
 
@@ -134,18 +134,18 @@ def _again(chooser: Chooser, chosen: Chosen, trouble: Trouble, person: Person) -
 
 def _write(home: Path, before: str, chosen: Chosen, port: int | None) -> None:
     changes = {
-        ("model", "name"): text(chosen.name),
-        ("model", "base_url"): text(chosen.base_url) if chosen.base_url else None,
+        ("model", "name"): quote_toml(chosen.name),
+        ("model", "base_url"): quote_toml(chosen.base_url) if chosen.base_url else None,
         ("model", "api_key"): chosen.key.toml(home) if chosen.key else None,
         # Whatever it was, it was that of another model.
         ("model", "context_window"): None,
     }
     if port is not None:
         changes["api", "port"] = str(port)
-    after = changed(before, changes)
+    after = edit_toml(before, changes)
     if before:
-        write(home / BACKUP, before)
-    write(home / "config.toml", after)
+        atomic_write(home / BACKUP_NAME, before)
+    atomic_write(home / "config.toml", after)
 
 
 def _warnings(settings: Settings, chosen: Chosen) -> list[str]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from clew.config.machine import PROVIDERS
+from clew.config.machine import DEFAULT_PROVIDERS
 from clew.config.secret import Secret
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Known(NamedTuple):
     model: str = ""
 
 
-_FIRST: Final = {each.variable: each.model.partition(":")[2] for each in PROVIDERS}
+_FIRST: Final = {each.variable: each.model.partition(":")[2] for each in DEFAULT_PROVIDERS}
 _GEMINI: Final = "https://generativelanguage.googleapis.com/v1beta/openai"
 #: In order of preference.
 KNOWN: Final = (
