@@ -12,13 +12,13 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from clew.agent.build import build_agent
-from clew.agent.choice import Models, Patience
-from clew.agent.compactor import HarnessCompactor, context_window
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.compactor import HarnessCompactor, get_model_context_window
 from clew.agent.known_secrets import register_secrets
 from clew.agent.limits import CodeLimits
-from clew.agent.loop import Loop
-from clew.agent.models import ModelSpec, build_model, models_closed
-from clew.agent.providers import is_provider
+from clew.agent.loop import AgentLoop
+from clew.agent.models import ModelSpec, build_model, close_models_on_exit
+from clew.agent.providers import is_known_provider
 from clew.clock import SystemClock
 from clew.config import ensure_home
 from clew.config.describe import iter_secret_texts
@@ -82,7 +82,7 @@ async def open_product(
             store = await stack.enter_async_context(
                 await open_store(settings.store.url, home=settings.home)
             )
-        await stack.enter_async_context(models_closed())
+        await stack.enter_async_context(close_models_on_exit())
         engine = await stack.enter_async_context(
             Engine(
                 make_means(settings, store),
@@ -112,7 +112,7 @@ def make_means(settings: Settings, store: Store) -> Means:
     register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
     models = make_models(settings)
-    refuse_no_room(settings, instructions, window=context_window(models[0]))
+    refuse_no_room(settings, instructions, window=get_model_context_window(models[0]))
     agent = make_agent(settings, instructions)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
     summariser = make_summariser(settings)
@@ -120,7 +120,7 @@ def make_means(settings: Settings, store: Store) -> Means:
         store=store,
         hub=Hub(),
         ids=ids,
-        loop=Loop(
+        loop=AgentLoop(
             agent,
             max_steps=settings.agent.max_steps,
             silence=settings.model.timeout,
@@ -129,7 +129,7 @@ def make_means(settings: Settings, store: Store) -> Means:
                 toolset=settings.tools.ready_timeout, agent=settings.agent.code_timeout
             ),
         ),
-        models=Models(models, Patience(), time.monotonic),
+        models=ModelChain(models, RetryPolicy(), time.monotonic),
         compactions=Compactions(
             store,
             ids,
@@ -248,7 +248,7 @@ def unknown_providers(settings: Settings) -> list[str]:
     return [
         f"[providers.{kind}] is no provider of models: correct its name, or remove it"
         for kind in settings.providers
-        if not is_provider(kind)
+        if not is_known_provider(kind)
     ]
 
 
@@ -263,7 +263,7 @@ def model_problems(settings: Settings) -> list[str]:
     return found
 
 
-def make_chosen(settings: Settings, name: str) -> Models:
+def make_chosen(settings: Settings, name: str) -> ModelChain:
     """
     A model that a person chose, and those that stand in for it.
 
@@ -272,7 +272,7 @@ def make_chosen(settings: Settings, name: str) -> Models:
     others = (settings.model.name, *settings.model.fallback)
     names = [name, *(other for other in others if other != name)]
     models = [build_model(model_spec(settings, each, setting="the model")) for each in names]
-    return Models(models, Patience(), time.monotonic)
+    return ModelChain(models, RetryPolicy(), time.monotonic)
 
 
 def model_spec(settings: Settings, name: str, *, setting: str = "model.name") -> ModelSpec:

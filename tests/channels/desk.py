@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.messages import text_of
+from clew.agent.messages import extract_text
 from clew.config import load_settings
 from clew.gateway.gateway import Gateway
 from clew.testing.channels import FakeTimer
@@ -48,7 +48,7 @@ def echo(messages: Sequence[ModelMessage]) -> ModelResponse:
             said = []
             continue
         said += [
-            text_of(ModelRequest(parts=[part]))
+            extract_text(ModelRequest(parts=[part]))
             for part in message.parts
             if isinstance(part, UserPromptPart)
         ]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import Models, Patience
-from clew.agent.loop import Loop
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.loop import AgentLoop
 from clew.api.serving import serve
 from clew.config import load_settings
 from clew.engine.engine import Engine
@@ -141,8 +141,8 @@ async def _serve(job: Serve) -> None:
             _wait_until_shown(points, store)
         means = replace(
             runtime.make_means(settings, store),
-            loop=Loop(Agent(), max_steps=5),
-            models=Models([Scripted(points, echo).model], Patience(), _no_time),
+            loop=AgentLoop(Agent(), max_steps=5),
+            models=ModelChain([Scripted(points, echo).model], RetryPolicy(), _no_time),
         )
         async with Engine(means, role="serve", version="0") as engine, Gateway(engine, settings):
             if job.port is None:

@@ -20,7 +20,7 @@ from pydantic_ai.messages import UserPromptPart
 from pydantic_ai.models.wrapper import WrapperModel
 
 from clew.agent import messages as codec
-from clew.agent.compactor import HarnessCompactor, sized
+from clew.agent.compactor import HarnessCompactor, estimate_size
 from clew.core.compaction import LARGE_CONTEXT
 from clew.core.route import local_route
 from clew.core.session import COMPRESSION
@@ -93,7 +93,7 @@ class Clearing(Summariser):
     async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
-        return await HarnessCompactor().clear(messages, keep_from=keep_from)
+        return await HarnessCompactor().clear_results(messages, keep_from=keep_from)
 
     async def summarise_messages(
         self,
@@ -105,7 +105,7 @@ class Clearing(Summariser):
         usage: RunUsage,
     ) -> str:
         self.calls += 1
-        size = sum(sized(message).tokens for message in messages)
+        size = sum(estimate_size(message).tokens for message in messages)
         return SUMMARY if size > LARGE_CONTEXT else "## Done\n."
 
 
@@ -162,7 +162,7 @@ class Bench:
 
     async def _said(self, conversation: ConversationId) -> list[ModelMessage]:
         found = await self.house.store.read(context.read_head_context, conversation)
-        return [codec.load(message.message) for message in found.messages]
+        return [codec.load_message(message.message) for message in found.messages]
 
     async def _compact_by_hand(
         self, conversation: ConversationId, said: Sequence[ModelMessage], run: Run
@@ -180,7 +180,7 @@ class Bench:
         if run.way in ("in turn", "overflow"):
             policy = _keeping(go_on, run)
         elif run.way == "cleared":
-            tokens = sum(sized(message).tokens for message in go_on)
+            tokens = sum(estimate_size(message).tokens for message in go_on)
             policy = _keeping(go_on, run, threshold=0.99 * tokens / _WINDOW)
         if run.way == "overflow":
             policy = Policy(window=_WINDOW, keep_recent=policy.keep_recent)
@@ -200,7 +200,7 @@ class Bench:
 
 def _keeping(said: Sequence[ModelMessage], run: Run, *, threshold: float = 1 / _WINDOW) -> Policy:
     """A policy under which the tail is the run's."""
-    tail = sum(sized(message).tokens for message in said[-1 - run.keep :])
+    tail = sum(estimate_size(message).tokens for message in said[-1 - run.keep :])
     return Policy(window=_WINDOW, threshold=threshold, keep_recent=(tail + 0.5) / _WINDOW)
 
 

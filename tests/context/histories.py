@@ -107,7 +107,7 @@ def _drafts(conversation: ConversationId, history: History) -> Iterator[NewEntry
 
 
 def _message(entry: EntryId, message: ModelMessage) -> NewEntry:
-    draft = messages.to_draft(entry, message)
+    draft = messages.message_to_draft(entry, message)
     # As the engine stores them: what a tool shows was not said by a person.
     return replace(draft, role=Role.TOOL) if draft.answers else draft
 
@@ -128,7 +128,7 @@ def _exchange(place: int, exchange: Exchange) -> Iterator[ModelMessage | str]:
         case "answer":
             yield ModelResponse(parts=[TextPart(f"answer {place}, at some length")])
         case "interrupted":
-            yield messages.interrupted(f"answer {place}, at")
+            yield messages.make_interrupted_response(f"answer {place}, at")
             yield "stopped by the user"
         case "failed":
             yield "That failed: 500"

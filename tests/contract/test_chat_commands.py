@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.agent.choice import Models, Patience
+from clew.agent.choice import ModelChain, RetryPolicy
 from clew.core.reset import ResetPolicy
 from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
@@ -360,10 +360,10 @@ async def test_a_conversation_asks_the_model_that_was_chosen_for_it(
     async with open_house(store_url, tmp_path, own_only=True) as house:
         other = Provider(lambda _: answered("from the other"))
 
-        def make(name: str) -> Models:
+        def make(name: str) -> ModelChain:
             if name not in ("main", "other"):
                 raise SettingsError(f"there is no model {name!r}")
-            return Models([other.model], Patience(attempts=1), lambda: 0.0)
+            return ModelChain([other.model], RetryPolicy(attempts=1), lambda: 0.0)
 
         choice = ModelChoice(house.store, offered=("main", "other"), make=make)
         means = replace(house.means, choice=choice)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import Models, Patience
+from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.compactor import HarnessCompactor
-from clew.agent.loop import Loop
+from clew.agent.loop import AgentLoop
 from clew.agent.models import ModelSpec, build_model
 from clew.clock import SystemClock
 from clew.config import load_settings
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.agent.compactor import Compactor
-    from clew.agent.loop import Result
+    from clew.agent.loop import LoopResult
     from clew.agent.models import Model
     from clew.agent.ports import Journal, TurnLog
     from clew.clock import Clock
@@ -54,7 +54,7 @@ PREFIX: dict[Format, str] = {
     "messages": "anthropic",
 }
 #: Nobody waits for real in these tests.
-HASTE = Patience(first_wait=0.001, longest_wait=0.02)
+HASTE = RetryPolicy(first_wait=0.001, max_wait=0.02)
 #: Long enough for a slow machine, and so short that a test waits it out.
 _PATIENT, _HASTY = timedelta(seconds=20), timedelta(seconds=0.15)
 _PAUSE = 0.002
@@ -249,13 +249,15 @@ class Desk:
         return await self.store.read(invariants.check)
 
 
-class HastyLoop(Loop):
+class HastyLoop(AgentLoop):
     """Gives up at once in as many runs as it was told, and else waits as long as it takes."""
 
     hasty = 0
     hasty_silence = _PATIENT
 
-    async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
+    async def run(
+        self, log: TurnLog, journal: Journal, model: Model, *, stream: bool
+    ) -> LoopResult:
         hasty = self.hasty > 0
         self.silence = self.hasty_silence if hasty else _PATIENT
         self.longest_response = _HASTY if hasty else _PATIENT
@@ -267,7 +269,7 @@ class HastyLoop(Loop):
 async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
     home: Path,
     *formats: Format,
-    patience: Patience = HASTE,
+    patience: RetryPolicy = HASTE,
     agent: Agent[Any, Any] | None = None,
     policy: Policy | None = None,
     monotonic: Callable[[], float] = time.monotonic,
@@ -300,7 +302,7 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
         means = replace(
             means,
             loop=HastyLoop(agent or Agent(), max_steps=max_steps),
-            models=Models(models[:-1] if apart else models, patience, monotonic),
+            models=ModelChain(models[:-1] if apart else models, patience, monotonic),
             compactions=Compactions(
                 store,
                 means.ids,

@@ -13,8 +13,8 @@ import httpx2
 import structlog
 from openai import AsyncOpenAI
 
-from clew.agent.choice import Models, Patience
-from clew.agent.models import models_closed
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.models import close_models_on_exit
 from clew.api.pace import PACE, Pace
 from clew.api.serving import serve
 from clew.config.secret import Secret
@@ -130,10 +130,10 @@ async def running(
         store = await stack.enter_async_context(
             opened or await open_store(settings.store.url, home=settings.home)
         )
-        await stack.enter_async_context(models_closed())
+        await stack.enter_async_context(close_models_on_exit())
         means = replace(
             make_means(settings, store),
-            models=Models(make_models(settings), Patience(first_wait=0.001), time.monotonic),
+            models=ModelChain(make_models(settings), RetryPolicy(first_wait=0.001), time.monotonic),
         )
         engine = await stack.enter_async_context(Engine(means, role="serve", version="test"))
         token = settings.api.token

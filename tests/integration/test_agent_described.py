@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai import Agent
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 
-from clew.agent.tool_names import tool_names
+from clew.agent.tool_names import list_tool_names
 from clew.config.settings import ToolsSettings
 from clew.distribution import VERSION
 from clew.testing import FakeProvider
@@ -44,4 +44,4 @@ def test_a_toolset_that_is_asked_later_is_named_as_a_whole() -> None:
 
     functions = FunctionToolset([look]).prefixed("far")
     agent = Agent(toolsets=[functions, ExternalToolset([], id="elsewhere")])
-    assert tool_names(agent) == ("look", "elsewhere")
+    assert list_tool_names(agent) == ("look", "elsewhere")

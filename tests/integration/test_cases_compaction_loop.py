@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic_ai import Agent
 
 from clew.agent.compactor import HarnessCompactor
-from clew.agent.results import LONGEST
+from clew.agent.results import MAX_RESULT_CHARS
 from clew.core.compaction import MAX_PER_TURN
 from clew.engine.compaction import Policy
 from clew.testing import Call, Calls, Hang, Text
@@ -154,7 +154,7 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
 
     def turn(request: Request) -> Reply:
         results = [result for message in request.messages for result in message.results]
-        assert all(len(result.text) < LONGEST + 200 for result in results)
+        assert all(len(result.text) < MAX_RESULT_CHARS + 200 for result in results)
         return Calls([Call("read", {"part": len(results)})]) if len(results) < 10 else Text("read")
 
     plays = Plays(turn=turn)

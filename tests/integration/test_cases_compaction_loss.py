@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic_ai import Agent
 
-from clew.agent.compactor import HEADINGS
+from clew.agent.compactor import SUMMARY_HEADINGS
 from clew.core.scope import LOCAL
 from clew.engine.compaction import Policy
 from clew.testing import Call, Calls, CutStream, Fail, Text
@@ -128,7 +128,7 @@ async def test_b005_b009_b010_the_summariser_reads_everything_that_it_is_to_keep
 
     def summarise(request: Request) -> Reply:
         asked = request.last_user_text
-        assert all(heading in asked for heading in HEADINGS)
+        assert all(heading in asked for heading in SUMMARY_HEADINGS)
         known = [fact for fact in FACTS if fact in asked]
         plan = "- edit budget.xls" if "I will edit budget.xls" in asked else ""
         return Text(

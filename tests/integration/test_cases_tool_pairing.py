@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from structlog.testing import capture_logs
 
 from clew.agent import messages
-from clew.agent.pairing import paired
+from clew.agent.pairing import pair_calls_with_results
 from clew.core.ids import EntryId
 from clew.engine.compaction import Policy
 from clew.store.transactions import entries, leases, sessions
@@ -68,7 +68,9 @@ HISTORIES: dict[str, tuple[list[ModelMessage], list[str]]] = {
 def _write(t: Tx, conversation: ConversationId, said: list[ModelMessage]) -> None:
     lease = leases.acquire_lease(t, conversation, owner=EARLIER).lease
     head = sessions.get_head(t, conversation)
-    drafts = [messages.to_draft(EntryId(f"ent_{head.id}_{n}"), one) for n, one in enumerate(said)]
+    drafts = [
+        messages.message_to_draft(EntryId(f"ent_{head.id}_{n}"), one) for n, one in enumerate(said)
+    ]
     entries.append_entries(t, lease, head.id, drafts)
     leases.release_lease(t, lease)
 
@@ -131,5 +133,5 @@ def test_a_history_that_is_as_it_should_be_is_left_as_it_is() -> None:
                             UserPromptPart("steered")]),
         _call("c3"),
     ]  # fmt: skip
-    mended = paired(said)
+    mended = pair_calls_with_results(said)
     assert all(new is old for new, old in zip(mended, said, strict=True))

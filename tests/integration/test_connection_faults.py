@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.agent.advice import ADVICE
-from clew.agent.failures import Failure, FailureKind
-from clew.agent.models import ModelSpec, build_model, models_closed
-from clew.agent.probe import probe
+from clew.agent.failures import FailureKind, ProviderFailure
+from clew.agent.models import ModelSpec, build_model, close_models_on_exit
+from clew.agent.probe import probe_model
 from clew.cli import entry
 from clew.errors import SettingsError
 
@@ -65,12 +65,12 @@ def web_server(status: int = 200, body: bytes = b"<html>hello</html>") -> Genera
             server.shutdown()
 
 
-async def failure_at(url: str, name: str = PROVIDERS[0]) -> Failure:
-    async with models_closed():
+async def failure_at(url: str, name: str = PROVIDERS[0]) -> ProviderFailure:
+    async with close_models_on_exit():
         model = build_model(ModelSpec(name=name, base_url=url, api_key=KEY, timeout=20))
-        failure = await probe(model, patience=20)
+        failure = await probe_model(model, patience=20)
     assert failure is not None
-    assert KEY not in failure.told
+    assert KEY not in failure.user_message
     return failure
 
 
@@ -79,14 +79,14 @@ async def test_nothing_that_listens_is_told_with_its_address(name: str) -> None:
     port = closed_port()
     failure = await failure_at(f"http://127.0.0.1:{port}/v1", name)
     assert failure.kind is FailureKind.UNREACHABLE
-    assert failure.told == f"nothing listens at 127.0.0.1:{port}"
+    assert failure.user_message == f"nothing listens at 127.0.0.1:{port}"
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
 async def test_a_host_that_does_not_exist_is_told_by_its_name(name: str) -> None:
     failure = await failure_at("http://no-such-host.invalid/v1", name)
     assert failure.kind is FailureKind.DNS
-    assert "no-such-host.invalid" in failure.told
+    assert "no-such-host.invalid" in failure.user_message
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
@@ -94,7 +94,7 @@ async def test_a_server_without_tls_is_told_from_one_that_is_away(name: str) -> 
     with web_server() as port:
         failure = await failure_at(f"https://127.0.0.1:{port}/v1", name)
     assert failure.kind is FailureKind.TLS
-    assert f"127.0.0.1:{port} does not speak TLS" in failure.told
+    assert f"127.0.0.1:{port} does not speak TLS" in failure.user_message
 
 
 @pytest.mark.parametrize("status", [200, 404])
@@ -103,7 +103,7 @@ async def test_a_web_page_is_told_as_one(name: str, status: int) -> None:
     with web_server(status) as port:
         failure = await failure_at(f"http://127.0.0.1:{port}", name)
     assert failure.kind is FailureKind.WEB_PAGE
-    assert "web page" in failure.told
+    assert "web page" in failure.user_message
     assert "/v1" in ADVICE[failure.kind].text
 
 
@@ -121,7 +121,7 @@ async def test_a_proxy_that_is_away_is_not_taken_for_the_provider(
     monkeypatch.setenv("ALL_PROXY", f"http://user:secret-word@127.0.0.1:{closed_port()}")
     failure = await failure_at("http://api.example.invalid/v1", name)
     assert failure.kind is FailureKind.PROXY
-    assert "secret-word" not in failure.told
+    assert "secret-word" not in failure.user_message
 
 
 async def test_a_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +129,7 @@ async def test_a_proxy_that_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
         failure = await failure_at("https://api.example.invalid/v1")
     assert failure.kind is FailureKind.PROXY
-    assert "407" in failure.told
+    assert "407" in failure.user_message
 
 
 SURROUNDINGS = (

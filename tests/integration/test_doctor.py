@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.agent.models import ModelSpec, build_model, models_closed
-from clew.agent.probe import probe
+from clew.agent.models import ModelSpec, build_model, close_models_on_exit
+from clew.agent.probe import probe_model
 from clew.cli import entry
 from clew.cli.doctoring import machine, storing
 from clew.cli.doctoring.findings import Level, size
@@ -179,8 +179,8 @@ def test_every_model_that_the_settings_name_is_looked_at(told: Callable[..., Fou
 async def test_a_model_that_says_nothing_is_not_waited_for_long() -> None:
     with FakeProvider(lambda request: Hang()) as provider:
         spec = ModelSpec(name="openai-chat:fake-model", base_url=provider.openai_url)
-        async with models_closed():
-            failure = await probe(build_model(spec), patience=0.2)
+        async with close_models_on_exit():
+            failure = await probe_model(build_model(spec), patience=0.2)
     assert failure is not None
     assert "said nothing" in failure.text
 

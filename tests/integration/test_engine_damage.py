@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from clew.agent.models import models_closed
+from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.core.turn import TurnOutcome
@@ -38,7 +38,7 @@ async def test_a_turn_whose_context_cannot_be_read_fails_and_says_so(tmp_path: P
 
 async def _said(job: Job, say: Say) -> InputCompleted:
     """What becomes of a message in a process of its own."""
-    async with models_closed(), await open_store(job.store_url, home=job.folder) as store:
+    async with close_models_on_exit(), await open_store(job.store_url, home=job.folder) as store:
         means = make_means(job, store, Killer(None, job.fronts, job.folder))
         async with Engine(means, role="test", version="0") as engine:
             accepted = await engine.submit(say.text, target=local_route(say.conversation))

@@ -12,8 +12,8 @@ import pytest
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
-from clew.agent.alternation import send_alternating
-from clew.agent.choice import Models, Patience
+from clew.agent.alternation import enforce_alternation
+from clew.agent.choice import ModelChain, RetryPolicy
 from clew.core.double_text import DoubleText
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
@@ -52,10 +52,10 @@ async def watched(store_url: str, tmp_path: Path) -> AsyncGenerator[Watched]:
             model = OpenAIChatModel(
                 "fake-model", provider=OpenAIProvider(base_url=job.provider, api_key="none")
             )
-            send_alternating(model)
+            enforce_alternation(model)
             means = replace(
                 make_means(job, store, Killer(None, job.fronts, tmp_path)),
-                models=Models([model], Patience(), time.monotonic),
+                models=ModelChain([model], RetryPolicy(), time.monotonic),
             )
             async with model.client, Engine(means, role="test", version="0") as engine:
                 yield Watched(engine, reached)

@@ -10,9 +10,9 @@ from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
 
-from clew.agent.failures import FailureKind, classify, without_pictures
-from clew.agent.files import has_picture, line_of
-from clew.agent.files import without_pictures as named
+from clew.agent.failures import FailureKind, classify_error, reclassify_text_only
+from clew.agent.files import has_image, make_attachment_line
+from clew.agent.files import replace_images as named
 from clew.core.chat import InlineFile
 from clew.core.route import local_route
 from clew.store.transactions.files import FetchedFile
@@ -140,10 +140,10 @@ async def test_pictures_that_tools_return_make_room_for_newer_ones(tmp_path: Pat
     ],
 )
 def test_a_limit_of_bytes_is_told_from_one_of_tokens(status: int, message: str, kind: str) -> None:
-    failure = classify(ModelHTTPError(status, "m", {"error": {"message": message}}))
+    failure = classify_error(ModelHTTPError(status, "m", {"error": {"message": message}}))
     assert failure.kind.value == kind
     if failure.kind is FailureKind.TOO_LARGE:
-        alone = without_pictures(failure).kind
+        alone = reclassify_text_only(failure).kind
         assert alone is (FailureKind.OVERFLOW if status == 413 else FailureKind.REFUSED)
 
 
@@ -152,10 +152,12 @@ def test_a_picture_is_named_the_same_way_each_time() -> None:
         line="[file att_1: a.png]", sha256="ab", name="a.png", kind="picture", size=28
     )
     text = InlineFile(line="[file att_2: a.txt]", sha256="cd", name="a.txt", kind="text", size=28)
-    request = ModelRequest(parts=[UserPromptPart(["look", line_of(file), line_of(text)])])
-    assert has_picture(request)
+    request = ModelRequest(
+        parts=[UserPromptPart(["look", make_attachment_line(file), make_attachment_line(text)])]
+    )
+    assert has_image(request)
     once = named(request)
-    assert not has_picture(once)
+    assert not has_image(once)
     assert once == named(request)
     [part] = once.parts
     assert isinstance(part, UserPromptPart)
@@ -163,5 +165,5 @@ def test_a_picture_is_named_the_same_way_each_time() -> None:
     assert content[1] == TextContent(
         "[file att_1: a.png is not shown any more: the request was too large]"
     )
-    assert content[2] == line_of(text)
+    assert content[2] == make_attachment_line(text)
     assert named(once) is once

@@ -10,8 +10,8 @@ import pytest
 from pydantic_ai import Agent
 from pydantic_ai.messages import ToolReturn
 
-from clew.agent.results import LONGEST
-from clew.agent.stored_results import LARGEST, TOOL, abridge, cut_out
+from clew.agent.results import MAX_RESULT_CHARS
+from clew.agent.stored_results import MAX_STORED_BYTES, READ_TOOL, abridge_result, format_excerpt
 from clew.core.ids import IdGenerator
 from clew.engine.compaction import Policy
 from clew.engine.exports import Exports
@@ -64,7 +64,7 @@ def _results(request: Request) -> list[str]:
 
 
 def _pointer(text: str) -> tuple[str, int]:
-    found = re.search(rf'{TOOL}\("(.+?)", start=(\d+)\)', text)
+    found = re.search(rf'{READ_TOOL}\("(.+?)", start=(\d+)\)', text)
     assert found is not None, text[:200]
     return found[1], int(found[2])
 
@@ -83,7 +83,7 @@ def _reads(tool: str) -> Plays:
             more = re.search(r"the next begins at (\d+)", results[-1])
             assert more is not None, results[-1][:200]
             start = int(more[1])
-        return Calls([Call(TOOL, {"call_id": call_id, "start": start, "length": 40_000})])
+        return Calls([Call(READ_TOOL, {"call_id": call_id, "start": start, "length": 40_000})])
 
     return Plays(turn=turn)
 
@@ -99,7 +99,7 @@ async def test_the_middle_of_a_long_result_can_be_read(
         desk.play(plays)
         told = await desk.say(talk, "where is 4711?")
         assert told.text == "found " + NEEDLE
-        assert all(len(result) <= LONGEST + 300 for result in _results(plays.turns[-1]))
+        assert all(len(result) <= MAX_RESULT_CHARS + 300 for result in _results(plays.turns[-1]))
         assert await desk.check() == []
         report = await _examined(desk, tmp_path)
         assert report.findings == ()
@@ -125,7 +125,7 @@ async def test_the_list_of_tools_stays_the_same_with_and_without_long_results(
         await desk.say(talk, "where is 4711?")
     lists = [str(request.raw["tools"]) for request in plays.turns]
     assert len(set(lists)) == 1
-    assert TOOL in lists[0]
+    assert READ_TOOL in lists[0]
 
 
 async def test_without_tools_none_is_offered(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: P
         results = _results(request)
         if "page 00450 of the book" in results[-1]:
             return Text("found it")
-        call_id = re.findall(rf'{TOOL}\(\\?"(.+?)\\?"', sent(request))[0]
-        return Calls([Call(TOOL, {"call_id": call_id, "start": 8_000, "length": 6_000})])
+        call_id = re.findall(rf'{READ_TOOL}\(\\?"(.+?)\\?"', sent(request))[0]
+        return Calls([Call(READ_TOOL, {"call_id": call_id, "start": 8_000, "length": 6_000})])
 
     async with open_desk(tmp_path, "chat", agent=agent, policy=policy) as desk:
         desk.play(Plays(turn=again))
@@ -202,14 +202,14 @@ def _count(t: Tx, conversation: str) -> bool:
 @pytest.mark.parametrize(("length", "most"), [(200, 50), (100_000, 60_000)])
 def test_what_is_abridged_again_still_tells_how_to_read_it(length: int, most: int) -> None:
     text = "".join(str(n % 10) for n in range(length))
-    once = abridge(text, most, call_id="call_1")
-    twice = abridge(once, most // 2, call_id="other")
+    once = abridge_result(text, most, call_id="call_1")
+    twice = abridge_result(once, most // 2, call_id="other")
     for short, half in ((once, most // 2), (twice, most // 4)):
         assert _pointer(short) == ("call_1", half)
         assert f"{length - 2 * half} of {length} characters left out" in short
         assert short.startswith(text[:half])
         assert short.endswith(text[-half:])
-    assert abridge(twice, most, call_id="other") == twice
+    assert abridge_result(twice, most, call_id="other") == twice
 
 
 @pytest.mark.parametrize(
@@ -222,8 +222,8 @@ def test_what_is_abridged_again_still_tells_how_to_read_it(length: int, most: in
     ],
 )
 def test_a_range_says_where_it_lies(start: int, length: int, said: str) -> None:
-    assert cut_out("0123456789", start, length) == said
+    assert format_excerpt("0123456789", start, length) == said
 
 
 def test_the_limit_is_that_of_an_attachment() -> None:
-    assert LARGEST == 8_000_000
+    assert MAX_STORED_BYTES == 8_000_000

@@ -16,7 +16,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelRequest
 
-from clew.agent.models import ModelSpec, build_model, models_closed, name_of
+from clew.agent.models import ModelSpec, build_model, close_models_on_exit, get_qualified_name
 from clew.config import load_settings
 from clew.errors import SettingsError
 from clew.runtime import (
@@ -108,7 +108,7 @@ async def test_a_model_of_any_provider_is_asked_at_the_address_that_is_set_or_re
     kind: str, resolved: list[str]
 ) -> None:
     name = f"{kind}:{MODEL_NAMES.get(kind, 'gpt-5')}"
-    async with recording() as recorder, models_closed():
+    async with recording() as recorder, close_models_on_exit():
         spec = ModelSpec(name=name, base_url=recorder.url, api_key="private-key", timeout=7.0)
         try:
             model = build_model(spec)
@@ -118,7 +118,7 @@ async def test_a_model_of_any_provider_is_asked_at_the_address_that_is_set_or_re
             assert kind in NO_CHAT or missing or (kind in SIGN_IN and "model.api_key" in text), text
             return
         assert kind not in NO_CHAT | SIGN_IN
-        assert name_of(model) == name
+        assert get_qualified_name(model) == name
         client: Any = getattr(model, "client", None)
         assert getattr(client.timeout, "read", client.timeout) == 7.0
         with pytest.raises(ModelHTTPError):
@@ -134,7 +134,7 @@ async def test_a_key_in_the_environment_is_not_sent_to_another_address(
     kind: str, resolved: list[str]
 ) -> None:
     name = f"{kind}:{MODEL_NAMES.get(kind, 'gpt-5')}"
-    async with recording() as recorder, models_closed():
+    async with recording() as recorder, close_models_on_exit():
         model = build_model(ModelSpec(name=name, base_url=recorder.url))
         with pytest.raises(ModelHTTPError):
             await model_request(model, [ModelRequest.user_text_prompt("a secret")])
@@ -152,7 +152,7 @@ def test_a_provider_without_an_address_of_its_own_wants_one(kind: str) -> None:
 def _places(home: Path, flags: dict[str, Any], chosen: str) -> list[tuple[str, str]]:
     """Where each kind of model is asked, and with which key."""
     settings = load_settings(home=home, flags=flags, environ={"OPENAI_API_KEY": "public-OPENAI"})
-    picked = make_chosen(settings, chosen).named(None)
+    picked = make_chosen(settings, chosen).find_by_name(None)
     models = [*make_models(settings), make_summariser(settings), make_titler(settings), picked]
     clients: list[Any] = [getattr(model, "client", None) for model in models if model is not None]
     return [(client.base_url.host, client.api_key) for client in clients]
@@ -167,7 +167,7 @@ async def test_a_second_model_on_the_same_server_is_asked_there(tmp_path: Path) 
         "compaction.model": "openai-chat:small",
         "session.title_model": "openai-chat:tiny",
     }
-    async with models_closed():
+    async with close_models_on_exit():
         places = _places(tmp_path, flags, "openai-chat:other")
     assert places == [("box.lan", "private-key")] * 7
 
@@ -182,7 +182,7 @@ async def test_another_provider_has_its_own_address_and_key(tmp_path: Path) -> N
         "providers.vllm.base_url": "http://gpu.lan/v1",
         "providers.openai.api_key": "own-key",
     }
-    async with models_closed():
+    async with close_models_on_exit():
         places = _places(tmp_path, flags, "anthropic:claude-opus-5")
     assert places == [
         ("box.lan", "none"),
@@ -209,7 +209,7 @@ async def test_an_empty_table_names_the_public_address(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(
         '[model]\nname = "openai-chat:llama3"\nbase_url = "http://box.lan/v1"\n[providers.openai]\n'
     )
-    async with models_closed():
+    async with close_models_on_exit():
         places = _places(tmp_path, {}, "openai:gpt-5")
     assert places == [("box.lan", "none"), ("api.openai.com", "public-OPENAI")]
 
@@ -242,7 +242,7 @@ async def test_what_cannot_be_honoured_is_told_with_its_setting(
     flags: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
     settings = load_settings(home=tmp_path, flags={"model.name": "offline", **flags}, environ={})
-    async with models_closed():
+    async with close_models_on_exit():
         [problem] = model_problems(settings)
         assert said in problem
         with pytest.raises(SettingsError, match=re.escape(said)):

@@ -15,10 +15,10 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset, ToolsetTool
 from structlog.testing import capture_logs
 
-from clew.agent.choice import Patience
+from clew.agent.choice import RetryPolicy
 from clew.agent.limits import CodeLimits
-from clew.agent.loop import Loop
-from clew.agent.models import models_closed
+from clew.agent.loop import AgentLoop
+from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
@@ -45,7 +45,7 @@ class Desk:
     engine: Engine
     provider: FakeProvider
     store: Store
-    loop: Loop
+    loop: AgentLoop
 
     async def say(self, text: str) -> InputCompleted:
         said = await self.engine.submit(text, target=local_route("talk"))
@@ -69,12 +69,15 @@ async def open_desk(
     code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
 ) -> AsyncGenerator[Desk]:
     with FakeProvider(sequence(replies)) as provider:
-        async with models_closed(), await open_store("sqlite:///clew.db", home=home) as store:
+        async with (
+            close_models_on_exit(),
+            await open_store("sqlite:///clew.db", home=home) as store,
+        ):
             means = make_means(settings_for(home, provider=provider), store)
-            means.models.patience = Patience(first_wait=0.001)
+            means.models.retry_policy = RetryPolicy(first_wait=0.001)
             if plugin is not None:
                 means.facts.plugins.register_plugin(plugin, "changing")
-            means = replace(means, loop=Loop(agent, max_steps=50, code=code))
+            means = replace(means, loop=AgentLoop(agent, max_steps=50, code=code))
             async with Engine(means, role="test", version="0") as engine:
                 yield Desk(engine=engine, provider=provider, store=store, loop=means.loop)
             assert await store.read(invariants.check) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, UserPromptPart
 
-from clew.agent.messages import text_of
+from clew.agent.messages import extract_text
 from clew.testing.discord import FakeDiscord
 from clew.testing.discord.people import OTHER_ROLE, OWN_ROLE
 from clew.testing.slack import FakeSlack
@@ -46,7 +46,7 @@ def asked(world: World) -> str:
     last = world.model.sent[-1][-1]
     assert isinstance(last, ModelRequest)
     parts = [part for part in last.parts if isinstance(part, UserPromptPart)]
-    return text_of(ModelRequest(parts=parts))
+    return extract_text(ModelRequest(parts=parts))
 
 
 class Told:

@@ -123,7 +123,7 @@ async def test_b176_each_error_body_has_its_class_and_its_action(
     desk = desks[error.form]
     talk = await desk.begin()
     # The case before may have left the first model alone for a while.
-    desk.means.models.worked(0)
+    desk.means.models.record_success(0)
     fail = Fail(status=error.status, body=error.body, retry_after=error.retry_after)
     desk.play(always(fail), always(Text("the other one answers")))
     told = await desk.say(talk, "do it")

@@ -23,9 +23,9 @@ from pydantic_ai.messages import (
 )
 from structlog.testing import capture_logs
 
-from clew.agent.failures import PASSING, FailureKind, classify
-from clew.agent.loop import refuse_cut, separate_thinking
-from clew.agent.messages import text_of
+from clew.agent.failures import TRANSIENT_KINDS, FailureKind, classify_error
+from clew.agent.loop import raise_if_incomplete, separate_thinking
+from clew.agent.messages import extract_text
 from clew.agent.models import ModelSpec, build_model
 from clew.agent.tolerant import notes
 from clew.agent.tolerant.client import TolerantClient
@@ -103,7 +103,7 @@ async def ask(model: Any, *, stream: bool, settings: Any = None) -> ModelRespons
             async for _ in events:
                 pass
             response = events.get()
-    refuse_cut(response)
+    raise_if_incomplete(response)
     separate_thinking(response)
     return response
 
@@ -116,7 +116,7 @@ async def test_a_reply_with_a_quirk_is_read_with_one_request(case: Case) -> None
         if quirk.failure is not None:
             with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
                 await ask(model, stream=case.stream)
-            failure = classify(caught.value)
+            failure = classify_error(caught.value)
             kind, words = quirk.failure
             assert (failure.kind.value, words in failure.text) == (kind, True), failure
         else:
@@ -137,7 +137,7 @@ def check(response: ModelResponse, case: Case) -> None:
     expected = quirk.calls
     if expected is None:
         expected = tuple((call.name, json.loads(call.arguments)) for call in answer.calls)
-    assert text_of(response) == (answer.text if quirk.text is None else quirk.text)
+    assert extract_text(response) == (answer.text if quirk.text is None else quirk.text)
     assert thinking == (quirk.thinking or answer.thinking or "")
     assert calls == list(expected)
     ids = [part.tool_call_id for part in response.parts if isinstance(part, ToolCallPart)]
@@ -166,7 +166,7 @@ async def test_a_stream_that_was_cut_is_no_reply(case: Case, after: str) -> None
         async with Hasty(transport=httpx2.MockTransport(server.answer)) as http:
             with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
                 await ask(model_over(case.form, http), stream=True)
-        assert classify(caught.value).kind in PASSING, kept
+        assert classify_error(caught.value).kind in TRANSIENT_KINDS, kept
 
 
 def _says_why_it_ends(piece: bytes) -> bool:
@@ -180,7 +180,7 @@ async def test_a_stream_that_answers_a_plain_request_and_was_cut_is_no_reply(for
     async with Hasty(transport=httpx2.MockTransport(Server(body).answer)) as http:
         with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
             await ask(model_over(form, http), stream=False)
-    assert classify(caught.value).kind is FailureKind.CONNECTION
+    assert classify_error(caught.value).kind is FailureKind.CONNECTION
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -202,7 +202,7 @@ async def test_an_option_that_a_server_refuses_is_left_out_from_then_on(
         model = model_over("chat", http)
         for _ in range(2):
             response = await ask(model, stream=stream, settings={"max_tokens": 16})
-            assert text_of(response) == TEXT.text
+            assert extract_text(response) == TEXT.text
     refused = [option in request for request in good.requests]
     asked = stream or option == "max_completion_tokens"
     assert refused == ([True, False, False] if asked else [False, False])
@@ -240,7 +240,7 @@ async def test_a_server_that_thought_first_once_may_answer_at_once() -> None:
     async with Hasty(transport=httpx2.MockTransport(answer)) as http:
         model = model_over("chat", http)
         await ask(model, stream=True)
-        assert text_of(await ask(model, stream=True)) == TEXT.text
+        assert extract_text(await ask(model, stream=True)) == TEXT.text
 
 
 async def shown(model: Any) -> str:

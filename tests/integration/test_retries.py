@@ -11,9 +11,9 @@ import pytest
 from pydantic_ai import Agent, ModelRetry
 from structlog.testing import capture_logs
 
-from clew.agent.choice import Patience
-from clew.agent.loop import Loop
-from clew.agent.models import models_closed
+from clew.agent.choice import RetryPolicy
+from clew.agent.loop import AgentLoop
+from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
@@ -55,9 +55,9 @@ def look(at: str) -> str:
 def make_engine(store: Store, home: Path, provider: FakeProvider) -> Engine:
     """What a process has that starts now."""
     means = make_means(settings_for(home, provider=provider), store)
-    means.models.patience = Patience(attempts=1)
+    means.models.retry_policy = RetryPolicy(attempts=1)
     agent = Agent(tools=[look], retries=RETRIES)
-    return Engine(replace(means, loop=Loop(agent, max_steps=50)), role="test", version="0")
+    return Engine(replace(means, loop=AgentLoop(agent, max_steps=50)), role="test", version="0")
 
 
 async def ended(engine: Engine, accepted: AcceptResult) -> InputCompleted:
@@ -78,7 +78,7 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
         return Hang() if len(got) in (2, 4) else wrong
 
     with FakeProvider(script) as provider:
-        async with models_closed(), await open_store(store_url, home=tmp_path) as store:
+        async with close_models_on_exit(), await open_store(store_url, home=tmp_path) as store:
             engine = make_engine(store, tmp_path, provider)
             async with engine:
                 accepted = await engine.submit("look", target=local_route("talk"))
@@ -104,7 +104,7 @@ async def test_what_was_right_once_may_be_wrong_as_often_again(tmp_path: Path) -
     replies = iter([*wrong, right, *wrong, Text("one"), *wrong, Text("two")])
     async with AsyncExitStack() as stack:
         provider = stack.enter_context(FakeProvider(lambda _: next(replies)))
-        await stack.enter_async_context(models_closed())
+        await stack.enter_async_context(close_models_on_exit())
         store = await open_store("sqlite:///clew.db", home=tmp_path)
         await stack.enter_async_context(store)
         engine = await stack.enter_async_context(make_engine(store, tmp_path, provider))

@@ -11,8 +11,8 @@ from urllib.parse import quote
 import pytest
 from pydantic_ai import ToolReturn
 
-from clew.agent.known_secrets import redact, register_secrets
-from clew.agent.results import LONGEST, encode, said
+from clew.agent.known_secrets import redact_secrets, register_secrets
+from clew.agent.results import MAX_RESULT_CHARS, encode_result, make_text_result
 from clew.config import load_settings
 from clew.core.journal import CallStatus
 from clew.core.text import REDACTED
@@ -63,21 +63,23 @@ def test_no_result_holds_a_secret(written: str, shape: str) -> None:
         "return": ToolReturn(return_value=text, content=[text], metadata={"key": text}),
     }
     if shape == "error":
-        result = said(CallStatus.ERROR, f"cannot reach {text}")
+        result = make_text_result(CallStatus.ERROR, f"cannot reach {text}")
     else:
-        result = encode(values[shape], tool="look", call_id="c1")
+        result = encode_result(values[shape], tool="look", call_id="c1")
     assert REDACTED in result.result
-    assert redact(result.result) == result.result
+    assert redact_secrets(result.result) == result.result
     json.loads(result.result)
 
 
 def test_a_secret_that_is_a_number_leaves_a_result_that_can_be_read() -> None:
-    result = encode({"id": int(NUMBER)}, tool="look", call_id="c1")
+    result = encode_result({"id": int(NUMBER)}, tool="look", call_id="c1")
     assert NUMBER not in json.loads(result.result)
 
 
 def test_what_is_kept_whole_of_a_long_result_has_none() -> None:
-    result = encode("x" * LONGEST + SECRET + "y" * LONGEST, tool="look", call_id="c1")
+    result = encode_result(
+        "x" * MAX_RESULT_CHARS + SECRET + "y" * MAX_RESULT_CHARS, tool="look", call_id="c1"
+    )
     assert result.whole is not None
     assert SECRET not in str(result.whole)
     assert REDACTED in str(result.whole)
@@ -106,5 +108,5 @@ async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
             listed = await server.http.get("/api/conversations/talk/entries")
         sent = json.dumps(provider.settled()[-1].json)
     for text in (sent, listed.text):
-        assert redact(text) == text
+        assert redact_secrets(text) == text
         assert text.count(REDACTED) >= 2

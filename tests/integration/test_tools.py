@@ -95,11 +95,11 @@ async def test_whatever_a_tool_does_the_model_is_told_and_the_turn_goes_on(
             wrong = {
                 name: text[:200]
                 for (name, (_, expected)), text in zip(DOINGS.items(), told, strict=True)
-                if not text.startswith(expected) or len(text) > results.LONGEST + 200
+                if not text.startswith(expected) or len(text) > results.MAX_RESULT_CHARS + 200
             }
             assert wrong == {}
             log = await world.log(ended.conversation)
-            assert max(len(entry.message) for entry in log) < len(DOINGS) * results.LONGEST
+            assert max(len(entry.message) for entry in log) < len(DOINGS) * results.MAX_RESULT_CHARS
             assert await world.check() == []
 
 

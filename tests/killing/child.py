@@ -20,8 +20,8 @@ from pydantic_ai import Agent
 # Imported before the fork, for the time that it takes.
 import clew.store.postgres  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from clew import runtime
-from clew.agent.choice import Patience
-from clew.agent.loop import Loop
+from clew.agent.choice import RetryPolicy
+from clew.agent.loop import AgentLoop
 from clew.config import load_settings
 from clew.core.double_text import DoubleText
 from clew.core.events import Delta, InputCompleted
@@ -162,8 +162,8 @@ def make_settings(job: Job) -> Settings:
 def make_means(job: Job, store: Store, killer: Killer) -> Means:
     """As the composition root makes them, with our tools and less patience."""
     means = runtime.make_means(make_settings(job), store)
-    means.models.patience = Patience(first_wait=0.05)
-    return replace(means, loop=Loop(make_agent(job, killer), max_steps=20))
+    means.models.retry_policy = RetryPolicy(first_wait=0.05)
+    return replace(means, loop=AgentLoop(make_agent(job, killer), max_steps=20))
 
 
 def make_agent(job: Job, killer: Killer) -> Agent[None, str]:

@@ -152,7 +152,7 @@ def summaries_in(home: Path) -> Path:
 
 def number(message: ModelMessage) -> int:
     """The number of a message; 0 for a summary."""
-    text = codec.text_of(message)
+    text = codec.extract_text(message)
     return int(text.partition(":")[0]) if text else 0
 
 
@@ -271,13 +271,13 @@ class Pair:
 
     async def _numbers(self) -> list[int]:
         found = await self.store.read(context.read_head_context, self.conversation)
-        return [number(codec.load(message.message)) for message in found.messages]
+        return [number(codec.load_message(message.message)) for message in found.messages]
 
     async def _complain_of_what_is_lost(self) -> None:
         log = await self.store.read(
             context.read_messages, self.conversation, first=1, last=self._rounds * _SAID
         )
-        numbers = [number(codec.load(message.message)) for message in log]
+        numbers = [number(codec.load_message(message.message)) for message in log]
         if numbers != list(range(1, self._rounds * _SAID + 1)):
             self.complaints.append(f"the log has {numbers}")
 

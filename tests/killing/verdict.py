@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from clew import runtime
-from clew.agent.loop import Loop
+from clew.agent.loop import AgentLoop
 from clew.engine.fsck import Fsck
 from clew.store.opening import open_store
 from clew.testing.provider import read_log
@@ -120,5 +120,5 @@ async def _unequal(
     ]
     shelf = of_means(runtime.make_means(make_settings(job), store))
     assert shelf is not None
-    shelf.loop = Loop(agent, max_steps=20)
+    shelf.loop = AgentLoop(agent, max_steps=20)
     return await unexplained(asked, shelf)

@@ -80,7 +80,7 @@ def complaints(said: Sequence[Bit]) -> list[str]:
 
 def log_bits(entries: Sequence[Entry]) -> list[Bit]:
     """What a log says to the model."""
-    return bits([codec.load(e.message) for e in entries if e.kind is EntryKind.MESSAGE])
+    return bits([codec.load_message(e.message) for e in entries if e.kind is EntryKind.MESSAGE])
 
 
 def is_within(sent: Sequence[Bit], log: Sequence[Bit]) -> bool:
@@ -97,7 +97,7 @@ def shape(entries: Sequence[Entry]) -> list[str]:
 def _words(entry: Entry) -> list[str]:
     if entry.kind is not EntryKind.MESSAGE:
         return [f"[{entry.text}]"]
-    return shape_of([codec.load(entry.message)])
+    return shape_of([codec.load_message(entry.message)])
 
 
 def shape_of(messages: Sequence[ModelMessage]) -> list[str]:

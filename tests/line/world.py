@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import Models, Patience
-from clew.agent.loop import Loop
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.core.double_text import DoubleText
@@ -195,8 +195,8 @@ def _means(
     agent = Agent(tools=tools, retries=3)
     return replace(
         runtime.make_means(settings, store),
-        loop=Loop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),
-        models=Models([model.model], Patience(attempts=1), time.monotonic),
+        loop=AgentLoop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),
+        models=ModelChain([model.model], RetryPolicy(attempts=1), time.monotonic),
     )
 
 

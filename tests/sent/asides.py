@@ -10,10 +10,10 @@ from itertools import chain, product, repeat, zip_longest
 from typing import TYPE_CHECKING, Any
 
 from clew.agent.compactor import HarnessCompactor
-from clew.agent.models import models_closed
-from clew.agent.probe import probe
-from clew.agent.rebuilding import listening
-from clew.agent.titler import ask_for_title
+from clew.agent.models import close_models_on_exit
+from clew.agent.probe import probe_model
+from clew.agent.rebuilding import capture_requests
+from clew.agent.titler import request_title
 from clew.core.base import extend_base
 from clew.core.compaction import CompactionState
 from clew.store.transactions import compactions, context, sessions, titles
@@ -79,18 +79,18 @@ async def unexplained_asides(
 
 
 async def _probes(model: Model) -> list[object]:
-    async with listening(model) as (listener, heard):
+    async with capture_requests(model) as (listener, heard):
         assert listener is not None
-        await probe(listener, patience=60)
+        await probe_model(listener, patience=60)
     return [json.loads(body) for body in heard]
 
 
 async def _titles(model: Model, t: Tx, conversations: Iterable[ConversationId]) -> list[object]:
     exchanges = (titles.read_first_exchange(t, conversation) for conversation in conversations)
-    async with listening(model) as (listener, heard):
+    async with capture_requests(model) as (listener, heard):
         assert listener is not None
         for said, answer in filter(None, exchanges):
-            await _unanswered(ask_for_title(listener, said=said, answer=answer))
+            await _unanswered(request_title(listener, said=said, answer=answer))
     return [json.loads(body) for body in heard]
 
 
@@ -130,7 +130,7 @@ async def _summaries(
 
     with FakeProvider(again, strict=False) as provider:
         for form, name in {(str(r.format), str((r.json or {}).get("model"))) for r in requests}:
-            async with models_closed():
+            async with close_models_on_exit():
                 model = model_at(form, name, provider.url)
                 await _compact_everything(t, shelf, conversations, model, requests, made)
     return made

@@ -15,10 +15,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from clew.agent import messages as codec
-from clew.agent.files import files_of, with_contents
+from clew.agent.files import collect_attachment_digests, insert_attachment_contents
 from clew.agent.messages import ModelRequest
 from clew.agent.ports import LoopContext
-from clew.agent.rebuilding import body_of
+from clew.agent.rebuilding import rebuild_request_body
 from clew.core.base import extend_base
 from clew.store.transactions import context, files, rows, sessions
 from tests.sent.asides import kind_of, unexplained_asides
@@ -146,11 +146,11 @@ class Place:
     def loaded(self) -> list[ModelMessage]:
         """The messages; none where a test has made them unreadable."""
         try:
-            found = [codec.load(message.message) for message in self.messages]
+            found = [codec.load_message(message.message) for message in self.messages]
         except ValueError:
             return []
-        contents = files.read_contents(self.t, files_of(found))
-        return [with_contents(message, contents) for message in found]
+        contents = files.read_contents(self.t, collect_attachment_digests(found))
+        return [insert_attachment_contents(message, contents) for message in found]
 
     async def body(self, request: Captured, shelf: Shelf) -> Any:
         """The request that would be made here, in the format and for the model of another."""
@@ -168,7 +168,7 @@ class Place:
             steps=0,
         )
         model = model_of(form, name, strict=strict)
-        body = await body_of(shelf.loop, found, model, stream=stream)
+        body = await rebuild_request_body(shelf.loop, found, model, stream=stream)
         assert body is not None
         return json.loads(body)
 

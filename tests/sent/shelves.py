@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from clew import runtime
-from clew.agent.loop import Loop
+from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.store.opening import sqlite_path
@@ -58,7 +58,7 @@ class Shelf:
     """A store, with what its requests are made by."""
 
     place: Path | Dsn
-    loop: Loop
+    loop: AgentLoop
     compactions: Compactions
     #: ``entry.n`` up to which it was looked at.
     seen: int = 0
@@ -95,7 +95,7 @@ def of_means(means: Means) -> Shelf | None:
     place = _place(means.store)
     if place is None:
         return None
-    loop = Loop(means.loop.agent, max_steps=_STEPS)
+    loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
     return Shelf(place=place, loop=loop, compactions=means.compactions)
 
 
@@ -116,7 +116,7 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
         return None
     with _imports_of(home):
         means = runtime.make_means(settings, Reader(None))  # pyright: ignore[reportArgumentType]  (read later)
-    loop = Loop(means.loop.agent, max_steps=_STEPS)
+    loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
     return Shelf(place=place, loop=loop, compactions=means.compactions)
 
 

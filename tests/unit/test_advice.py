@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from clew.agent.advice import ADVICE, OF_TURNS, START_ANEW, advice_for
-from clew.agent.failure_reference import reference
-from clew.agent.failures import FailureKind, ToolsetFailed, classify
-from clew.agent.start_problems import refuse_unusable_key
+from clew.agent.advice import ADVICE, RETRY_OR_RESET, TURN_ADVICE, get_advice
+from clew.agent.failure_reference import render_page
+from clew.agent.failures import FailureKind, ToolsetError, classify_error
+from clew.agent.start_problems import check_key_sendable
 from clew.core.turn import TurnOutcome
 from clew.engine.answers import answer_text
 from clew.errors import SettingsError
@@ -35,24 +35,28 @@ def test_only_faults_of_the_context_advise_a_new_conversation(kind: FailureKind)
 
 
 def test_no_two_kinds_of_failure_have_the_same_advice() -> None:
-    texts = [one.text for one in (*ADVICE.values(), *OF_TURNS.values()) if one.text != START_ANEW]
+    texts = [
+        one.text for one in (*ADVICE.values(), *TURN_ADVICE.values()) if one.text != RETRY_OR_RESET
+    ]
     assert len(texts) == len(set(texts))
 
 
 def test_a_failure_of_no_known_kind_names_a_way_out() -> None:
-    assert advice_for(None) == advice_for("something new") == START_ANEW
+    assert get_advice(None) == get_advice("something new") == RETRY_OR_RESET
 
 
 def test_the_page_says_what_the_code_says() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference(), (
+    assert PAGE.read_text(encoding="utf-8") == render_page(), (
         "python -m clew.agent.failure_reference docs/reference/errors.md"
     )
 
 
 def test_a_set_of_tools_that_hangs_is_not_blamed_on_the_provider() -> None:
-    failure = classify(ToolsetFailed("the tools of mcp:home did not come within 30 s"))
+    failure = classify_error(ToolsetError("the tools of mcp:home did not come within 30 s"))
     assert failure.kind is FailureKind.TOOLSET
-    told = answer_text("", outcome=TurnOutcome.FAILED, error=failure.told, code=failure.kind.value)
+    told = answer_text(
+        "", outcome=TurnOutcome.FAILED, error=failure.user_message, code=failure.kind.value
+    )
     assert "mcp:home" in told
     assert "toolset" in told
     assert "provider" not in told
@@ -80,7 +84,7 @@ def test_a_set_of_tools_that_hangs_is_not_blamed_on_the_provider() -> None:
 )
 def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str, told: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        refuse_unusable_key(key, setting="model.api_key")
+        check_key_sendable(key, setting="model.api_key")
     text = str(refused.value)
     assert text.startswith("model.api_key cannot be used: ")
     assert told in text
@@ -89,11 +93,11 @@ def test_a_key_that_cannot_be_sent_is_refused_without_being_shown(key: str, told
 
 @pytest.mark.parametrize("key", [None, "", "none", "sk-abc_DEF.123/+=~", "two words"])
 def test_a_key_that_can_be_sent_passes(key: str | None) -> None:
-    refuse_unusable_key(key, setting="model.api_key")
+    check_key_sendable(key, setting="model.api_key")
 
 
 def test_a_certificate_that_expired_is_no_lost_connection() -> None:
-    from clew.agent.connection_faults import Fault, explain_connection  # noqa: PLC0415
+    from clew.agent.connection_faults import ConnectionFault, explain_connection_failure  # noqa: PLC0415
 
     try:
         try:
@@ -103,6 +107,6 @@ def test_a_certificate_that_expired_is_no_lost_connection() -> None:
         except ssl.SSLError as inner:
             raise asyncio.CancelledError from inner
     except asyncio.CancelledError as outer:
-        fault, said = explain_connection(outer)
-    assert fault is Fault.TLS
+        fault, said = explain_connection_failure(outer)
+    assert fault is ConnectionFault.TLS
     assert "certificate has expired" in said

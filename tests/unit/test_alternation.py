@@ -19,8 +19,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.alternation import alternating
-from clew.agent.messages import text_of, unanswered
+from clew.agent.alternation import alternate_roles
+from clew.agent.messages import extract_text, make_missing_response
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -36,17 +36,17 @@ def model(*texts: str) -> ModelResponse:
 
 def test_messages_that_take_turns_stay_the_same_objects() -> None:
     messages: list[ModelMessage] = [user("a"), model("b"), user("c")]
-    assert all(new is old for new, old in zip(alternating(messages), messages, strict=True))
+    assert all(new is old for new, old in zip(alternate_roles(messages), messages, strict=True))
 
 
 def test_neighbours_of_one_side_become_one() -> None:
-    sent = alternating([user("a"), user("b", "c"), model("d"), model("e"), user("f")])
-    assert [text_of(message) for message in sent] == ["a\n\nb\n\nc", "d\ne", "f"]
+    sent = alternate_roles([user("a"), user("b", "c"), model("d"), model("e"), user("f")])
+    assert [extract_text(message) for message in sent] == ["a\n\nb\n\nc", "d\ne", "f"]
 
 
 def test_a_summary_joins_what_follows_it() -> None:
     summary = ModelRequest(parts=[CompactionPart(content="so far")])
-    sent = alternating([summary, user("go on"), model("yes"), user("and?")])
+    sent = alternate_roles([summary, user("go on"), model("yes"), user("and?")])
     assert len(sent) == 3
     part = sent[0].parts[0]
     assert isinstance(part, UserPromptPart)
@@ -57,29 +57,29 @@ def test_a_summary_joins_what_follows_it() -> None:
 def test_pictures_stay_in_their_place() -> None:
     picture = BinaryContent(b"png", media_type="image/png")
     message = ModelRequest(parts=[UserPromptPart(["look", picture]), UserPromptPart("well?")])
-    part = alternating([message])[0].parts[0]
+    part = alternate_roles([message])[0].parts[0]
     assert isinstance(part, UserPromptPart)
     assert part.content == ["look", picture, "well?"]
 
 
 def test_a_response_that_says_nothing_is_left_out() -> None:
     empty = ModelResponse(parts=[ThinkingPart("hm")])
-    assert [text_of(m) for m in alternating([user("a"), empty, user("b")])] == ["a\n\nb"]
+    assert [extract_text(m) for m in alternate_roles([user("a"), empty, user("b")])] == ["a\n\nb"]
 
 
 def test_the_person_begins() -> None:
     system = ModelRequest(parts=[SystemPromptPart("be kind")])
-    sent = alternating([system, model("welcome"), user("hi")])
-    assert [text_of(message) for message in sent] == ["The assistant began: welcome\n\nhi"]
+    sent = alternate_roles([system, model("welcome"), user("hi")])
+    assert [extract_text(message) for message in sent] == ["The assistant began: welcome\n\nhi"]
     assert isinstance(sent[0].parts[0], SystemPromptPart)
 
 
 def test_results_stay_right_after_their_calls() -> None:
     call = ModelResponse(parts=[ToolCallPart("look", {}, tool_call_id="1")])
     result = ModelRequest(parts=[ToolReturnPart("look", "seen", tool_call_id="1")])
-    sent = alternating([user("a"), call, result, user("b"), user("c")])
+    sent = alternate_roles([user("a"), call, result, user("b"), user("c")])
     assert [part.part_kind for part in sent[2].parts] == ["tool-return", "user-prompt"]
-    assert text_of(sent[2]) == "seen\nb\n\nc"
+    assert extract_text(sent[2]) == "seen\nb\n\nc"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -88,18 +88,20 @@ def test_any_history_takes_turns_and_a_longer_one_begins_as_it_did(seed: int) ->
     history: list[ModelMessage] = [
         rng.choice([user, model])(f"{seed}.{n}") for n in range(rng.randrange(1, 12))
     ]
-    sent = alternating(history)
+    sent = alternate_roles(history)
     assert all(isinstance(one, ModelRequest) == (n % 2 == 0) for n, one in enumerate(sent))
-    said = "\n".join(map(text_of, sent))
-    assert all(text_of(message) in said for message in history)
+    said = "\n".join(map(extract_text, sent))
+    assert all(extract_text(message) in said for message in history)
     if isinstance(history[-1], ModelResponse):
         # Once the model has answered, nothing before its answer changes.
-        longer = alternating([*history, user("more"), model("yes"), user("last")])
-        assert [text_of(one) for one in longer[: len(sent)]][:-1] == [text_of(one) for one in sent][
-            :-1
-        ]
+        longer = alternate_roles([*history, user("more"), model("yes"), user("last")])
+        assert [extract_text(one) for one in longer[: len(sent)]][:-1] == [
+            extract_text(one) for one in sent
+        ][:-1]
 
 
 def test_an_answer_that_came_after_all_takes_the_place_of_what_stood_for_it() -> None:
-    sent = alternating([user("a"), unanswered("the reply was empty"), model("b"), user("c")])
-    assert [text_of(message) for message in sent] == ["a", "b", "c"]
+    sent = alternate_roles(
+        [user("a"), make_missing_response("the reply was empty"), model("b"), user("c")]
+    )
+    assert [extract_text(message) for message in sent] == ["a", "b", "c"]

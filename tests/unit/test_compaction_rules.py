@@ -13,8 +13,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.compactor import sized
-from clew.agent.titler import title_in
+from clew.agent.compactor import estimate_size
+from clew.agent.titler import parse_title
 from clew.core.compaction import (
     COOLDOWN_SECONDS,
     LARGE_CONTEXT,
@@ -72,8 +72,10 @@ def test_what_a_person_said_last_is_found_and_no_tool_counts() -> None:
 
 def test_what_a_tool_shows_beside_its_result_was_said_by_nobody() -> None:
     shown = UserPromptPart("a picture")
-    assert sized(ModelRequest(parts=[shown])).from_user
-    assert not sized(ModelRequest(parts=[ToolReturnPart("look", "seen", "c1"), shown])).from_user
+    assert estimate_size(ModelRequest(parts=[shown])).from_user
+    assert not estimate_size(
+        ModelRequest(parts=[ToolReturnPart("look", "seen", "c1"), shown])
+    ).from_user
 
 
 def test_an_attempt_counts_before_it_is_made_so_that_one_that_kills_is_not_made_for_ever() -> None:
@@ -133,4 +135,4 @@ def test_compactions_that_come_close_together_are_too_often(
 def test_a_title_that_was_cut_off_is_none() -> None:
     cut = ModelResponse(parts=[TextPart("How rivers")], finish_reason="length")
     whole = ModelResponse(parts=[TextPart("How rivers grow")], finish_reason="stop")
-    assert (title_in(cut), title_in(whole)) == (None, "How rivers grow")
+    assert (parse_title(cut), parse_title(whole)) == (None, "How rivers grow")

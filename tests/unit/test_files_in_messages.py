@@ -9,8 +9,8 @@ import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, TextContent, UserPromptPart
 
 from clew.agent import messages
-from clew.agent.compactor import sized
-from clew.agent.files import files_of, with_contents
+from clew.agent.compactor import estimate_size
+from clew.agent.files import collect_attachment_digests, insert_attachment_contents
 from clew.core.chat import InlineFile
 from clew.core.ids import EntryId
 from clew.core.showing import MAX_TEXT_CHARS, PICTURE, TEXT, display_kind, size_error
@@ -50,9 +50,9 @@ def test_what_is_too_large_is_refused_with_a_sentence() -> None:
 
 def _request(file: InlineFile) -> ModelRequest:
     said = ["look", file, "[file b.zip, told by name only]"]
-    draft = messages.user_draft(EntryId("ent_1"), said, said_at=datetime.now(UTC))
+    draft = messages.make_user_draft(EntryId("ent_1"), said, said_at=datetime.now(UTC))
     assert draft.text == f"look\n{file.line}\n[file b.zip, told by name only]"
-    found = messages.load(draft.message)
+    found = messages.load_message(draft.message)
     assert isinstance(found, ModelRequest)
     return found
 
@@ -66,28 +66,28 @@ def _content(message: object) -> list[object]:
 
 def test_a_picture_stands_behind_its_line_unless_the_model_only_reads_or_it_is_gone() -> None:
     stored = _request(FILE)
-    assert files_of([stored]) == ["ab"]
+    assert collect_attachment_digests([stored]) == ["ab"]
     _, line, *_ = _content(stored)
     assert isinstance(line, TextContent)
     begin, end = ["look", FILE.line], ["[file b.zip, told by name only]"]
-    shown = with_contents(stored, {"ab": PNG})
+    shown = insert_attachment_contents(stored, {"ab": PNG})
     picture = BinaryContent(data=PNG, media_type="image/png")
     assert _content(shown) == [*begin, picture, *end]
     for contents, pictures in (({"ab": PNG}, False), ({}, True)):
-        told = _content(with_contents(stored, contents, pictures=pictures))
+        told = _content(insert_attachment_contents(stored, contents, pictures=pictures))
         assert [*told[:2], *told[3:]] == [*begin, *end]
         assert str(told[2]).startswith("(")
     # Nothing is guessed of what it takes before it is read.
-    assert abs(sized(shown).tokens - sized(stored).tokens) < 20
+    assert abs(estimate_size(shown).tokens - estimate_size(stored).tokens) < 20
 
 
 def test_a_long_text_is_cut_in_its_middle_and_counted_as_it_is_sent() -> None:
     text = "word " * MAX_TEXT_CHARS
     file = replace(FILE, kind=TEXT, size=len(text))
     stored = _request(file)
-    shown = with_contents(stored, {"ab": text.encode()})
+    shown = insert_attachment_contents(stored, {"ab": text.encode()})
     content = str(_content(shown)[2])
     assert len(content) < MAX_TEXT_CHARS + 100
     assert "characters left out" in content
     assert content.endswith("[end of a.png]")
-    assert abs(sized(shown).tokens - sized(stored).tokens) < 50
+    assert abs(estimate_size(shown).tokens - estimate_size(stored).tokens) < 50

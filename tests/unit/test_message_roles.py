@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.messages import role_of
+from clew.agent.messages import get_role
 from clew.core.entry import Role
 
 RETURN = ToolReturnPart(tool_name="look", content="seen", tool_call_id="call_1")
@@ -35,4 +35,4 @@ FEEDBACK = RetryFeedbackPart("Please return text.", retry=RetryInfo("no_output")
 def test_a_message_is_the_persons_only_where_the_person_wrote(
     message: ModelMessage, role: Role
 ) -> None:
-    assert role_of(message) is role
+    assert get_role(message) is role

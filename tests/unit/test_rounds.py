@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.rounds import MOST, goes_round
+from clew.agent.rounds import MAX_REPEATS, find_repeated_calls
 
 
 def _said(text: str = "go on") -> ModelMessage:
@@ -39,16 +39,16 @@ SAME = _step("busy")
 @pytest.mark.parametrize(
     ("messages", "tools"),
     [
-        ([_said(), *SAME * MOST], "look"),
-        ([_said(), *_step("x"), *SAME * MOST], "look"),
-        ([_said(), *_step("busy", "late") * MOST], "look, read"),
-        ([_said(), *SAME * (MOST - 1)], None),
-        (SAME * (MOST - 1), None),
-        ([_said(), *SAME * (MOST - 1), *_step("done")], None),
-        ([_said(), *SAME, *_step("x"), *SAME * (MOST - 1)], None),
+        ([_said(), *SAME * MAX_REPEATS], "look"),
+        ([_said(), *_step("x"), *SAME * MAX_REPEATS], "look"),
+        ([_said(), *_step("busy", "late") * MAX_REPEATS], "look, read"),
+        ([_said(), *SAME * (MAX_REPEATS - 1)], None),
+        (SAME * (MAX_REPEATS - 1), None),
+        ([_said(), *SAME * (MAX_REPEATS - 1), *_step("done")], None),
+        ([_said(), *SAME, *_step("x"), *SAME * (MAX_REPEATS - 1)], None),
         ([_said(), *SAME * 2, *_step("busy", page=2), *SAME * 2], None),
         ([_said(), *SAME * 2, _said("and?"), *SAME * 3], None),
-        ([_said(), *SAME * MOST, ModelResponse(parts=[TextPart("so")]), _said()], None),
+        ([_said(), *SAME * MAX_REPEATS, ModelResponse(parts=[TextPart("so")]), _said()], None),
         ([_said()], None),
         ([], None),
     ],
@@ -56,4 +56,4 @@ SAME = _step("busy")
 def test_five_steps_in_a_row_that_are_the_same_are_a_circle(
     messages: list[ModelMessage], tools: str | None
 ) -> None:
-    assert goes_round(messages) == tools
+    assert find_repeated_calls(messages) == tools

@@ -1,1 +1,1 @@
-"""The loop over steps: models, tools and prompts; no SQL, no platform."""
+"""Agent loop over steps, with models, tools and prompts; no SQL, no platform."""

@@ -1,8 +1,8 @@
 """
-Turns taken: what is sent to a model alternates between the person and the model.
+Role alternation: messages sent to a model alternate between user and assistant.
 
-Many chat templates refuse anything else, with every later request of the conversation. The store
-keeps what was said as it was said; here it is put into that order, as a function of nothing else.
+Many chat templates refuse anything else, with every later request of the conversation. The
+store keeps the messages as they came; this module orders them, depending on nothing else.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pydantic_ai.models import (
     _sendable_request_parts,  # pyright: ignore[reportPrivateUsage]  (no public word for it)
 )
 
-from clew.agent.messages import is_stand_in
+from clew.agent.messages import is_placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,101 +32,101 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, UserContent
     from pydantic_ai.models import Model
 
-__all__ = ["alternating", "send_alternating"]
+__all__ = ["alternate_roles", "enforce_alternation"]
 
-#: Before the words of the model where a conversation begins with them.
-_BEGAN = "The assistant began: "
+#: Prefix of the assistant's text where a conversation begins with it.
+_ASSISTANT_FIRST_PREFIX = "The assistant began: "
 
 
-def send_alternating(model: Model) -> None:
-    """Let a model send nothing that does not alternate, whoever asks it."""
-    model.__class__ = _alternating_class(type(model))
+def enforce_alternation(model: Model) -> None:
+    """Make a model send only alternating messages, whoever calls it."""
+    model.__class__ = _make_alternating_class(type(model))
 
 
 @cache
-def _alternating_class(cls: type[Model]) -> type[Model]:
+def _make_alternating_class(cls: type[Model]) -> type[Model]:
     def prepare_messages(self: Any, messages: Any, *rest: Any, **named: Any) -> list[ModelMessage]:
-        # Not `super()`: the class is made here.
-        prepared = alternating(cls.prepare_messages(self, messages, *rest, **named))
-        return _without_unsigned_thinking(prepared) if self.system == "anthropic" else prepared
+        # Not `super()`: the class is created here.
+        prepared = alternate_roles(cls.prepare_messages(self, messages, *rest, **named))
+        return _drop_unsigned_thinking(prepared) if self.system == "anthropic" else prepared
 
     return type(cls.__name__, (cls,), {"prepare_messages": prepare_messages})
 
 
-def _without_unsigned_thinking(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def _drop_unsigned_thinking(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """
-    Leave out thinking that Anthropic's format cannot carry, since no provider of it has signed it.
+    Drop thinking that no Anthropic provider has signed, which its format cannot carry.
 
-    The library would send it as a message of the person, so that two of theirs follow each other.
+    The library would send it as a user message, so that two of these follow each other.
     """
     return [
-        replace(message, parts=[part for part in message.parts if not _is_unsigned(part)])
-        if isinstance(message, ModelResponse) and any(map(_is_unsigned, message.parts))
+        replace(message, parts=[part for part in message.parts if not _is_unsigned_thinking(part)])
+        if isinstance(message, ModelResponse) and any(map(_is_unsigned_thinking, message.parts))
         else message
         for message in messages
     ]
 
 
-def _is_unsigned(part: object) -> bool:
+def _is_unsigned_thinking(part: object) -> bool:
     return isinstance(part, ThinkingPart) and not part.signature
 
 
-def alternating(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def alternate_roles(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """
-    Return the messages so that the person begins and no two of one side follow each other.
+    Return the messages so that the user begins and roles alternate.
 
-    Neighbours of one side become one message. Where the model begins, its words are told as the
-    person's; a response that says nothing is left out.
+    Neighbours of one role are merged. Where the assistant begins, its text becomes a user
+    message; a response without content is left out.
     """
-    if _alternates(messages):
+    if _is_alternating(messages):
         return list(messages)
     taken: list[ModelMessage] = []
     for message in messages:
         if isinstance(message, ModelResponse):
-            _take_response(taken, message)
+            _append_response(taken, message)
         else:
-            _take_request(taken, message)
-    return [_with_one_text(message) for message in taken]
+            _append_request(taken, message)
+    return [_merge_user_texts(message) for message in taken]
 
 
-def _alternates(messages: Sequence[ModelMessage]) -> bool:
-    if messages and not any(_is_spoken(part) for part in messages[0].parts):
+def _is_alternating(messages: Sequence[ModelMessage]) -> bool:
+    if messages and not any(_is_conversation_part(part) for part in messages[0].parts):
         return False
     request = True
     for message in messages:
         if isinstance(message, ModelRequest) is not request:
             return False
-        if request and len(message.parts) > 1 and _texts(message.parts) > 1:
+        if request and len(message.parts) > 1 and _count_texts(message.parts) > 1:
             return False
-        if not request and not _says(message):
+        if not request and not _has_content(message):
             return False
         request = not request
     return True
 
 
-def _texts(parts: Iterable[object]) -> int:
+def _count_texts(parts: Iterable[object]) -> int:
     return sum(isinstance(part, (UserPromptPart, CompactionPart)) for part in parts)
 
 
-def _says(message: ModelMessage) -> bool:
+def _has_content(message: ModelMessage) -> bool:
     return any(not isinstance(part, ThinkingPart) for part in message.parts)
 
 
-def _take_request(taken: list[ModelMessage], message: ModelRequest) -> None:
+def _append_request(taken: list[ModelMessage], message: ModelRequest) -> None:
     if taken and isinstance(before := taken[-1], ModelRequest):
         taken[-1] = replace(message, parts=[*before.parts, *message.parts])
     else:
         taken.append(message)
 
 
-def _take_response(taken: list[ModelMessage], message: ModelResponse) -> None:
-    if not _says(message):
+def _append_response(taken: list[ModelMessage], message: ModelResponse) -> None:
+    if not _has_content(message):
         return
-    if not any(_is_spoken(part) for request in taken for part in request.parts):
+    if not any(_is_conversation_part(part) for request in taken for part in request.parts):
         text = "\n\n".join(p.content for p in message.parts if isinstance(p, TextPart))
-        _take_request(taken, ModelRequest(parts=[UserPromptPart(_BEGAN + text)]))
-    elif is_stand_in(taken[-1]):
-        # The answer came after all.
+        _append_request(taken, ModelRequest(parts=[UserPromptPart(_ASSISTANT_FIRST_PREFIX + text)]))
+    elif is_placeholder(taken[-1]):
+        # The real answer replaces the placeholder.
         taken[-1] = message
     elif isinstance(last := taken[-1], ModelResponse):
         taken[-1] = replace(last, parts=[*last.parts, *message.parts])
@@ -134,25 +134,25 @@ def _take_response(taken: list[ModelMessage], message: ModelResponse) -> None:
         taken.append(message)
 
 
-def _is_spoken(part: object) -> bool:
-    """Whether something stands among the messages, and not before them as instructions."""
+def _is_conversation_part(part: object) -> bool:
+    """Return whether a part belongs to the messages, not to the instructions before them."""
     return not isinstance(part, SystemPromptPart)
 
 
-def _with_one_text(message: ModelMessage) -> ModelMessage:
-    if not isinstance(message, ModelRequest) or _texts(message.parts) < 2:
+def _merge_user_texts(message: ModelMessage) -> ModelMessage:
+    if not isinstance(message, ModelRequest) or _count_texts(message.parts) < 2:
         return message
     parts: list[Any] = []
     # A summary becomes the text that the library would send for it.
     for part in _sendable_request_parts(message.parts):
         if parts and isinstance(part, UserPromptPart) and isinstance(parts[-1], UserPromptPart):
-            parts[-1] = replace(parts[-1], content=_joined(parts[-1].content, part.content))
+            parts[-1] = replace(parts[-1], content=_join_content(parts[-1].content, part.content))
         else:
             parts.append(part)
     return replace(message, parts=parts)
 
 
-def _joined(
+def _join_content(
     first: str | Sequence[UserContent], second: str | Sequence[UserContent]
 ) -> str | list[UserContent]:
     if isinstance(first, str) and isinstance(second, str):

@@ -1,8 +1,8 @@
 """
-What a run of the library does in tasks of its own: none of them outlives the run.
+Tracking of the tasks that a library run starts, so that none outlives the run.
 
-Cancelled at the wrong moment, Pydantic AI leaves the task behind that holds the provider's stream;
-when it is collected as garbage, in the midst of any other turn, that one fails.
+Cancelled at the wrong moment, Pydantic AI leaves behind the task that holds the provider's
+stream; when it is garbage-collected during another turn, that turn fails.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Beside(AbstractCapability[Any]):
-    """Knows the tasks of one run; ``end`` ends them."""
+class RunTaskTracker(AbstractCapability[Any]):
+    """Tracker of the tasks of one run; ``cancel_remaining`` ends them."""
 
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
-    _ended: bool = False
+    _is_closed: bool = False
 
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: WrapRunHandler
     ) -> AgentRunResult[Any]:
-        self._know()
+        self._track_current_task()
         return await handler()
 
     async def wrap_model_request(
@@ -41,21 +41,21 @@ class Beside(AbstractCapability[Any]):
         request_context: ModelRequestContext,
         handler: WrapModelRequestHandler,
     ) -> ModelResponse:
-        self._know()
+        self._track_current_task()
         return await handler(request_context)
 
-    def _know(self) -> None:
-        if self._ended:
-            # It begins when nobody is left to end it.
+    def _track_current_task(self) -> None:
+        if self._is_closed:
+            # Started too late to be cancelled by the tracker.
             raise asyncio.CancelledError
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def end(self) -> None:
-        """Cancel what is left of the run, and wait until it has ended."""
-        self._ended = True
+    async def cancel_remaining(self) -> None:
+        """Cancel the remaining tasks of the run and wait until they have ended."""
+        self._is_closed = True
         left = self._tasks - {asyncio.current_task()}
         for task in left:
             task.cancel()

@@ -1,4 +1,4 @@
-"""The agent: the default one, or the user's own."""
+"""Construction of the agent: the default one or the user's own."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 # Standard output belongs to the conversation.
 pydantic_ai.BANNER_ENABLED = False
 
-#: Files through which every import goes.
-_NOT_OWN: Final = frozenset({__file__, importlib.__file__})
+#: Files in the traceback of every import.
+_IMPORT_FILES: Final = frozenset({__file__, importlib.__file__})
 
 
 def build_agent(
     *, instructions: str, object_path: str | None, tool_modules: Sequence[str] = ()
 ) -> AbstractAgent[Any, Any]:
     """
-    The agent of the settings; without ``object_path`` one with these instructions and tools.
+    Return the configured agent; without ``object_path`` one with these arguments.
 
-    :raises SettingsError: if what a setting names cannot be imported or is no agent
+    :raises SettingsError: if the object of a setting cannot be imported or is not an agent
     """
     if object_path is not None:
-        return _imported(object_path)
-    tools = [tool for module in tool_modules for tool in _tools(module)]
+        return _import_agent(object_path)
+    tools = [tool for module in tool_modules for tool in _load_tools(module)]
     return Agent(instructions=instructions or None, tools=tools)
 
 
-def _imported(path: str) -> AbstractAgent[Any, Any]:
+def _import_agent(path: str) -> AbstractAgent[Any, Any]:
     module, colon, name = path.partition(":")
     if not colon:
         raise SettingsError(f"agent.object {path!r} must be MODULE:NAME, for example my.agents:bot")
-    imported = _module(module, "agent.object")
+    imported = _import_module(module, "agent.object")
     found = getattr(imported, name, None)
     if not isinstance(found, AbstractAgent):
         names = cast("dict[str, object]", vars(imported))
@@ -50,9 +50,9 @@ def _imported(path: str) -> AbstractAgent[Any, Any]:
     return cast("AbstractAgent[Any, Any]", found)
 
 
-def _tools(module: str) -> list[Any]:
-    """What a module offers as tools: its list ``tools``."""
-    found = getattr(_module(module, "tools.modules"), "tools", None)
+def _load_tools(module: str) -> list[Any]:
+    """Return the tools that a module offers in its list ``tools``."""
+    found = getattr(_import_module(module, "tools.modules"), "tools", None)
     if not isinstance(found, list):
         raise SettingsError(
             f"tools.modules: {module!r} has no list named tools: tools = [my_function, …]"
@@ -60,27 +60,29 @@ def _tools(module: str) -> list[Any]:
     return list(found)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _module(name: str, setting: str) -> Any:
+def _import_module(name: str, setting: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         hint = (
             f"; put {name}.py into the folder plugins of CLEW_HOME, or install it"
             if error.name == name
-            else f"{_place(error)}; install it where Clew is installed"
+            else f"{_format_location(error)}; install it where Clew is installed"
         )
         raise SettingsError(f"{setting}: {name!r} cannot be imported: {error}{hint}") from error
     except Exception as error:
         what = "" if isinstance(error, ImportError) else f"{type(error).__name__}: "
         raise SettingsError(
-            f"{setting}: {name!r} cannot be imported: {what}{error}{_place(error)}"
+            f"{setting}: {name!r} cannot be imported: {what}{error}{_format_location(error)}"
         ) from error
 
 
-def _place(error: Exception) -> str:
-    """Where a person's own code raised it; a syntax error says that itself."""
+def _format_location(error: Exception) -> str:
+    """Return where the user's code raised an error; empty for syntax errors, which contain it."""
     if isinstance(error, SyntaxError):
         return ""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if each.filename not in _NOT_OWN and each.filename[0] != "<"]
+    own = [
+        each for each in frames if each.filename not in _IMPORT_FILES and each.filename[0] != "<"
+    ]
     return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

@@ -1,4 +1,4 @@
-"""Which model is asked: the first one, or one that stands in for it while it fails."""
+"""Failover: requests go to the first model, or to a fallback while it fails."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.agent.failures import ELSEWHERE, ONCE_MORE, PASSING, Failure
-from clew.agent.models import name_of
+from clew.agent.failures import FAILOVER_KINDS, RETRY_ONCE_KINDS, TRANSIENT_KINDS, ProviderFailure
+from clew.agent.models import get_qualified_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -16,103 +16,108 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Patience:
-    """How failures of a model are met; times in seconds."""
+class RetryPolicy:
+    """Limits on retries of failed model requests; times in seconds."""
 
-    #: Requests to one model before the next model is asked.
+    #: Requests to one model before the next model is used.
     attempts: int = 4
-    #: Before the second request; doubled each time, with jitter.
+    #: Delay before the second request; doubled each time, with jitter.
     first_wait: float = 1.0
-    longest_wait: float = 60.0
-    #: All waits for one model in a turn, where there is no other model …
-    most_waiting: float = 120.0
-    #: … and where there is one.
-    most_waiting_beside: float = 15.0
-    #: A model that failed a whole turn this often in a row is left alone …
-    breaks_after: int = 3
-    #: … for this long, if another one is there.
+    max_wait: float = 60.0
+    #: Total delay for one model per turn, if there is no alternative …
+    max_total_wait: float = 120.0
+    #: … and if there is one.
+    max_total_wait_with_alternative: float = 15.0
+    #: Failed turns in a row after which a model is not used …
+    breaker_threshold: int = 3
+    #: … for this long, if there is an alternative.
     cooldown: float = 60.0
 
-    def wait(
-        self, attempt: int, failure: Failure, *, waited: float = 0.0, beside: bool = False
+    def next_delay(
+        self, attempt: int, failure: ProviderFailure, *, waited: float = 0.0, beside: bool = False
     ) -> float | None:
         """
-        How long to wait after attempt number ``attempt`` (from 1); ``None`` to give up.
+        Return the delay after attempt number ``attempt`` (from 1); ``None`` to give up.
 
-        ``waited`` is what was waited already; ``beside`` says that another model could be asked.
-        A provider that asks for more time than there is, is not asked again at all.
+        ``waited`` is the total delay so far; ``beside``: there is an alternative model.
+        A provider that asks for a longer delay than allowed is not asked again.
         """
-        attempts = min(self.attempts, 2) if failure.kind in ONCE_MORE else self.attempts
-        if failure.kind not in PASSING or attempt >= attempts:
+        attempts = min(self.attempts, 2) if failure.kind in RETRY_ONCE_KINDS else self.attempts
+        if failure.kind not in TRANSIENT_KINDS or attempt >= attempts:
             return None
-        wait = self._backoff(attempt) if failure.retry_after is None else failure.retry_after
-        most = self.most_waiting_beside if beside else self.most_waiting
-        return wait if wait <= self.longest_wait and waited + wait <= most else None
+        wait = (
+            self._compute_backoff(attempt) if failure.retry_after is None else failure.retry_after
+        )
+        most = self.max_total_wait_with_alternative if beside else self.max_total_wait
+        return wait if wait <= self.max_wait and waited + wait <= most else None
 
-    def _backoff(self, attempt: int) -> float:
-        backoff = min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
+    def _compute_backoff(self, attempt: int) -> float:
+        backoff = min(self.first_wait * 2 ** (attempt - 1), self.max_wait)
         return backoff * random.uniform(0.5, 1.0)
 
 
-class Models:
+class ModelChain:
     """
-    The model and its stand-ins, with a breaker for each.
+    The model and its fallbacks, with a circuit breaker for each.
 
-    A breaker is kept in memory: it saves waiting, and what it knows is soon learnt again.
+    Breakers are kept in memory: they only save waiting time, and their state is soon
+    relearnt.
     """
 
     def __init__(
-        self, models: Sequence[Model], patience: Patience, monotonic: Callable[[], float]
+        self, models: Sequence[Model], patience: RetryPolicy, monotonic: Callable[[], float]
     ) -> None:
         if not models:
             raise ValueError("there is at least one model")
         self._models, self._monotonic = models, monotonic
-        self.patience = patience
+        self.retry_policy = patience
         self._failures = [0] * len(models)
         self._open_until = [0.0] * len(models)
-        self._told: list[set[str]] = [set() for _ in models]
+        self._notified: list[set[str]] = [set() for _ in models]
 
-    def named(self, name: str | None) -> Model | None:
-        """The one of this name; the first one for ``None``."""
-        return next((m for m in self._models if name is None or name_of(m) == name), None)
+    def find_by_name(self, name: str | None) -> Model | None:
+        """Return the model of this name (``None``: the first); ``None`` if there is none."""
+        return next(
+            (m for m in self._models if name is None or get_qualified_name(m) == name), None
+        )
 
     @property
-    def first(self) -> Model:
-        """The one that is asked first now."""
-        return self._models[self._usable()[0]]
+    def preferred_model(self) -> Model:
+        """Return the model that is asked first now."""
+        return self._models[self._usable_indices()[0]]
 
-    def in_order(self) -> Iterator[tuple[int, Model]]:
-        """Those that are not left alone, in order; the first one if all are."""
-        for n in self._usable():
+    def iter_candidates(self) -> Iterator[tuple[int, Model]]:
+        """Yield the models whose breaker is closed, in order; the first one if none is."""
+        for n in self._usable_indices():
             yield n, self._models[n]
 
-    def _usable(self) -> list[int]:
+    def _usable_indices(self) -> list[int]:
         now = self._monotonic()
         return [n for n, until in enumerate(self._open_until) if until <= now] or [0]
 
-    def beside(self, n: int) -> bool:
-        """Whether another model would be asked after number ``n``."""
-        return any(other > n for other in self._usable())
+    def has_alternative(self, n: int) -> bool:
+        """Return whether another model would be asked after number ``n``."""
+        return any(other > n for other in self._usable_indices())
 
-    def worked(self, n: int) -> None:
-        """Model number ``n`` answered."""
+    def record_success(self, n: int) -> None:
+        """Record that model number ``n`` answered."""
         self._failures[n], self._open_until[n] = 0, 0.0
-        self._told[n].clear()
+        self._notified[n].clear()
 
-    def failed(self, n: int, failure: Failure) -> None:
-        """Model number ``n`` was given up for a turn."""
-        if failure.kind not in ELSEWHERE:
+    def record_failure(self, n: int, failure: ProviderFailure) -> None:
+        """Record that model number ``n`` was given up for a turn."""
+        if failure.kind not in FAILOVER_KINDS:
             return
         self._failures[n] += 1
         alone = failure.retry_after or 0.0
-        if self._failures[n] >= self.patience.breaks_after:
-            alone = max(alone, self.patience.cooldown)
+        if self._failures[n] >= self.retry_policy.breaker_threshold:
+            alone = max(alone, self.retry_policy.cooldown)
         if alone:
             self._open_until[n] = self._monotonic() + alone
 
-    def tell(self, n: int, conversation: str) -> bool:
-        """Whether a conversation is yet to be told that number ``n`` fails; once per outage."""
-        if conversation in self._told[n]:
+    def should_notify(self, n: int, conversation: str) -> bool:
+        """Return whether to notify a conversation that number ``n`` fails: once per outage."""
+        if conversation in self._notified[n]:
             return False
-        self._told[n].add(conversation)
+        self._notified[n].add(conversation)
         return True

@@ -1,9 +1,9 @@
 """
-Compactors: how a context is made smaller.
+Compactors: ways to make a context smaller.
 
-The default drives two tiers of the Pydantic AI Harness: old tool results are cleared, and if that
-is not enough what is old is summarised. What must not be touched, and when it runs, is decided by
-``clew.core.compaction``.
+The default uses two tiers of the Pydantic AI Harness: old tool results are cleared, and if
+that is not enough, old messages are summarised. ``clew.core.compaction`` decides when it
+runs and which messages stay untouched.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.usage import RunUsage
 
-from clew.agent.failures import FailureKind, classify
-from clew.agent.files import file_in
-from clew.agent.messages import answered_ids, call_ids, text_of
-from clew.agent.stored_results import TOOL, abridge
+from clew.agent.failures import FailureKind, classify_error
+from clew.agent.files import parse_attachment_line
+from clew.agent.messages import extract_answered_ids, extract_call_ids, extract_text
+from clew.agent.stored_results import READ_TOOL, abridge_result
 from clew.core.compaction import MessageSize, estimate_tokens
 from clew.core.showing import MAX_TEXT_CHARS, PICTURE
 from clew.errors import OperationRefused
 
 __all__ = [
-    "HEADINGS",
+    "SUMMARY_HEADINGS",
     "Compactor",
     "HarnessCompactor",
     "RunUsage",
-    "SummaryCutError",
-    "calls_of",
-    "cleared",
-    "context_window",
-    "original_seq",
-    "reported_tokens",
-    "shortened",
-    "sized",
-    "summary_message",
-    "summary_of",
+    "SummaryTruncatedError",
+    "estimate_size",
+    "extract_summary",
+    "format_tool_calls",
+    "get_model_context_window",
+    "get_original_seq",
+    "get_reported_tokens",
+    "make_summary_message",
+    "mark_results_cleared",
+    "truncate_results",
 ]
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from clew.agent.models import Model
 
-HEADINGS = (
+SUMMARY_HEADINGS = (
     "## Intent",
     "## Key decisions",
     "## Artifacts",
@@ -66,17 +66,17 @@ HEADINGS = (
     "## Tried and failed",
     "## Open questions",
 )
-#: A default for how long one summary may take.
-DEADLINE = timedelta(seconds=90)
-#: Tokens in one request for a summary: a model that cannot read so few is given up.
-LEAST = 1_000
-#: Characters of one tool result that the summariser reads.
-_RESULT = 8_000
-_CLEARED = "[result cleared]"
-#: What an image counts, whatever its bytes.
+#: Default time limit of one summary.
+SUMMARY_TIMEOUT = timedelta(seconds=90)
+#: Tokens per summary request below which a model with a smaller window is given up.
+MIN_CHUNK_TOKENS = 1_000
+#: Characters of one tool result sent to the summariser.
+_MAX_RESULT_CHARS = 8_000
+_CLEARED_PLACEHOLDER = "[result cleared]"
+#: Size that an image counts as, whatever its bytes.
 _IMAGE_BYTES = 4_500
 
-_PROMPT = """\
+_SUMMARY_PROMPT = """\
 You keep the memory of a conversation between a person and an assistant. The messages below will \
 be replaced by what you write, so it must hold all that is needed to go on.
 
@@ -111,30 +111,30 @@ Write only the summary.
 """
 
 
-#: For a model that was cut: the same in fewer words.
-_BRIEF = _PROMPT.replace(
+#: Shorter variant, after the output limit truncated a summary.
+_BRIEF_SUMMARY_PROMPT = _SUMMARY_PROMPT.replace(
     "Write only the summary.",
     "Write only the summary, in 250 words at most: a longer one is cut off and lost.",
 )
 
 
-class SummaryCutError(OperationRefused):
-    """A summary that reached the model's limit of output before its end."""
+class SummaryTruncatedError(OperationRefused):
+    """Summary truncated by the model's output limit."""
 
     def __init__(self) -> None:
         super().__init__("the summary was cut off by the model's limit of output")
 
 
 class Compactor(Protocol):
-    """What makes contexts smaller; must not change the messages that it is given."""
+    """Strategy that makes contexts smaller; must not change the given messages."""
 
-    async def clear(
+    async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
-        """The same messages, those before ``keep_from`` with their tool results cleared."""
+        """Return the messages, with the tool results before index ``keep_from`` cleared."""
         ...
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,
@@ -144,21 +144,21 @@ class Compactor(Protocol):
         usage: RunUsage,
     ) -> str:
         """
-        A summary that can stand in for the messages; ``window`` is the model's, in tokens.
+        Return a summary of the messages; ``window`` is the model's, in tokens.
 
-        Whatever goes wrong with the model is raised; within its deadline per request.
+        Errors of the model are raised, each within its deadline per request.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HarnessCompactor:
-    """The default."""
+    """Default compactor, built on the Pydantic AI Harness."""
 
-    #: How long one summary may take.
-    deadline: timedelta = DEADLINE
+    #: Time limit of one summary.
+    deadline: timedelta = SUMMARY_TIMEOUT
 
-    async def clear(
+    async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int
     ) -> list[ModelMessage]:
         from pydantic_ai_harness.compaction import (  # noqa: PLC0415  (7 MB, seldom needed)
@@ -166,12 +166,14 @@ class HarnessCompactor:
             compact_now,
         )
 
-        kept = sum(len(answered_ids(message)) for message in messages[keep_from:])
-        strategy = ClearToolResults[None](max_tokens=1, keep_pairs=kept, placeholder=_CLEARED)
-        done = await compact_now(strategy, list(messages), model=_no_model())
-        return [_pointing(message) for message in done]
+        kept = sum(len(extract_answered_ids(message)) for message in messages[keep_from:])
+        strategy = ClearToolResults[None](
+            max_tokens=1, keep_pairs=kept, placeholder=_CLEARED_PLACEHOLDER
+        )
+        done = await compact_now(strategy, list(messages), model=_make_placeholder_model())
+        return [_add_read_hints(message) for message in done]
 
-    async def summarise(
+    async def summarise_messages(
         self,
         messages: Sequence[ModelMessage],
         model: Model,
@@ -182,21 +184,26 @@ class HarnessCompactor:
     ) -> str:
         summary, rest, most = "", list(messages), window // 2
         while rest:
-            chunk = chunks(rest, most=most)[0]
-            before = [summary_message(summary)] if summary else []
+            chunk = split_into_chunks(rest, most=most)[0]
+            before = [make_summary_message(summary)] if summary else []
             try:
-                summary = await self._one([*before, *chunk], model, focus=focus, usage=usage)
+                summary = await self._summarise_chunk(
+                    [*before, *chunk], model, focus=focus, usage=usage
+                )
             except Exception as error:
-                # Its window is smaller than was thought.
+                # Its context window is smaller than expected.
                 most //= 4
-                too_long = classify(error).kind in (FailureKind.OVERFLOW, FailureKind.TOO_LARGE)
-                if not too_long or most < LEAST:
+                too_long = classify_error(error).kind in (
+                    FailureKind.OVERFLOW,
+                    FailureKind.TOO_LARGE,
+                )
+                if not too_long or most < MIN_CHUNK_TOKENS:
                     raise
             else:
                 rest = rest[len(chunk) :]
         return summary
 
-    async def _one(
+    async def _summarise_chunk(
         self,
         messages: list[ModelMessage],
         model: Model,
@@ -205,12 +212,16 @@ class HarnessCompactor:
         usage: RunUsage,
     ) -> str:
         try:
-            return await self._request(messages, model, _PROMPT, focus=focus, usage=usage)
-        except SummaryCutError:
-            # Its limit of output is short: fewer words fit.
-            return await self._request(messages, model, _BRIEF, focus=focus, usage=usage)
+            return await self._request_summary(
+                messages, model, _SUMMARY_PROMPT, focus=focus, usage=usage
+            )
+        except SummaryTruncatedError:
+            # Its output limit is low: ask for fewer words.
+            return await self._request_summary(
+                messages, model, _BRIEF_SUMMARY_PROMPT, focus=focus, usage=usage
+            )
 
-    async def _request(
+    async def _request_summary(
         self,
         messages: list[ModelMessage],
         model: Model,
@@ -228,14 +239,14 @@ class HarnessCompactor:
             max_messages=1,
             keep_messages=1,
             preserve_first_user_message=False,
-            tool_return_max_chars=_RESULT,
+            tool_return_max_chars=_MAX_RESULT_CHARS,
             summary_prompt=prompt,
         )
-        # The newest message is always kept, so one is added that need not be.
+        # The newest message is always kept, so a dummy is added.
         asked = [*messages, ModelRequest.user_text_prompt("…")]
         async with asyncio.timeout(self.deadline.total_seconds()):
             result = await compact_now(
-                strategy, asked, model=_WholeAnswers(model), focus=focus, usage=usage
+                strategy, asked, model=_UntruncatedModel(model), focus=focus, usage=usage
             )
         return next(
             (
@@ -248,23 +259,23 @@ class HarnessCompactor:
         )
 
 
-class _WholeAnswers(WrapperModel):
-    """A model whose answer counts only if its limit of output did not cut it."""
+class _UntruncatedModel(WrapperModel):
+    """Model that raises an error if the output limit truncated its answer."""
 
     async def request(self, *arguments: Any, **more: Any) -> ModelResponse:
         response = await super().request(*arguments, **more)
         if response.finish_reason == "length":
-            raise SummaryCutError
+            raise SummaryTruncatedError
         return response
 
 
-def _pointing(message: ModelMessage) -> ModelMessage:
-    """Say of each result that was cleared how it can be read."""
+def _add_read_hints(message: ModelMessage) -> ModelMessage:
+    """Add to each cleared result how to read it."""
     if not isinstance(message, ModelRequest):
         return message
     parts = [
-        replace(part, content=f'[result cleared: {TOOL}("{part.tool_call_id}") reads it]')
-        if isinstance(part, ToolReturnPart) and part.content == _CLEARED
+        replace(part, content=f'[result cleared: {READ_TOOL}("{part.tool_call_id}") reads it]')
+        if isinstance(part, ToolReturnPart) and part.content == _CLEARED_PLACEHOLDER
         else part
         for part in message.parts
     ]
@@ -273,14 +284,14 @@ def _pointing(message: ModelMessage) -> ModelMessage:
     return replace(message, parts=parts)
 
 
-def _no_model() -> Model:
-    from clew.agent.offline import offline_model  # noqa: PLC0415  (only a place holder)
+def _make_placeholder_model() -> Model:
+    from clew.agent.offline import make_offline_model  # noqa: PLC0415  (only a placeholder)
 
-    return offline_model()
+    return make_offline_model()
 
 
-def summary_message(summary: str) -> ModelRequest:
-    """A summary as a message of a context."""
+def make_summary_message(summary: str) -> ModelRequest:
+    """Return a summary as a message of a context."""
     return ModelRequest(
         parts=[
             CompactionPart(
@@ -291,56 +302,56 @@ def summary_message(summary: str) -> ModelRequest:
     )
 
 
-def summary_of(message: ModelMessage) -> str | None:
-    """What a summary says; ``None`` if the message is none."""
+def extract_summary(message: ModelMessage) -> str | None:
+    """Return the text of a summary message; ``None`` for any other message."""
     found = [part.content or "" for part in message.parts if isinstance(part, CompactionPart)]
     return "\n".join(found) if found else None
 
 
-def calls_of(message: ModelMessage) -> tuple[str, ...]:
-    """The tool calls of a message, each as name and arguments."""
+def format_tool_calls(message: ModelMessage) -> tuple[str, ...]:
+    """Return the tool calls of a message, each as name and arguments."""
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     return tuple(f"{call.tool_name} {call.args_as_json_str()}" for call in calls)
 
 
-def shortened(message: ModelMessage, most: int) -> ModelMessage:
-    """The message with each of its results as at most so many characters; itself if they are."""
+def truncate_results(message: ModelMessage, most: int) -> ModelMessage:
+    """Return the message with each result cut to ``most`` characters; itself if unchanged."""
     if not isinstance(message, ModelRequest):
         return message
-    parts = [_shortened(part, most) for part in message.parts]
+    parts = [_truncate_result(part, most) for part in message.parts]
     if all(new is old for new, old in zip(parts, message.parts, strict=True)):
         return message
     return replace(message, parts=parts)
 
 
-def _shortened(part: ModelRequestPart, most: int) -> ModelRequestPart:
+def _truncate_result(part: ModelRequestPart, most: int) -> ModelRequestPart:
     if not isinstance(part, ToolReturnPart):
         return part
     text = part.model_response_str()
     if len(text) <= most:
         return part
-    return replace(part, content=abridge(text, most, call_id=part.tool_call_id))
+    return replace(part, content=abridge_result(text, most, call_id=part.tool_call_id))
 
 
-def cleared(message: ModelMessage, seq: int) -> ModelMessage:
-    """A message whose results were cleared or shortened, marked with the entry that has them."""
-    return replace(message, metadata={**(message.metadata or {}), _SEQ: seq})
+def mark_results_cleared(message: ModelMessage, seq: int) -> ModelMessage:
+    """Return the message marked with the entry that has its cleared or truncated results."""
+    return replace(message, metadata={**(message.metadata or {}), _ORIGINAL_SEQ_KEY: seq})
 
 
-def original_seq(message: ModelMessage) -> int | None:
-    """The entry that has what was cleared from a message; ``None`` if nothing was."""
-    return (message.metadata or {}).get(_SEQ)
+def get_original_seq(message: ModelMessage) -> int | None:
+    """Return the seq of the entry with the cleared results; ``None`` if none was cleared."""
+    return (message.metadata or {}).get(_ORIGINAL_SEQ_KEY)
 
 
-_SEQ = "clew_seq"
+_ORIGINAL_SEQ_KEY = "clew_seq"
 
 
-def chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMessage]]:
-    """The messages in parts of at most ``most`` tokens, where one message alone is not more."""
+def split_into_chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMessage]]:
+    """Split the messages into chunks of at most ``most`` tokens; a larger one is alone."""
     parts: list[list[ModelMessage]] = [[]]
     size = 0
     for message in messages:
-        tokens = min(sized(message).tokens, estimate_tokens(_RESULT))
+        tokens = min(estimate_size(message).tokens, estimate_tokens(_MAX_RESULT_CHARS))
         if parts[-1] and size + tokens > most:
             parts.append([])
             size = 0
@@ -349,48 +360,48 @@ def chunks(messages: Sequence[ModelMessage], *, most: int) -> list[list[ModelMes
     return parts
 
 
-def sized(message: ModelMessage) -> MessageSize:
-    """What the rules of compaction need to know of a message."""
+def estimate_size(message: ModelMessage) -> MessageSize:
+    """Return the properties of a message that the compaction rules use."""
     return MessageSize(
-        tokens=estimate_tokens(_bytes(message)) + 4,
-        calls=frozenset(call_ids(message)),
-        answers=frozenset(answered_ids(message)),
-        # What a tool shows beside its result is no message of a person's.
+        tokens=estimate_tokens(_count_bytes(message)) + 4,
+        calls=frozenset(extract_call_ids(message)),
+        answers=frozenset(extract_answered_ids(message)),
+        # Content that a tool adds beside its result is not a user message.
         from_user=isinstance(message, ModelRequest)
-        and not answered_ids(message)
+        and not extract_answered_ids(message)
         and any(isinstance(part, UserPromptPart) for part in message.parts),
-        is_summary=summary_of(message) is not None,
+        is_summary=extract_summary(message) is not None,
     )
 
 
-def _bytes(message: ModelMessage) -> int:
-    size = len(text_of(message).encode())
+def _count_bytes(message: ModelMessage) -> int:
+    size = len(extract_text(message).encode())
     for part in message.parts:
         if isinstance(part, ToolCallPart):
             size += len(part.tool_name) + len(part.args_as_json_str())
         elif isinstance(part, CompactionPart):
             size += len((part.content or "").encode())
         elif isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-            size += sum(map(_shown_bytes, part.content))
+            size += sum(map(_count_item_bytes, part.content))
     return size
 
 
-def _shown_bytes(item: object) -> int:
-    """What a picture, or a file that is named, adds to its line once the model is shown it."""
+def _count_item_bytes(item: object) -> int:
+    """Return the bytes that an image or a named file adds when its content is sent."""
     if isinstance(item, BinaryContent):
         return _IMAGE_BYTES
-    if (file := file_in(item)) is None:
+    if (file := parse_attachment_line(item)) is None:
         return 0
     return _IMAGE_BYTES if file["kind"] == PICTURE else min(file["size"], MAX_TEXT_CHARS)
 
 
-def reported_tokens(message: ModelMessage) -> int:
-    """What the provider counted for the request and this response; 0 where it did not say."""
+def get_reported_tokens(message: ModelMessage) -> int:
+    """Return the provider's token count of request and response; 0 if not reported."""
     if not isinstance(message, ModelResponse) or not message.usage.input_tokens:
         return 0
     return message.usage.input_tokens + message.usage.output_tokens
 
 
-def context_window(model: Model) -> int | None:
-    """The model's context window in tokens, where it is known."""
+def get_model_context_window(model: Model) -> int | None:
+    """Return the model's context window in tokens, if known."""
     return model.profile.get("context_window")

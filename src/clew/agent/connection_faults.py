@@ -1,4 +1,4 @@
-"""The reason why a connection to a provider failed: client libraries say no more than that."""
+"""Causes of failed connections to a provider, which client libraries do not report."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-UNSENDABLE = "the API key has characters that cannot be sent"
-_NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
-#: Modules of the HTTP library through which only what goes to a proxy passes.
-_PROXYING = ("http_proxy", "socks_proxy")
+UNSENDABLE_KEY = "the API key has characters that cannot be sent"
+_UNREACHABLE_ERRNOS = frozenset(
+    {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+)
+#: Modules of the HTTP library that only proxied requests use.
+_PROXY_MODULES = ("http_proxy", "socks_proxy")
 _NO_CONNECTION = "no connection to the model's server"
 
 
-class Fault(enum.Enum):
-    """What is wrong with a connection."""
+class ConnectionFault(enum.Enum):
+    """Cause of a failed connection."""
 
     DNS = enum.auto()
     REFUSED = enum.auto()
@@ -30,53 +32,59 @@ class Fault(enum.Enum):
     UNKNOWN = enum.auto()
 
 
-def explain_connection(error: BaseException) -> tuple[Fault, str]:
-    """Return the reason for a connection that failed, and a clause that says it."""
-    chain = list(_causes(error))
-    if any(is_unsendable(each) for each in chain):
-        return Fault.KEY, UNSENDABLE
-    if any(_is_of_a_proxy(each) for each in chain):
-        return Fault.PROXY, f"the proxy that the environment names fails ({_last_words(chain)})"
-    place = _place(chain)
+def explain_connection_failure(error: BaseException) -> tuple[ConnectionFault, str]:
+    """Return the cause of a failed connection, and a clause that describes it."""
+    chain = list(_iter_causes(error))
+    if any(is_unsendable_header(each) for each in chain):
+        return ConnectionFault.KEY, UNSENDABLE_KEY
+    if any(_is_from_proxy(each) for each in chain):
+        return (
+            ConnectionFault.PROXY,
+            f"the proxy that the environment names fails ({_describe_proxy_failure(chain)})",
+        )
+    place = _find_address(chain)
     for each in chain:
-        if (found := _explain(each, place)) is not None:
+        if (found := _explain_error(each, place)) is not None:
             return found
-    return Fault.UNKNOWN, _NO_CONNECTION
+    return ConnectionFault.UNKNOWN, _NO_CONNECTION
 
 
-def _explain(error: BaseException, place: str) -> tuple[Fault, str] | None:
+def _explain_error(error: BaseException, place: str) -> tuple[ConnectionFault, str] | None:
     match error:
         case socket.gaierror():
             host = place.rpartition(":")[0] if place.count(":") == 1 else place
-            return Fault.DNS, f"the name of {host} cannot be resolved"
+            return ConnectionFault.DNS, f"the name of {host} cannot be resolved"
         case ssl.SSLCertVerificationError():
-            return Fault.TLS, f"the certificate of {place} is not trusted ({error.verify_message})"
+            return (
+                ConnectionFault.TLS,
+                f"the certificate of {place} is not trusted ({error.verify_message})",
+            )
         case ssl.SSLError(reason="WRONG_VERSION_NUMBER" | "HTTP_REQUEST" | "RECORD_LAYER_FAILURE"):
-            return Fault.TLS, f"{place} does not speak TLS (https)"
+            return ConnectionFault.TLS, f"{place} does not speak TLS (https)"
         case ConnectionRefusedError():
-            return Fault.REFUSED, f"nothing listens at {place}"
-        case OSError() if error.errno in _NO_WAY:
-            return Fault.REFUSED, f"no way leads to {place} ({error.strerror})"
+            return ConnectionFault.REFUSED, f"nothing listens at {place}"
+        case OSError() if error.errno in _UNREACHABLE_ERRNOS:
+            return ConnectionFault.REFUSED, f"no way leads to {place} ({error.strerror})"
         case _:
             return None
 
 
-def is_unsendable(error: BaseException) -> bool:
-    """Return whether a header could not be written: of ours, only the key comes from outside."""
+def is_unsendable_header(error: BaseException) -> bool:
+    """Return whether a header could not be encoded: only the key can cause that."""
     if isinstance(error, UnicodeEncodeError):
         return error.encoding == "ascii"
-    # The text of the error holds the header, and with it the key.
+    # The text of the error contains the header, and with it the key.
     return type(error).__name__ == "LocalProtocolError" and "header value" in str(error)
 
 
-def _is_of_a_proxy(error: BaseException) -> bool:
+def _is_from_proxy(error: BaseException) -> bool:
     if type(error).__name__ == "ProxyError":
         return True
     modules = (str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__))
-    return any(module.rpartition(".")[2] in _PROXYING for module in modules)
+    return any(module.rpartition(".")[2] in _PROXY_MODULES for module in modules)
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _iter_causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and everything that led to it, each once."""
     seen: set[int] = set()
     ahead: list[BaseException | None] = [error]
@@ -91,24 +99,24 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
             ahead += cast("BaseExceptionGroup[BaseException]", each).exceptions
 
 
-def _place(chain: list[BaseException]) -> str:
-    """Return host and port of the address that was asked, which may hold a password as well."""
+def _find_address(chain: list[BaseException]) -> str:
+    """Return host and port of the requested URL, without a password that it may contain."""
     for error in chain:
-        url = getattr(getattr(error, "_request", None) or _request(error), "url", None)
+        url = getattr(getattr(error, "_request", None) or _get_request(error), "url", None)
         if host := getattr(url, "host", None):
             port = getattr(url, "port", None)
             return f"{host}:{port}" if port else str(host)
     return "the model's server"
 
 
-def _request(error: BaseException) -> object:
+def _get_request(error: BaseException) -> object:
     try:
         return getattr(error, "request", None)
-    except RuntimeError:  # the HTTP library's way to say that it was not set
+    except RuntimeError:  # raised by the HTTP library if it is not set
         return None
 
 
-def _last_words(chain: list[BaseException]) -> str:
+def _describe_proxy_failure(chain: list[BaseException]) -> str:
     words = [str(each) for each in chain if isinstance(each, OSError) or _is_proxy_error(each)]
     return words[-1] if words else "no connection"
 

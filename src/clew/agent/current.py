@@ -1,4 +1,4 @@
-"""What a tool may ask about where it runs: the conversation, session and turn of its call."""
+"""Context of the running turn: its conversation, session and turn id, for tools and hooks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Current:
-    """Where the running turn is; after a rotation it names the new session."""
+class TurnContext:
+    """Ids of the running turn; after a rotation ``session`` is the new session."""
 
     conversation: ConversationId
     session: SessionId
@@ -23,62 +23,62 @@ class Current:
 
 
 @dataclass(slots=True)
-class _Place:
+class _TurnSlot:
     """
-    One turn's place, shared by every task and thread that the turn has started.
+    Mutable slot shared by every task and thread that a turn has started.
 
-    They have copies of the context, so the session that it moves to is changed in here.
+    They have copies of the context, so a new session is set in here.
     """
 
-    where: Current | None
+    context: TurnContext | None
 
 
-_PLACE: ContextVar[_Place | None] = ContextVar("clew_current", default=None)
-#: The session that a hook is being told of, outside of its turn.
-_TOLD_OF: ContextVar[SessionId | None] = ContextVar("clew_told_of", default=None)
+_TURN_SLOT: ContextVar[_TurnSlot | None] = ContextVar("clew_current", default=None)
+#: The session that a hook call is about, outside of its turn.
+_HOOK_SESSION: ContextVar[SessionId | None] = ContextVar("clew_told_of", default=None)
 
 
-def current() -> Current | None:
-    """Return the turn that calls; ``None`` outside of one."""
-    place = _PLACE.get()
-    return None if place is None else place.where
+def get_turn_context() -> TurnContext | None:
+    """Return the context of the calling turn; ``None`` outside of a turn."""
+    place = _TURN_SLOT.get()
+    return None if place is None else place.context
 
 
-def enter(where: Current) -> None:
-    """Put this task, and all that its turn has started or will start, at ``where``."""
-    place = _PLACE.get()
-    if place is not None and place.where is not None and place.where.turn == where.turn:
-        place.where = where
+def set_turn_context(where: TurnContext) -> None:
+    """Set the context of this task, and of everything that its turn starts or has started."""
+    place = _TURN_SLOT.get()
+    if place is not None and place.context is not None and place.context.turn == where.turn:
+        place.context = where
     else:
-        _PLACE.set(_Place(where))
+        _TURN_SLOT.set(_TurnSlot(where))
 
 
-def leave() -> None:
-    """End the turn here: what it has left running is in no turn any more."""
-    place = _PLACE.get()
+def clear_turn_context() -> None:
+    """Clear the context: whatever the turn left running no longer belongs to a turn."""
+    place = _TURN_SLOT.get()
     if place is not None:
-        place.where = None
-        _PLACE.set(None)
+        place.context = None
+        _TURN_SLOT.set(None)
 
 
 @contextmanager
-def telling_of(session: SessionId | None) -> Generator[None]:
-    """Show the hooks that are called in the block which session they are told of."""
-    token = _TOLD_OF.set(session)
+def hook_session(session: SessionId | None) -> Generator[None]:
+    """Set the session that hooks called in the block are about."""
+    token = _HOOK_SESSION.set(session)
     try:
         yield
     finally:
-        _TOLD_OF.reset(token)
+        _HOOK_SESSION.reset(token)
 
 
-def environment() -> dict[str, str]:
+def make_subprocess_env() -> dict[str, str]:
     """
-    Return the variables that subprocesses of a tool or a hook are given.
+    Return the variables for subprocesses of a tool or a hook.
 
-    ``HERMES_SESSION_ID`` is the same id for scripts that know only that name.
+    ``HERMES_SESSION_ID`` is the same id, for scripts that know only that name.
     """
-    where = current()
-    session = _TOLD_OF.get() if where is None else where.session
+    where = get_turn_context()
+    session = _HOOK_SESSION.get() if where is None else where.session
     if session is None:
         return {}
     return {"CLEW_SESSION_ID": session, "HERMES_SESSION_ID": session}

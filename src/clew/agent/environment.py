@@ -1,9 +1,10 @@
 """
-The environment that tools see: in a turn it names the session, to them and to what they start.
+Session variables in the environment that tools see during a turn.
 
-Turns of several conversations run in one process at once, and the environment of a process can
-hold one value. So nothing is written to it: the variables are looked up in the context of whoever
-reads ``os.environ`` or starts a subprocess that is to inherit it. Outside of turns nothing differs.
+Turns of several conversations run in one process at once, and the environment of a process
+holds only one value. So nothing is written to it: the variables are looked up in the
+context of the code that reads ``os.environ`` or starts a subprocess that inherits it.
+Outside of turns nothing differs.
 """
 
 from __future__ import annotations
@@ -17,79 +18,79 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from clew.agent.current import environment
+from clew.agent.current import make_subprocess_env
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-    # Its own class has no public name.
+    # The class has no public name.
     _Environ = dict[str, str]
 else:
     _Environ = type(os.environ)
 
 
 class SessionEnviron(_Environ):
-    """``os.environ`` with the variables of the caller's turn, which nobody can take out."""
+    """``os.environ`` with the variables of the caller's turn, which cannot be removed."""
 
     def __getitem__(self, key: str) -> str:
-        shown = environment()
+        shown = make_subprocess_env()
         return shown[key] if key in shown else super().__getitem__(key)
 
     def __setitem__(self, key: str, value: str) -> None:
-        # Who writes back what was read must not show it to the whole process.
-        if environment().get(key) != value:
+        # Writing a read value back must not expose it to the whole process.
+        if make_subprocess_env().get(key) != value:
             super().__setitem__(key, value)
 
     def __iter__(self) -> Iterator[str]:
-        shown = environment()
+        shown = make_subprocess_env()
         yield from (key for key in super().__iter__() if key not in shown)
-        # Last: ``clear`` takes keys from the front until one cannot be taken out.
+        # Last: ``clear`` removes keys from the front until one cannot be removed.
         yield from shown
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-class _Exposure:
-    """What is replaced while an engine runs, for all engines of the process together."""
+class _EnvironPatches:
+    """Patches in place while an engine runs, shared by all engines of the process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._engines = 0
         self._undo: list[Callable[[], None]] = []
         self._replaced: list[tuple[Any, str]] = []
-        self._forks = False
+        self._has_fork_handler = False
 
-    def begin(self, loop: type[asyncio.AbstractEventLoop]) -> None:
+    def install_patches(self, loop: type[asyncio.AbstractEventLoop]) -> None:
         with self._lock:
             self._engines += 1
             if self._engines == 1:
-                self._expose()
+                self._patch_process()
             if not issubclass(loop, asyncio.BaseEventLoop):
-                # Its subprocesses are no ``Popen``.
-                self._replace(loop, "subprocess_exec", _inheriting_in_loop)
-                self._replace(loop, "subprocess_shell", _inheriting_in_loop)
+                # Its subprocesses do not use ``Popen``.
+                self._patch_attribute(loop, "subprocess_exec", _wrap_loop_subprocess)
+                self._patch_attribute(loop, "subprocess_shell", _wrap_loop_subprocess)
 
-    def end(self) -> None:
+    def remove_patches(self) -> None:
         with self._lock:
             self._engines -= 1
             if not self._engines:
                 while self._undo:
                     self._undo.pop()()
 
-    def _expose(self) -> None:
-        self._replace(subprocess.Popen, "__init__", _inheriting)
-        self._replace(os, "system", _system)
+    def _patch_process(self) -> None:
+        self._patch_attribute(subprocess.Popen, "__init__", _wrap_popen_init)
+        self._patch_attribute(os, "system", _wrap_os_system)
         plain, variables = type(os.environ), os.environ
-        # The object stays: other modules have it by name.
+        # The object stays: other modules have imported it.
         swap = functools.partial(setattr, variables, "__class__")
         swap(SessionEnviron)
         self._undo.append(lambda: swap(plain))
-        if not self._forks and hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=_settle)
-            self._forks = True
+        if not self._has_fork_handler and hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=_apply_after_fork)
+            self._has_fork_handler = True
 
-    def _replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    def _patch_attribute(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
         if (owner, name) in self._replaced:
             return
         self._replaced.append((owner, name))
@@ -97,60 +98,60 @@ class _Exposure:
         ours = functools.wraps(before)(make(before))
         setattr(owner, name, ours)
 
-        def undo() -> None:
+        def restore_attribute() -> None:
             self._replaced.remove((owner, name))
-            # Somebody may have wrapped it since; outside of turns ours does nothing.
+            # It may have been wrapped since; outside of turns our patch does nothing.
             if getattr(owner, name) is ours:
                 setattr(owner, name, before)
 
-        self._undo.append(undo)
+        self._undo.append(restore_attribute)
 
 
-_EXPOSURE = _Exposure()
+_PATCHES = _EnvironPatches()
 
 
 @contextmanager
-def exposed() -> Generator[None]:
-    """Show turns their session, in the block, for as long as any engine of the process needs it."""
-    _EXPOSURE.begin(type(asyncio.get_running_loop()))
+def expose_session_environ() -> Generator[None]:
+    """Show turns their session variables while any engine of the process is in the block."""
+    _PATCHES.install_patches(type(asyncio.get_running_loop()))
     try:
         yield
     finally:
-        _EXPOSURE.end()
+        _PATCHES.remove_patches()
 
 
-def _inheriting(start: Callable[..., None]) -> Callable[..., None]:
-    """Give a ``Popen`` that would inherit the environment of the process that of the turn."""
+def _wrap_popen_init(start: Callable[..., None]) -> Callable[..., None]:
+    """Give a ``Popen`` that would inherit the process environment that of the turn."""
     signature = inspect.signature(start)
 
-    def init(*args: Any, **kwargs: Any) -> None:
-        if not environment():
+    def init_with_session(*args: Any, **kwargs: Any) -> None:
+        if not make_subprocess_env():
             start(*args, **kwargs)
             return
         bound = signature.bind(*args, **kwargs)
         if bound.arguments.get("env") is None:
-            bound.arguments["env"] = {**os.environ, **environment()}
+            bound.arguments["env"] = {**os.environ, **make_subprocess_env()}
         start(*bound.args, **bound.kwargs)
 
-    return init
+    return init_with_session
 
 
-def _inheriting_in_loop(start: Callable[..., Any]) -> Callable[..., Any]:
-    """Do the same for an event loop that starts subprocesses in a way of its own."""
+def _wrap_loop_subprocess(start: Callable[..., Any]) -> Callable[..., Any]:
+    """Do the same for an event loop with its own way to start subprocesses."""
 
-    async def run(*args: Any, **kwargs: Any) -> Any:
-        if environment() and kwargs.get("env") is None:
-            kwargs["env"] = {**os.environ, **environment()}
+    async def run_with_session(*args: Any, **kwargs: Any) -> Any:
+        if make_subprocess_env() and kwargs.get("env") is None:
+            kwargs["env"] = {**os.environ, **make_subprocess_env()}
         return await start(*args, **kwargs)
 
-    return run
+    return run_with_session
 
 
-def _system(system: Callable[[Any], int]) -> Callable[[Any], int]:
-    """Have ``os.system``, which reads the environment of the process, started as a ``Popen``."""
+def _wrap_os_system(system: Callable[[Any], int]) -> Callable[[Any], int]:
+    """Run ``os.system``, which uses the process environment, through ``Popen``."""
 
-    def run(command: Any) -> int:
-        if not environment():
+    def run_with_session(command: Any) -> int:
+        if not make_subprocess_env():
             return system(command)
         with subprocess.Popen(command, shell=True) as process:
             code = process.wait()
@@ -158,10 +159,10 @@ def _system(system: Callable[[Any], int]) -> Callable[[Any], int]:
             return code
         return code << 8 if code >= 0 else -code
 
-    return run
+    return run_with_session
 
 
-def _settle() -> None:
-    """In a process that a turn has forked: there is one turn from now on."""
-    for name, value in environment().items():
+def _apply_after_fork() -> None:
+    """Set the variables for good in a process forked by a turn: it has only this turn."""
+    for name, value in make_subprocess_env().items():
         os.putenv(name, value)

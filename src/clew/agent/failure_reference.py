@@ -1,5 +1,5 @@
 """
-The reference of failures as a page.
+Generator of the reference page of failures.
 
 ``python -m clew.agent.failure_reference docs/reference/errors.md`` writes it.
 """
@@ -13,16 +13,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.agent.advice import ADVICE, OF_TURNS
-from clew.agent.failures import ELSEWHERE, ONCE_MORE, PASSING, FailureKind
-from clew.agent.start_problems import PROBLEMS
+from clew.agent.advice import ADVICE, TURN_ADVICE
+from clew.agent.failures import FAILOVER_KINDS, RETRY_ONCE_KINDS, TRANSIENT_KINDS, FailureKind
+from clew.agent.start_problems import PREFLIGHT_PROBLEMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.agent.advice import Advice
+    from clew.agent.advice import FailureAdvice
 
-HEAD = """\
+PAGE_HEADER = """\
 # Errors
 
 <!-- Made by `python -m clew.agent.failure_reference docs/reference/errors.md`: do not edit. -->
@@ -48,7 +48,7 @@ These are found before anything is asked: `clew serve` does not start, `clew cha
 | The provider's package is not installed. | The sentence has the command that installs it. |
 """
 
-TURNS = """\
+TURN_FAILURES_HEADER = """\
 
 ## A turn fails
 
@@ -61,42 +61,50 @@ whether the models of `model.fallback` are asked then.
 """
 
 
-def reference() -> str:
+def render_page() -> str:
     """Return the page."""
-    starts = (f"| {one.meaning} | {_sentence(one.advice)} |" for one in PROBLEMS)
-    return "\n".join([f"{HEAD}{_lines(starts)}", f"{TURNS}{_lines(_rows())}", ""])
+    starts = (f"| {one.meaning} | {_format_sentence(one.advice)} |" for one in PREFLIGHT_PROBLEMS)
+    return "\n".join(
+        [
+            f"{PAGE_HEADER}{_join_lines(starts)}",
+            f"{TURN_FAILURES_HEADER}{_join_lines(_iter_rows())}",
+            "",
+        ]
+    )
 
 
-def _lines(lines: Iterator[str]) -> str:
+def _join_lines(lines: Iterator[str]) -> str:
     return "\n".join(lines)
 
 
-def _rows() -> Iterator[str]:
+def _iter_rows() -> Iterator[str]:
     for kind in FailureKind:
-        again = "once" if kind in ONCE_MORE else "yes" if kind in PASSING else "no"
+        again = "once" if kind in RETRY_ONCE_KINDS else "yes" if kind in TRANSIENT_KINDS else "no"
         if kind is FailureKind.OVERFLOW:
             again = "once, after a compaction"
         if kind is FailureKind.TOO_LARGE:
             again = "once, without older pictures"
-        yield _row(kind.value, ADVICE[kind], again, "yes" if kind in ELSEWHERE else "no")
-    for code, advice in OF_TURNS.items():
-        yield _row(code, advice, "no", "no")
+        yield _format_row(
+            kind.value, ADVICE[kind], again, "yes" if kind in FAILOVER_KINDS else "no"
+        )
+    for code, advice in TURN_ADVICE.items():
+        yield _format_row(code, advice, "no", "no")
 
 
-def _row(code: str, advice: Advice, again: str, others: str) -> str:
+def _format_row(code: str, advice: FailureAdvice, again: str, others: str) -> str:
     return f"| `{code}` | {advice.meaning} | {advice.text} | {again} | {others} |"
 
 
-def _sentence(clause: str) -> str:
+def _format_sentence(clause: str) -> str:
     return f"{clause[0].upper()}{clause[1:]}."
 
 
 def main() -> None:
-    """Write the page to the file that is named, else print it."""
+    """Write the page to the file given as argument, or print it."""
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+        Path(sys.argv[1]).write_text(render_page(), encoding="utf-8")
     else:
-        sys.stdout.write(reference())
+        sys.stdout.write(render_page())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Files in messages: stored as a line that names one, read by the model with what it holds."""
+"""Attachments in messages: stored as a line that names the file, sent with its content."""
 
 from __future__ import annotations
 
@@ -23,57 +23,57 @@ if TYPE_CHECKING:
 
     from clew.core.chat import InlineFile
 
-# In the metadata of a line, which no provider is sent.
-_FILE = "clew_file"
-_NOT_SHOWN = "(the model in use is not shown pictures)"
-_LEFT_OUT = "is not shown any more: the request was too large]"
-_GONE = "(what it held is not kept any more)"
+# In the metadata of a line, which is not sent to providers.
+_FILE_KEY = "clew_file"
+_NO_IMAGE_SUPPORT = "(the model in use is not shown pictures)"
+_IMAGE_DROPPED = "is not shown any more: the request was too large]"
+_CONTENT_MISSING = "(what it held is not kept any more)"
 
 
-def line_of(file: InlineFile) -> TextContent:
-    """The line of a file, as it is stored."""
+def make_attachment_line(file: InlineFile) -> TextContent:
+    """Return the line of a file as it is stored."""
     told = {"sha256": file.sha256, "name": file.name, "kind": file.kind, "size": file.size}
-    return TextContent(sanitize_text(file.line), metadata={_FILE: told})
+    return TextContent(sanitize_text(file.line), metadata={_FILE_KEY: told})
 
 
-def file_in(item: object) -> dict[str, Any] | None:
-    """The file that a part of a message names; ``None`` for one that names none."""
+def parse_attachment_line(item: object) -> dict[str, Any] | None:
+    """Return the file that a part of a message names; ``None`` if it names none."""
     metadata: object = item.metadata if isinstance(item, TextContent) else None
     if not isinstance(metadata, dict):
         return None
-    found = cast("dict[str, object]", metadata).get(_FILE)
+    found = cast("dict[str, object]", metadata).get(_FILE_KEY)
     return cast("dict[str, Any]", found) if isinstance(found, dict) else None
 
 
-def files_of(messages: Sequence[ModelMessage]) -> list[str]:
-    """The digests of the files that messages name."""
-    found = [file["sha256"] for message in messages for file in _files(message)]
+def collect_attachment_digests(messages: Sequence[ModelMessage]) -> list[str]:
+    """Return the digests of the files that the messages name."""
+    found = [file["sha256"] for message in messages for file in _iter_attachments(message)]
     return list(dict.fromkeys(found))
 
 
-def _items(message: ModelMessage) -> Iterator[UserContent]:
-    """What a person said and sent along, where that is more than one text."""
+def _iter_user_items(message: ModelMessage) -> Iterator[UserContent]:
+    """Yield the items of user content that is more than one text."""
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
             yield from part.content
 
 
-def _files(message: ModelMessage) -> Iterator[dict[str, Any]]:
-    yield from filter(None, map(file_in, _items(message)))
+def _iter_attachments(message: ModelMessage) -> Iterator[dict[str, Any]]:
+    yield from filter(None, map(parse_attachment_line, _iter_user_items(message)))
 
 
-def with_contents(
+def insert_attachment_contents(
     message: ModelMessage, contents: Mapping[str, bytes], *, pictures: bool = True
 ) -> ModelMessage:
     """
-    A message as the model reads it: behind the line of each file what that holds.
+    Return the message for the model: after the line of each file, its content.
 
-    The same for the same contents, so that what was sent before is sent again to the letter.
+    The result depends only on the contents, so what was sent before is sent unchanged.
     """
-    if not isinstance(message, ModelRequest) or not any(_files(message)):
+    if not isinstance(message, ModelRequest) or not any(_iter_attachments(message)):
         return message
     parts = [
-        replace(part, content=list(_read(part.content, contents, pictures=pictures)))
+        replace(part, content=list(_iter_with_contents(part.content, contents, pictures=pictures)))
         if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
         else part
         for part in message.parts
@@ -81,77 +81,88 @@ def with_contents(
     return replace(message, parts=parts)
 
 
-def _read(
+def _iter_with_contents(
     items: Sequence[UserContent], contents: Mapping[str, bytes], *, pictures: bool
 ) -> Iterator[UserContent]:
     for item in items:
-        file = file_in(item)
+        file = parse_attachment_line(item)
         if file is None:
             yield item
             continue
         assert isinstance(item, TextContent)
         yield item.content
         content = contents.get(file["sha256"])
-        yield _GONE if content is None else _content(file["name"], content, pictures=pictures)
+        yield (
+            _CONTENT_MISSING
+            if content is None
+            else _make_content(file["name"], content, pictures=pictures)
+        )
 
 
-def _content(name: str, content: bytes, *, pictures: bool) -> UserContent:
+def _make_content(name: str, content: bytes, *, pictures: bool) -> UserContent:
     if (kind := showing.image_media_type(content)) is not None:
-        return BinaryContent(data=content, media_type=kind) if pictures else _NOT_SHOWN
+        return BinaryContent(data=content, media_type=kind) if pictures else _NO_IMAGE_SUPPORT
     text = truncate_middle(showing.decode_text(content) or "", showing.MAX_TEXT_CHARS)
     return f"{text.rstrip()}\n[end of {sanitize_text(name)}]"
 
 
-def shows_picture(message: ModelMessage) -> bool:
-    """Whether the model is sent a picture with it."""
-    return any(isinstance(item, BinaryContent) for item in [*_items(message), *_returned(message)])
+def has_embedded_image(message: ModelMessage) -> bool:
+    """Return whether an image is sent to the model with the message."""
+    return any(
+        isinstance(item, BinaryContent)
+        for item in [*_iter_user_items(message), *_iter_returned_files(message)]
+    )
 
 
-def _returned(message: ModelMessage) -> Iterator[object]:
-    """The files that tools returned."""
+def _iter_returned_files(message: ModelMessage) -> Iterator[object]:
+    """Yield the files that tools returned."""
     for part in message.parts:
         if isinstance(part, ToolReturnPart):
             yield from part.files
 
 
-def has_picture(message: ModelMessage) -> bool:
-    """Return whether a message, as it is stored, shows a picture."""
-    named = any(file["kind"] == showing.PICTURE for file in _files(message))
-    return named or shows_picture(message)
+def has_image(message: ModelMessage) -> bool:
+    """Return whether a stored message embeds or names an image."""
+    named = any(file["kind"] == showing.PICTURE for file in _iter_attachments(message))
+    return named or has_embedded_image(message)
 
 
-def without_pictures(message: ModelMessage) -> ModelMessage:
-    """Return a stored message with a line in place of each picture that it shows."""
-    if not isinstance(message, ModelRequest) or not has_picture(message):
+def replace_images(message: ModelMessage) -> ModelMessage:
+    """Return a stored message with a line in place of each image."""
+    if not isinstance(message, ModelRequest) or not has_image(message):
         return message
-    return replace(message, parts=[_named(part) for part in message.parts])
+    return replace(message, parts=[_replace_part_images(part) for part in message.parts])
 
 
-def _named(part: ModelRequestPart) -> ModelRequestPart:
+def _replace_part_images(part: ModelRequestPart) -> ModelRequestPart:
     if isinstance(part, UserPromptPart) and not isinstance(part.content, str):
-        return replace(part, content=[cast("UserContent", _line(item)) for item in part.content])
+        return replace(
+            part, content=[cast("UserContent", _replace_item_image(item)) for item in part.content]
+        )
     if isinstance(part, ToolReturnPart) and part.files:
         content: Any = part.content
         if not isinstance(content, list):
-            return replace(part, content=_line(content))
-        return replace(part, content=[_line(item) for item in cast("list[object]", content)])
+            return replace(part, content=_replace_item_image(content))
+        return replace(
+            part, content=[_replace_item_image(item) for item in cast("list[object]", content)]
+        )
     return part
 
 
-def _line(item: object) -> object:
+def _replace_item_image(item: object) -> object:
     if isinstance(item, BinaryContent):
-        return f"[a file of {len(item.data):,} bytes ({item.media_type}) {_LEFT_OUT}"
-    file = file_in(item)
+        return f"[a file of {len(item.data):,} bytes ({item.media_type}) {_IMAGE_DROPPED}"
+    file = parse_attachment_line(item)
     if file is None or file["kind"] != showing.PICTURE:
         return item
     assert isinstance(item, TextContent)
-    return TextContent(f"{item.content.removesuffix(']')} {_LEFT_OUT}")
+    return TextContent(f"{item.content.removesuffix(']')} {_IMAGE_DROPPED}")
 
 
-def shown_bytes(message: ModelMessage) -> int:
-    """Bytes of the files that a message shows, beside its JSON as it is stored."""
+def count_content_bytes(message: ModelMessage) -> int:
+    """Return the bytes of the contents inserted into a message, beside its stored JSON."""
     return sum(
         len(item.data) if isinstance(item, BinaryContent) else len(item)
-        for item in _items(message)
+        for item in _iter_user_items(message)
         if isinstance(item, (BinaryContent, str))
     )

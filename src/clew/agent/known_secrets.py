@@ -1,4 +1,4 @@
-"""The secrets of this process: taken out of what models, people and logs are told."""
+"""Secrets of this process, redacted in text for models, people and logs."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from clew.core.redaction import MIN_ENCODED_LENGTH, Redactor
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_known: set[str] = set()
+_known_secrets: set[str] = set()
 _redactor = [Redactor(())]
 
 
 def register_secrets(secrets: Iterable[object]) -> None:
-    """Take these out of every text from now on; what is no text, or very short, is passed over."""
+    """Redact these from now on in every text; ignore very short ones and non-strings."""
     new = {
         one for one in secrets if isinstance(one, str) and len(one) >= MIN_ENCODED_LENGTH
-    } - _known
+    } - _known_secrets
     if new:
-        _known.update(new)
-        _redactor[0] = Redactor(_known)
+        _known_secrets.update(new)
+        _redactor[0] = Redactor(_known_secrets)
 
 
-def redact(text: str) -> str:
-    """Return the text without any secret that was registered."""
+def redact_secrets(text: str) -> str:
+    """Return the text without any registered secret."""
     return _redactor[0].redact_text(text)

@@ -1,7 +1,7 @@
 """
-Time limits for the code that a developer brings: toolsets, and an agent's own functions.
+Time limits for developers' code: toolsets, and an agent's own functions.
 
-What takes too long there is told by its name, and is no fault of the provider.
+A timeout there is reported with its place and is not blamed on the provider.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models.wrapper import WrapperModel
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, WrapperToolset
 
-from clew.agent.failures import AgentCodeTooSlow, ToolsetFailed
+from clew.agent.failures import AgentCodeTimeout, ToolsetError
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -30,54 +30,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeLimits:
-    """How long the code that a developer brings may take."""
+    """Time limits for developers' code."""
 
-    #: A toolset, to be opened and to tell its tools.
+    #: For a toolset to open and to list its tools.
     toolset: timedelta = timedelta(seconds=60)
-    #: An agent's functions, before and after a request: instructions, hooks, history processors.
+    #: For an agent's functions around a request: instructions, hooks, history processors.
     agent: timedelta = timedelta(seconds=60)
 
     @property
-    def preparation(self) -> float:
-        """Seconds for all that comes before a request."""
+    def preparation_seconds(self) -> float:
+        """Return the seconds for everything before a request."""
         return (self.toolset + self.agent).total_seconds()
 
 
-def bound_toolsets(toolset: AbstractToolset[Any], limit: timedelta) -> AbstractToolset[Any]:
-    """Return the toolset with a time limit for each one in it that could wait for something."""
+def limit_toolsets(toolset: AbstractToolset[Any], limit: timedelta) -> AbstractToolset[Any]:
+    """Return the toolset with a time limit for each one in it that may block."""
 
-    def visit(leaf: AbstractToolset[Any]) -> AbstractToolset[Any]:
+    def wrap_toolset(leaf: AbstractToolset[Any]) -> AbstractToolset[Any]:
         kind = type(leaf)
         plain = kind.__aenter__ is AbstractToolset.__aenter__ and (
             kind.get_tools is FunctionToolset.get_tools
         )
-        return leaf if plain else _BoundedToolset(leaf, limit)
+        return leaf if plain else _TimedToolset(leaf, limit)
 
-    return toolset.visit_and_replace(visit)
+    return toolset.visit_and_replace(wrap_toolset)
 
 
 @dataclass
-class _BoundedToolset(WrapperToolset[Any]):
-    """A toolset that is given up, by its name, when it does not come."""
+class _TimedToolset(WrapperToolset[Any]):
+    """Toolset that fails with its name if it does not open or list its tools in time."""
 
     limit: timedelta
 
     async def __aenter__(self) -> Self:
-        async with self._named("could not be opened"):
+        async with self._report_errors("could not be opened"):
             await super().__aenter__()
         return self
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        async with self._named("could not tell its tools"):
+        async with self._report_errors("could not tell its tools"):
             return await super().get_tools(ctx)
         raise AssertionError("unreachable")
 
     @asynccontextmanager
-    async def _named(self, what: str) -> AsyncGenerator[None]:
-        """:raises ToolsetFailed: if it takes too long, or fails"""
+    async def _report_errors(self, what: str) -> AsyncGenerator[None]:
+        """
+        Apply the time limit.
+
+        :raises ToolsetError: if it is exceeded, or the toolset fails
+        """
         name = self.wrapped.id or self.wrapped.label
         seconds = self.limit.total_seconds()
-        # In this task: some toolsets have to be closed by the task that opened them.
+        # In this task: some toolsets must be closed by the task that opened them.
         deadline = asyncio.timeout(seconds)
         try:
             async with deadline:
@@ -86,58 +90,58 @@ class _BoundedToolset(WrapperToolset[Any]):
             raise
         except TimeoutError as error:
             late = f"within {seconds:g} s (tools.ready_timeout)" if deadline.expired() else error
-            raise ToolsetFailed(f"the toolset {name} {what}: {_late(late)}") from error
+            raise ToolsetError(f"the toolset {name} {what}: {_describe_timeout(late)}") from error
         except Exception as error:
-            raise ToolsetFailed(f"the toolset {name} {what}: {_said(error)}") from error
+            raise ToolsetError(f"the toolset {name} {what}: {_describe_error(error)}") from error
 
 
-def _late(said: object) -> str:
-    return f"it did not come {said}" if isinstance(said, str) else _said(said)
+def _describe_timeout(said: object) -> str:
+    return f"it did not come {said}" if isinstance(said, str) else _describe_error(said)
 
 
-def _said(error: object) -> str:
+def _describe_error(error: object) -> str:
     return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 @dataclass
-class RequestClock(AbstractCapability[Any]):
-    """Tells, within one request, the time of the provider from that of the agent's own code."""
+class RequestTimeouts(AbstractCapability[Any]):
+    """Timeouts of one request, separate for the provider and for the agent's own code."""
 
     limits: CodeLimits
     #: Seconds that a provider may be silent.
     silence: float = 0.0
     _deadline: asyncio.Timeout | None = None
-    _asked: bool = False
+    _is_waiting: bool = False
     _place: str = field(default="before the model was asked")
 
     def get_wrapper_model(self, model: Model) -> Model:
-        return _Clocked(model, self)
+        return _TimedModel(model, self)
 
     @asynccontextmanager
-    async def request(self, silence: float) -> AsyncGenerator[asyncio.Timeout]:
+    async def limit_request(self, silence: float) -> AsyncGenerator[asyncio.Timeout]:
         """
-        Bound one request: its preparation, then the provider's silence, then what comes after.
+        Limit one request: its preparation, the provider's silence, and the code after it.
 
-        :raises AgentCodeTooSlow: if it was not the provider that took too long
+        :raises AgentCodeTimeout: if something other than the provider took too long
         """
-        self.silence, self._asked, self._place = silence, False, "before the model was asked"
-        self._deadline = deadline = asyncio.timeout(self.limits.preparation)
+        self.silence, self._is_waiting, self._place = silence, False, "before the model was asked"
+        self._deadline = deadline = asyncio.timeout(self.limits.preparation_seconds)
         try:
             async with deadline:
                 yield deadline
         except TimeoutError as error:
-            if self._asked or not deadline.expired():
+            if self._is_waiting or not deadline.expired():
                 raise
-            raise AgentCodeTooSlow(self._place, self.limits.agent.total_seconds()) from error
+            raise AgentCodeTimeout(self._place, self.limits.agent.total_seconds()) from error
         finally:
             self._deadline = None
 
     @asynccontextmanager
-    async def code(self, place: str, seconds: float) -> AsyncGenerator[None]:
+    async def limit_code(self, place: str, seconds: float) -> AsyncGenerator[None]:
         """
-        Bound what the agent's own code does outside of requests.
+        Limit the agent's own code outside of requests.
 
-        :raises AgentCodeTooSlow: if it takes too long
+        :raises AgentCodeTimeout: if it takes too long
         """
         deadline = asyncio.timeout(seconds)
         try:
@@ -146,41 +150,41 @@ class RequestClock(AbstractCapability[Any]):
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise AgentCodeTooSlow(place, seconds) from error
+            raise AgentCodeTimeout(place, seconds) from error
 
-    def asks(self) -> None:
-        """Say that the provider is asked from now on."""
-        self._asked = True
-        self._wait(self.silence)
+    def start_provider_wait(self) -> None:
+        """Switch to the provider's limit: the request is sent."""
+        self._is_waiting = True
+        self._reschedule_deadline(self.silence)
 
-    def answered(self) -> None:
-        """Say that the provider is done, and the agent's own code goes on."""
-        self._asked, self._place = False, "after the model had answered"
-        self._wait(self.limits.agent.total_seconds())
+    def end_provider_wait(self) -> None:
+        """Switch to the limit of the agent's own code: the provider is done."""
+        self._is_waiting, self._place = False, "after the model had answered"
+        self._reschedule_deadline(self.limits.agent.total_seconds())
 
-    def _wait(self, seconds: float) -> None:
+    def _reschedule_deadline(self, seconds: float) -> None:
         if self._deadline is not None and not self._deadline.expired():
             self._deadline.reschedule(asyncio.get_running_loop().time() + seconds)
 
 
-class _Clocked(WrapperModel):
-    """A model whose requests are told to the clock."""
+class _TimedModel(WrapperModel):
+    """Model that reports the start and end of its requests to the timeouts."""
 
-    def __init__(self, wrapped: Model, clock: RequestClock) -> None:
+    def __init__(self, wrapped: Model, clock: RequestTimeouts) -> None:
         super().__init__(wrapped)
-        self._clock = clock
+        self._timeouts = clock
 
     async def request(self, *arguments: Any, **more: Any) -> ModelResponse:
-        self._clock.asks()
+        self._timeouts.start_provider_wait()
         response = await super().request(*arguments, **more)
-        self._clock.answered()
+        self._timeouts.end_provider_wait()
         return response
 
     @asynccontextmanager
     async def request_stream(
         self, *arguments: Any, **more: Any
     ) -> AsyncGenerator[StreamedResponse]:
-        self._clock.asks()
+        self._timeouts.start_provider_wait()
         async with super().request_stream(*arguments, **more) as stream:
             yield stream
-        self._clock.answered()
+        self._timeouts.end_provider_wait()

@@ -1,9 +1,8 @@
 """
-The loop of steps: one model request and the tool calls that it asked for, until there is an answer.
+Loop over steps, each one model request and its tool calls, until there is an answer.
 
-One code path for fresh, resumed and compacted turns: each run starts from the stored context and
-does the next thing that it asks for. Nothing is sent that is not stored, and nothing is acted on
-before it is stored.
+Fresh, resumed and compacted turns run the same code: each run starts from the stored
+context and does the next thing that it asks for. Only stored data is sent and acted on.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ from pydantic_ai.messages import (
 )
 from pydantic_graph import End
 
-from clew.agent.beside import Beside
-from clew.agent.failures import CutResponse, EndlessResponse
-from clew.agent.limits import CodeLimits, RequestClock
-from clew.agent.messages import call_ids, is_stand_in, stand_in, text_of
-from clew.agent.models import name_of
-from clew.agent.pairing import paired
-from clew.agent.ports import Asked
-from clew.agent.rounds import MOST, goes_round
-from clew.agent.threads import Threads
-from clew.agent.tolerant.thinking import lone_close
-from clew.agent.tools import Journaling
+from clew.agent.beside import RunTaskTracker
+from clew.agent.failures import IncompleteResponse, ResponseLimitExceeded
+from clew.agent.limits import CodeLimits, RequestTimeouts
+from clew.agent.messages import extract_call_ids, extract_text, is_placeholder, mark_as_placeholder
+from clew.agent.models import get_qualified_name
+from clew.agent.pairing import pair_calls_with_results
+from clew.agent.ports import RequestInfo
+from clew.agent.rounds import MAX_REPEATS, find_repeated_calls
+from clew.agent.threads import DaemonThreadExecutor
+from clew.agent.tolerant.thinking import find_lone_close
+from clew.agent.tools import JournalCapability
 from clew.core.events import DeltaKind
 from clew.core.text import is_blank
 from clew.core.turn import OUTPUT_KEY
@@ -56,208 +55,228 @@ if TYPE_CHECKING:
 
     from clew.agent.ports import Journal, LoopContext, TurnLog
 
-#: A default for how long a provider may send nothing.
-SILENCE = timedelta(seconds=120)
-#: A default for how long one streamed response may take: some never end by themselves.
-LONGEST_RESPONSE = timedelta(minutes=30)
-#: Characters of one response; more than any model gives.
-MOST_TEXT = 2_000_000
-#: A default for how long a tool may take.
-LONGEST_CALL = timedelta(minutes=10)
-_ALWAYS_ENDS = frozenset({"openai", "anthropic"})
+#: Default limit of a provider's silence.
+PROVIDER_TIMEOUT = timedelta(seconds=120)
+#: Default time limit of one streamed response: some never end by themselves.
+MAX_RESPONSE_TIME = timedelta(minutes=30)
+#: Characters of one response, above the output limit of any model.
+MAX_RESPONSE_CHARS = 2_000_000
+#: Default time limit of a tool call.
+MAX_CALL_TIME = timedelta(minutes=10)
+_PROVIDERS_WITH_FINISH_REASON = frozenset({"openai", "anthropic"})
 log = structlog.get_logger(__name__)
 
-_BEFORE = "before the model was asked"
-_CUT = "the provider's reply ended in the middle"
-_ENDLESS = "the provider's reply did not come to an end"
+_BEFORE_REQUEST = "before the model was asked"
+_INCOMPLETE_TEXT = "the provider's reply ended in the middle"
+_LIMIT_EXCEEDED_TEXT = "the provider's reply did not come to an end"
 # Steps are counted with the turn, which may have several runs.
-_LIMITS = UsageLimits(request_limit=None)
-_THREADS = Threads()
+_USAGE_LIMITS = UsageLimits(request_limit=None)
+_TOOL_EXECUTOR = DaemonThreadExecutor()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """The turn has an answer: ``unstored`` is still to be stored, ``text`` is what is told."""
+class FinalAnswer:
+    """The turn's answer: ``unstored`` is still to be stored, ``text`` is what people see."""
 
     unstored: tuple[ModelMessage, ...]
     text: str
-    #: Not said in a response: it is what an output tool made.
-    made: bool
-    #: The model had reached its limit of output.
-    cut: bool
+    #: The text is the result of an output tool, not of a response.
+    is_tool_output: bool
+    #: The model reached its output limit.
+    is_truncated: bool
     #: As rendered for the last request.
     instructions: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Suspended:
-    """The turn waits for a person; everything that could run has run and is stored."""
+class AwaitingApproval:
+    """Turn that waits for approval; everything that could run has run and is stored."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class OutOfSteps:
-    """The turn has used all the model requests that it may make."""
+class StepLimitReached:
+    """Turn that has used up its model requests."""
 
     steps: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class GoesRound:
-    """The model asks for the same again and again, and gets the same."""
+class RepeatedCalls:
+    """Model that repeats the same calls and gets the same results."""
 
     tools: str
     times: int
 
 
-Result = Answer | Suspended | OutOfSteps | GoesRound
+LoopResult = FinalAnswer | AwaitingApproval | StepLimitReached | RepeatedCalls
 
 
-class Loop:
-    """Runs a turn of an agent; holds nothing between runs."""
+class AgentLoop:
+    """Runner of an agent's turns; keeps no state between runs."""
 
     def __init__(
         self,
         agent: AbstractAgent[Any, Any],
         *,
         max_steps: int,
-        silence: timedelta = SILENCE,
-        longest_response: timedelta = LONGEST_RESPONSE,
-        longest_call: timedelta = LONGEST_CALL,
+        silence: timedelta = PROVIDER_TIMEOUT,
+        longest_response: timedelta = MAX_RESPONSE_TIME,
+        longest_call: timedelta = MAX_CALL_TIME,
         code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
     ) -> None:
         self.agent = agent
         #: Model requests that one turn may make.
         self.max_steps = max_steps
-        #: How long a provider may send nothing that makes sense.
+        #: Limit of a provider's silence, in which it sends no usable data.
         self.silence = silence
-        #: How long a provider may go on with one streamed response.
+        #: Time limit of one streamed response.
         self.longest_response = longest_response
-        #: How long a tool may take.
+        #: Time limit of a tool call.
         self.longest_call = longest_call
-        #: How long toolsets and the agent's own functions may take.
-        self.code = code
+        #: Time limits of toolsets and the agent's own functions.
+        self.code_limits = code
 
-    async def run(self, log: TurnLog, journal: Journal, model: Model, *, stream: bool) -> Result:
+    async def run(
+        self, log: TurnLog, journal: Journal, model: Model, *, stream: bool
+    ) -> LoopResult:
         """
-        Go on with a turn from what is stored until it has an answer or must wait.
+        Continue a turn from the stored context until it has an answer or must wait.
 
-        What the model or the provider does wrong is raised as Pydantic AI raises it; nothing that
-        was stored is lost, and running again from the store is always right. Cancelling is safe for
-        the same reason.
+        Errors of model and provider are raised as Pydantic AI raises them. Nothing stored
+        is lost, and running again from the store is always safe; so is cancelling.
         """
-        context = await log.context()
-        beside, clock = Beside(), RequestClock(self.code)
-        tools = Journaling(journal, self.longest_call, context.retries, self.code.toolset)
+        context = await log.read_context()
+        beside, clock = RunTaskTracker(), RequestTimeouts(self.code_limits)
+        tools = JournalCapability(
+            journal, self.longest_call, context.retries, self.code_limits.toolset
+        )
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(beside.end)
-            stack.enter_context(self.agent.using_thread_executor(_THREADS))
+            stack.push_async_callback(beside.cancel_remaining)
+            stack.enter_context(self.agent.using_thread_executor(_TOOL_EXECUTOR))
             if context.instructions is not None:
-                # Rendered anew they could differ, and the prefix would not be the same any more.
+                # Rendering them again could change them, and with them the prefix.
                 stack.enter_context(self.agent.override(instructions=context.instructions))
-            async with clock.code("before the run began", self.code.preparation):
+            async with clock.limit_code(
+                "before the run began", self.code_limits.preparation_seconds
+            ):
                 run = await stack.enter_async_context(
                     self.agent.iter(
-                        message_history=_still_asked(context.messages),
+                        message_history=_trim_placeholder_answers(context.messages),
                         model=model,
-                        usage_limits=_LIMITS,
+                        usage_limits=_USAGE_LIMITS,
                         capabilities=[tools, beside, clock],
                     )
                 )
             run.ctx.state.output_retries_used = context.retries.get(OUTPUT_KEY, 0)
-            return await _Steps(
-                self, run, log, journal, context, clock, model=name_of(model), stream=stream
-            ).drive()
+            return await _StepRunner(
+                self,
+                run,
+                log,
+                journal,
+                context,
+                clock,
+                model=get_qualified_name(model),
+                stream=stream,
+            ).run_steps()
 
 
-class _Steps:
-    """One run of an agent's graph, node by node."""
+class _StepRunner:
+    """Execution of one run of an agent's graph, node by node."""
 
     def __init__(  # noqa: PLR0913  (made in one place)
         self,
-        loop: Loop,
+        loop: AgentLoop,
         run: AgentRun[Any, Any],
         log: TurnLog,
         journal: Journal,
         context: LoopContext,
-        clock: RequestClock,
+        clock: RequestTimeouts,
         *,
         model: str,
         stream: bool,
     ) -> None:
         self._run, self._log, self._journal = run, log, journal
-        self._model, self._stream, self._clock = model, stream, clock
-        self._longest_call = loop.longest_call.total_seconds()
-        self._left = loop.max_steps - context.steps
+        self._model, self._stream, self._timeouts = model, stream, clock
+        self._max_call_seconds = loop.longest_call.total_seconds()
+        self._steps_left = loop.max_steps - context.steps
         self._silence = loop.silence.total_seconds()
-        self._longest = loop.longest_response.total_seconds()
-        self._used = context.steps
-        self._known = {call for message in context.messages for call in call_ids(message)}
-        # The context ends in what the first node handles: that is stored already.
-        self._stored = True
-        self._answer: Answer | None = None
+        self._max_response_seconds = loop.longest_response.total_seconds()
+        self._steps_used = context.steps
+        self._known_call_ids = {
+            call for message in context.messages for call in extract_call_ids(message)
+        }
+        # The first node handles the end of the context, which is stored already.
+        self._is_stored = True
+        self._answer: FinalAnswer | None = None
         self._instructions = context.instructions
-        # Characters of text that the response under way has shown.
-        self._said = 0
-        #: A response that came and is not stored: if it never is, its cost still counts.
-        self._unpaid: ModelResponse | None = None
+        # Characters of text emitted for the current response.
+        self._emitted_chars = 0
+        #: A received response that is not stored: its cost counts even if it never is.
+        self._unstored_response: ModelResponse | None = None
 
-    async def drive(self) -> Result:
+    async def run_steps(self) -> LoopResult:
         try:
-            return await self._driven()
+            return await self._run_nodes()
         except ClewError:
             raise
         except Exception:
-            if self._unpaid is not None and self._unpaid.usage.has_values():
-                await self._log.store_usage(self._unpaid)
+            if self._unstored_response is not None and self._unstored_response.usage.has_values():
+                await self._log.store_usage(self._unstored_response)
             raise
 
-    async def _driven(self) -> Result:
+    async def _run_nodes(self) -> LoopResult:
         first: Any = self._run.next_node
-        async with self._clock.code(_BEFORE, self._clock.limits.preparation):
+        async with self._timeouts.limit_code(
+            _BEFORE_REQUEST, self._timeouts.limits.preparation_seconds
+        ):
             node: Any = await self._run.next(first)
         while True:
             if Agent.is_model_request_node(node):
-                if self._left <= 0:
-                    return OutOfSteps(steps=self._used)
-                if (tools := goes_round([*self._run.all_messages(), node.request])) is not None:
-                    return GoesRound(tools=tools, times=MOST)
-                node = await self._request(node)
+                if self._steps_left <= 0:
+                    return StepLimitReached(steps=self._steps_used)
+                if (
+                    tools := find_repeated_calls([*self._run.all_messages(), node.request])
+                ) is not None:
+                    return RepeatedCalls(tools=tools, times=MAX_REPEATS)
+                node = await self._run_model_request(node)
             elif Agent.is_call_tools_node(node):
-                node = await self._act(node)
-                if self._journal.suspended:
-                    return Suspended()
+                node = await self._run_tool_calls(node)
+                if self._journal.is_suspended:
+                    return AwaitingApproval()
             else:
                 assert isinstance(node, End)
                 assert self._answer is not None
                 return self._answer
 
-    async def _request(self, node: Any) -> Any:
-        if not self._stored:
-            await self._log.store_request(node.request, self._retries())
-        await self._join(node)
-        if (smaller := await self._log.fit()) is not None:
-            self._replace(node, smaller.messages)
-            # A summary takes its time: who wrote meanwhile is heard now, not a step later.
-            await self._join(node)
+    async def _run_model_request(self, node: Any) -> Any:
+        if not self._is_stored:
+            await self._log.store_request(node.request, self._count_retries())
+        await self._join_steering_messages(node)
+        if (smaller := await self._log.compact_if_needed()) is not None:
+            self._replace_history(node, smaller.messages)
+            # A summary takes time: messages that came meanwhile join now, not a step later.
+            await self._join_steering_messages(node)
         try:
-            with self._log.waiting():
-                following = await self._heard(node)
+            with self._log.waiting_for_model():
+                following = await self._receive_response(node)
         finally:
             self._instructions = node.request.instructions
-            asked = Asked(model=self._model, stream=self._stream, instructions=self._instructions)
-            self._log.asked(asked)
-        self._left -= 1
-        self._used += 1
-        self._stored = False
+            asked = RequestInfo(
+                model=self._model, stream=self._stream, instructions=self._instructions
+            )
+            self._log.record_request(asked)
+        self._steps_left -= 1
+        self._steps_used += 1
+        self._is_stored = False
         return following
 
-    async def _join(self, node: Any) -> None:
-        """Let the messages that steer join what is to be sent."""
-        for steered in await self._log.steered():
+    async def _join_steering_messages(self, node: Any) -> None:
+        """Add the steering messages to the pending request."""
+        for steered in await self._log.take_steering_messages():
             node.request.parts = [*node.request.parts, *steered.parts]
 
-    def _retries(self) -> dict[str, int]:
-        """Retries with the step that has just ended, as the library is about to count them."""
+    def _count_retries(self) -> dict[str, int]:
+        """Return the retries including the step just ended, as the library will count them."""
         tools = self._run.ctx.deps.tool_manager
         before = {} if tools.ctx is None else tools.ctx.retries
         counts = {name: n for name, n in before.items() if name not in tools.succeeded_tools}
@@ -265,44 +284,44 @@ class _Steps:
         counts[OUTPUT_KEY] = self._run.ctx.state.output_retries_used
         return {name: count for name, count in counts.items() if count}
 
-    def _replace(self, node: Any, messages: Sequence[ModelMessage]) -> None:
-        """Go on with a compacted context; what is to be sent is its last request."""
-        history = paired(messages)
+    def _replace_history(self, node: Any, messages: Sequence[ModelMessage]) -> None:
+        """Continue with a compacted context, whose last request is the pending one."""
+        history = pair_calls_with_results(messages)
         pending: list[Any] = []
         while history and isinstance(history[-1], ModelRequest):
             pending = [*history.pop().parts, *pending]
         self._run.ctx.state.message_history[:] = history
         node.request.parts = pending
 
-    async def _heard(self, node: Any) -> Any:
-        """Send the request and take in the response, unless the provider falls silent."""
-        self._said = 0
-        end = asyncio.get_running_loop().time() + self._longest
+    async def _receive_response(self, node: Any) -> Any:
+        """Send the request and receive the response, unless the provider falls silent."""
+        self._emitted_chars = 0
+        end = asyncio.get_running_loop().time() + self._max_response_seconds
         try:
-            async with self._clock.request(self._silence) as deadline:
+            async with self._timeouts.limit_request(self._silence) as deadline:
                 if self._stream:
-                    await self._streamed(node, deadline, end)
+                    await self._stream_response(node, deadline, end)
                 following = await self._run.next(node)
         except TimeoutError as error:
             if asyncio.get_running_loop().time() < end:
                 raise
-            raise EndlessResponse(_ENDLESS) from error
+            raise ResponseLimitExceeded(_LIMIT_EXCEEDED_TEXT) from error
         except (UnexpectedModelBehavior, ModelAPIError) as error:
-            if self._said and unexplained(error):
-                raise CutResponse(_CUT) from error
+            if self._emitted_chars and is_unexplained(error):
+                raise IncompleteResponse(_INCOMPLETE_TEXT) from error
             raise
         if Agent.is_call_tools_node(following):
-            self._take_in(following.model_response)
+            self._clean_response(following.model_response)
         return following
 
-    def _take_in(self, response: ModelResponse) -> None:
-        self._unpaid = response
-        refuse_cut(response)
-        if separate_thinking(response) and self._said:
-            self._log.retract("the beginning was thinking")
-            self._said = 0
-            self._say(text_of(response))
-        without_blanks(response)
+    def _clean_response(self, response: ModelResponse) -> None:
+        self._unstored_response = response
+        raise_if_incomplete(response)
+        if separate_thinking(response) and self._emitted_chars:
+            self._log.retract_deltas("the beginning was thinking")
+            self._emitted_chars = 0
+            self._emit_text(extract_text(response))
+        strip_blank_parts(response)
         if all(isinstance(part, ThinkingPart) for part in response.parts):
             log.warning(
                 "model_said_nothing",
@@ -312,124 +331,124 @@ class _Steps:
                 input_tokens=response.usage.input_tokens,
                 output_tokens=response.usage.output_tokens,
             )
-            if self._said:
-                self._log.retract("the reply was blank")
+            if self._emitted_chars:
+                self._log.retract_deltas("the reply was blank")
 
-    async def _streamed(self, node: Any, deadline: asyncio.Timeout, end: float) -> None:
+    async def _stream_response(self, node: Any, deadline: asyncio.Timeout, end: float) -> None:
         loop = asyncio.get_running_loop()
         async with node.stream(self._run.ctx) as events:
             try:
                 async for event in events:
                     deadline.reschedule(min(loop.time() + self._silence, end))
-                    self._show(event)
+                    self._emit_event(event)
             except Exception:
-                self._unpaid = events.response
+                self._unstored_response = events.response
                 raise
 
-    def _show(self, event: object) -> None:
+    def _emit_event(self, event: object) -> None:
         match event:
             case (
                 PartStartEvent(part=TextPart(content=text))
                 | PartDeltaEvent(delta=TextPartDelta(content_delta=text))
             ) if text:
-                self._say(text)
+                self._emit_text(text)
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
                 | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=str() as text))
             ) if text:
-                self._log.say(DeltaKind.THINKING, text)
+                self._log.emit_delta(DeltaKind.THINKING, text)
             case _:
                 pass
 
-    def _say(self, text: str) -> None:
-        self._said += len(text)
-        if self._said > MOST_TEXT:
-            raise EndlessResponse(_ENDLESS)
+    def _emit_text(self, text: str) -> None:
+        self._emitted_chars += len(text)
+        if self._emitted_chars > MAX_RESPONSE_CHARS:
+            raise ResponseLimitExceeded(_LIMIT_EXCEEDED_TEXT)
         if text:
-            self._log.say(DeltaKind.TEXT, text)
+            self._log.emit_delta(DeltaKind.TEXT, text)
 
-    async def _act(self, node: Any) -> Any:
+    async def _run_tool_calls(self, node: Any) -> Any:
         response: ModelResponse = node.model_response
-        fresh = not self._stored
+        fresh = not self._is_stored
         if fresh:
-            self._known |= make_calls_unique(response, self._known)
-        if fresh and call_ids(response):
-            await self._store(response)
+            self._known_call_ids |= make_call_ids_unique(response, self._known_call_ids)
+        if fresh and extract_call_ids(response):
+            await self._store_response(response)
             fresh = False
-        calls = max(1, len(call_ids(response)))
-        # Each call has a limit of its own; some are run one after the other.
-        limit = calls * self._longest_call + self._clock.limits.preparation
-        async with self._clock.code("after the model had answered", limit):
+        calls = max(1, len(extract_call_ids(response)))
+        # Each call has its own limit; some run one after another.
+        limit = calls * self._max_call_seconds + self._timeouts.limits.preparation_seconds
+        async with self._timeouts.limit_code("after the model had answered", limit):
             following = await self._run.next(node)
         if isinstance(following, End):
-            self._answer = self._final(response, fresh=fresh)
+            self._answer = self._make_final_answer(response, fresh=fresh)
         elif fresh:
-            # What is wrong with it is told in the next request, so both belong to the context.
+            # The next request tells the model its mistake, so both belong to the context.
             if all(isinstance(part, ThinkingPart) for part in response.parts):
-                stand_in(response, "the reply was empty")
-            await self._store(response)
-        self._stored = False
+                mark_as_placeholder(response, "the reply was empty")
+            await self._store_response(response)
+        self._is_stored = False
         return following
 
-    async def _store(self, response: ModelResponse) -> None:
+    async def _store_response(self, response: ModelResponse) -> None:
         await self._log.store_response(response, self._instructions)
-        self._unpaid = None
+        self._unstored_response = None
 
-    def _final(self, response: ModelResponse, *, fresh: bool) -> Answer:
+    def _make_final_answer(self, response: ModelResponse, *, fresh: bool) -> FinalAnswer:
         unstored: list[ModelMessage] = [response] if fresh else []
         last = self._run.all_messages()[-1]
         if isinstance(last, ModelRequest) and last.parts:
-            # An output tool ended the run: its call has a result too.
+            # An output tool ended the run: its call also has a result.
             unstored.append(last)
-        said = text_of(response)
-        return Answer(
+        said = extract_text(response)
+        return FinalAnswer(
             unstored=tuple(unstored),
-            text=said or self._output(),
-            made=is_blank(said),
-            cut=response.finish_reason == "length",
+            text=said or self._format_output(),
+            is_tool_output=is_blank(said),
+            is_truncated=response.finish_reason == "length",
             instructions=self._instructions,
         )
 
-    def _output(self) -> str:
+    def _format_output(self) -> str:
         result = self._run.result
         return "" if result is None or result.output is None else str(result.output)
 
 
-def _still_asked(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The messages up to what is still to be answered, where an answer that was empty is last."""
-    history = paired(messages)
-    while history and is_stand_in(history[-1]):
+def _trim_placeholder_answers(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Return the messages up to the pending one, without placeholder answers at the end."""
+    history = pair_calls_with_results(messages)
+    while history and is_placeholder(history[-1]):
         history.pop()
     return history
 
 
-def unexplained(error: UnexpectedModelBehavior | ModelAPIError) -> bool:
-    """Whether the library only says that it can make nothing of a reply."""
+def is_unexplained(error: UnexpectedModelBehavior | ModelAPIError) -> bool:
+    """Return whether the library only reports an unusable reply, without details."""
     if isinstance(error, ModelAPIError):
         return type(error) is ModelAPIError and not error.in_stream
     return type(error) is UnexpectedModelBehavior
 
 
-def refuse_cut(response: ModelResponse) -> None:
+def raise_if_incomplete(response: ModelResponse) -> None:
     """
-    Refuse what a provider began and did not end.
+    Raise an error if a response stopped before its end.
 
-    :raises CutResponse: if there is no finish reason where the provider always gives one
+    :raises IncompleteResponse: also without the finish reason that a provider always sends
     """
-    ends = response.provider_name in _ALWAYS_ENDS
+    ends = response.provider_name in _PROVIDERS_WITH_FINISH_REASON
     if response.state == "incomplete" or (ends and response.finish_reason is None):
-        raise CutResponse(_CUT)
+        raise IncompleteResponse(_INCOMPLETE_TEXT)
 
 
 def separate_thinking(response: ModelResponse) -> bool:
     """
-    Take thinking out of the text that only a closing tag ends, in place; whether there was any.
+    Move thinking that only a closing tag ends out of the text, in place; return if any was.
 
-    While such a text streams nobody can know what it is.
+    While such a text streams, it cannot be recognised.
     """
     parts: list[Any] = []
     for part in response.parts:
-        lone = lone_close(part.content) if isinstance(part, TextPart) else None
+        lone = find_lone_close(part.content) if isinstance(part, TextPart) else None
         if lone is None or not isinstance(part, TextPart):
             parts.append(part)
             continue
@@ -444,11 +463,11 @@ def separate_thinking(response: ModelResponse) -> bool:
     return changed
 
 
-def without_blanks(response: ModelResponse) -> None:
+def strip_blank_parts(response: ModelResponse) -> None:
     """
-    Take out texts that hold nothing to read, in place.
+    Remove blank text parts, in place.
 
-    They are no answer, and some providers refuse a history that holds one for ever after.
+    They are not an answer, and some providers refuse a history with one for ever after.
     """
     response.parts = [
         part
@@ -457,11 +476,11 @@ def without_blanks(response: ModelResponse) -> None:
     ]
 
 
-def make_calls_unique(response: ModelResponse, known: set[str]) -> set[str]:
+def make_call_ids_unique(response: ModelResponse, known: set[str]) -> set[str]:
     """
-    Give a new id to each call whose id was used before, in place; all ids of the response.
+    Replace each call id that was used before, in place; return all ids of the response.
 
-    Two equal ids in one response abort a run, and ids repeated over steps mix up their results.
+    Two equal ids in one response abort a run; ids repeated over steps mix up their results.
     """
     seen: set[str] = set()
     parts: list[Any] = list(response.parts)

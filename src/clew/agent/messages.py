@@ -1,4 +1,4 @@
-"""Pydantic AI messages as entries, and back."""
+"""Conversion between Pydantic AI messages and entries."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from clew.agent.files import line_of
-from clew.agent.ports import Asked
+from clew.agent.files import make_attachment_line
+from clew.agent.ports import RequestInfo
 from clew.core.entry import EntryKind, NewEntry, Role
 from clew.core.text import sanitize_text
 
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from clew.core.history import HistoryMessage
     from clew.core.ids import EntryId
 
-FORMAT = "pydantic-ai/2"
+MESSAGE_FORMAT = "pydantic-ai/2"
 
-_ONE: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
-# The session holds the instructions, the entry says where the message belongs.
-_ELSEWHERE = {"instructions", "run_id", "conversation_id"}
-# In the metadata of a response, which no provider is sent.
-_ASKED = "clew_asked"
-_STAND_IN = "clew_stand_in"
+_MESSAGE_ADAPTER: TypeAdapter[ModelMessage] = TypeAdapter(ModelMessage)
+# The session has the instructions; the entry has the run and conversation.
+_EXCLUDED_FIELDS = {"instructions", "run_id", "conversation_id"}
+# In the metadata of a response, which is not sent to providers.
+_REQUEST_KEY = "clew_asked"
+_PLACEHOLDER_KEY = "clew_stand_in"
 
 
-def user_draft(
+def make_user_draft(
     entry_id: EntryId,
     content: Sequence[str | InlineFile],
     *,
@@ -54,28 +54,32 @@ def user_draft(
     preface: str | None = None,
 ) -> NewEntry:
     """
-    What a person wrote and the files that came along, as an entry.
+    Return a user message with its attachments as an entry.
 
-    The model reads a ``note`` of ours before it, at the begin of a conversation only: later not
-    every server takes one. A ``preface`` is read as the person's; people do not see it.
+    The model reads our ``note`` before it, only at the start of a conversation: later not
+    every server accepts one. A ``preface`` is sent as the user's text; people do not see
+    it.
     """
-    said = UserPromptPart(_content(content), timestamp=said_at)
+    said = UserPromptPart(_make_content(content), timestamp=said_at)
     parts = [said] if note is None else [SystemPromptPart(note, timestamp=said_at), said]
-    draft = to_draft(entry_id, ModelRequest(parts=parts))
+    draft = message_to_draft(entry_id, ModelRequest(parts=parts))
     if preface is None:
         return draft
-    told = UserPromptPart(_content([preface, *content]), timestamp=said_at)
-    return replace(draft, message=dump(ModelRequest(parts=[*parts[:-1], told])))
+    told = UserPromptPart(_make_content([preface, *content]), timestamp=said_at)
+    return replace(draft, message=dump_message(ModelRequest(parts=[*parts[:-1], told])))
 
 
-def _content(content: Sequence[str | InlineFile]) -> str | list[UserContent]:
+def _make_content(content: Sequence[str | InlineFile]) -> str | list[UserContent]:
     if all(isinstance(item, str) for item in content):
         return sanitize_text("\n".join(item for item in content if isinstance(item, str)))
-    return [sanitize_text(item) if isinstance(item, str) else line_of(item) for item in content]
+    return [
+        sanitize_text(item) if isinstance(item, str) else make_attachment_line(item)
+        for item in content
+    ]
 
 
-def from_history(said: HistoryMessage, *, at: datetime) -> ModelMessage:
-    """One message of a history that a client sent along."""
+def make_history_message(said: HistoryMessage, *, at: datetime) -> ModelMessage:
+    """Return one message of a history that a client sent."""
     text = sanitize_text(said.text)
     match said.speaker:
         case "assistant":
@@ -86,109 +90,109 @@ def from_history(said: HistoryMessage, *, at: datetime) -> ModelMessage:
             return ModelRequest(parts=[SystemPromptPart(text, timestamp=at)])
 
 
-def to_draft(
+def message_to_draft(
     entry_id: EntryId, message: ModelMessage, *, kind: EntryKind = EntryKind.MESSAGE
 ) -> NewEntry:
-    """A message as an entry that is yet to be numbered."""
+    """Return a message as an entry without a number yet."""
     return NewEntry(
         id=entry_id,
         kind=kind,
-        role=role_of(message),
-        text="" if is_stand_in(message) else sanitize_text(text_of(message)),
-        calls=call_ids(message),
-        answers=answered_ids(message),
-        format=FORMAT,
-        message=dump(message),
+        role=get_role(message),
+        text="" if is_placeholder(message) else sanitize_text(extract_text(message)),
+        calls=extract_call_ids(message),
+        answers=extract_answered_ids(message),
+        format=MESSAGE_FORMAT,
+        message=dump_message(message),
     )
 
 
-def interrupted(text: str) -> ModelResponse:
-    """What a response had said when it was stopped; calls that were not complete are left out."""
+def make_interrupted_response(text: str) -> ModelResponse:
+    """Return the partial text of a stopped response, without incomplete calls."""
     return ModelResponse(parts=[TextPart(text)], finish_reason="stop", state="interrupted")
 
 
-def unanswered(why: str) -> ModelResponse:
-    """Return what stands for an answer that did not come: a conversation goes by turns."""
+def make_missing_response(why: str) -> ModelResponse:
+    """Return the placeholder for a missing answer, which keeps roles alternating."""
     response = ModelResponse(parts=[], finish_reason="stop")
-    stand_in(response, why)
+    mark_as_placeholder(response, why)
     return response
 
 
-def stand_in(response: ModelResponse, why: str) -> None:
-    """Give a response that says nothing words for the model, in place; people read the notice."""
+def mark_as_placeholder(response: ModelResponse, why: str) -> None:
+    """Add text for the model to an empty response, in place; people see the notice."""
     response.parts = [*response.parts, TextPart(f"(no answer: {why})")]
-    response.metadata = {**(response.metadata or {}), _STAND_IN: True}
+    response.metadata = {**(response.metadata or {}), _PLACEHOLDER_KEY: True}
 
 
-def is_stand_in(message: ModelMessage) -> bool:
-    """Whether a message has words only to stand for an answer that did not come."""
-    return isinstance(message, ModelResponse) and _STAND_IN in (message.metadata or {})
+def is_placeholder(message: ModelMessage) -> bool:
+    """Return whether the text of a message is a placeholder for a missing answer."""
+    return isinstance(message, ModelResponse) and _PLACEHOLDER_KEY in (message.metadata or {})
 
 
-def with_asked(response: ModelResponse, asked: Asked | None) -> ModelResponse:
-    """The response, which says from now on how its model was asked."""
+def with_request_info(response: ModelResponse, asked: RequestInfo | None) -> ModelResponse:
+    """Return the response with the model and mode of its request."""
     if asked is None:
         return response
     told = {"model": asked.model, "stream": asked.stream}
-    return replace(response, metadata={**(response.metadata or {}), _ASKED: told})
+    return replace(response, metadata={**(response.metadata or {}), _REQUEST_KEY: told})
 
 
-def attempt(asked: Asked | None) -> str:
-    """What the entry of a request that failed holds, as JSON: how its model was asked."""
+def dump_attempt(asked: RequestInfo | None) -> str:
+    """Return the content of a failed request's entry as JSON: its model and mode."""
     return json.dumps(None if asked is None else {"model": asked.model, "stream": asked.stream})
 
 
-def asked_in(message: str) -> Asked | None:
-    """How a model was asked, by a stored response or attempt; ``None`` where it does not say."""
+def parse_request_info(message: str) -> RequestInfo | None:
+    """Return the model and mode of a stored response or attempt; ``None`` if not stored."""
     stored: dict[str, Any] = json.loads(message) or {}
     metadata: dict[str, Any] = stored.get("metadata") or {}
-    told: dict[str, Any] = metadata.get(_ASKED, {}) if "parts" in stored else stored
-    return Asked(model=told["model"], stream=told["stream"]) if told else None
+    told: dict[str, Any] = metadata.get(_REQUEST_KEY, {}) if "parts" in stored else stored
+    return RequestInfo(model=told["model"], stream=told["stream"]) if told else None
 
 
-def is_unasked(message: str) -> bool:
-    """Whether a stored response only stands for an answer that did not come."""
+def is_unrequested(message: str) -> bool:
+    """Return whether a stored response is a placeholder for which no model was asked."""
     stored: dict[str, Any] = json.loads(message) or {}
     metadata: dict[str, Any] = stored.get("metadata") or {}
-    return _STAND_IN in metadata and _ASKED not in metadata
+    return _PLACEHOLDER_KEY in metadata and _REQUEST_KEY not in metadata
 
 
-def is_cut(message: str) -> bool:
-    """Whether a stored response ends where the model had reached its limit of output."""
+def is_truncated(message: str) -> bool:
+    """Return whether the model's output limit truncated a stored response."""
     return json.loads(message).get("finish_reason") == "length"
 
 
-def dump(message: ModelMessage) -> str:
-    """The message as JSON."""
-    return _ONE.dump_json(message, exclude=_ELSEWHERE).decode()
+def dump_message(message: ModelMessage) -> str:
+    """Return the message as JSON."""
+    return _MESSAGE_ADAPTER.dump_json(message, exclude=_EXCLUDED_FIELDS).decode()
 
 
-def load(message: str) -> ModelMessage:
-    """The message that ``dump`` wrote."""
-    return _ONE.validate_json(message)
+def load_message(message: str) -> ModelMessage:
+    """Return the message that ``dump_message`` wrote."""
+    return _MESSAGE_ADAPTER.validate_json(message)
 
 
-def role_of(message: ModelMessage) -> Role:
-    """Who speaks: the person only where a person wrote, and not where the library corrects."""
+def get_role(message: ModelMessage) -> Role:
+    """Return the role: user only for user text, not for corrections by the library."""
     if isinstance(message, ModelResponse):
         return Role.ASSISTANT
     said = any(isinstance(part, UserPromptPart) for part in message.parts)
     return Role.USER if said else Role.TOOL
 
 
-def text_of(message: ModelMessage) -> str:
-    """What a person reads of it and search finds."""
-    return "\n".join(filter(None, map(_part_text, message.parts)))
+def extract_text(message: ModelMessage) -> str:
+    """Return the text of a message that people read and search finds."""
+    return "\n".join(filter(None, map(_extract_part_text, message.parts)))
 
 
-def _part_text(part: object) -> str:
+def _extract_part_text(part: object) -> str:
     match part:
         case TextPart(content=content):
             return content
         case UserPromptPart(content=str() as content):
             return content
         case UserPromptPart(content=content):
-            return "\n".join(filter(None, map(_item_text, content)))
+            return "\n".join(filter(None, map(_extract_item_text, content)))
         case BaseToolReturnPart():
             return part.model_response_str()
         case RetryFeedbackPart():
@@ -197,7 +201,7 @@ def _part_text(part: object) -> str:
             return ""
 
 
-def _item_text(item: UserContent) -> str:
+def _extract_item_text(item: UserContent) -> str:
     match item:
         case str():
             return item
@@ -207,16 +211,16 @@ def _item_text(item: UserContent) -> str:
             return ""
 
 
-def shown(message: ModelMessage) -> str:
-    """Its text, and the tool calls that it asks for, one in a line."""
+def format_message(message: ModelMessage) -> str:
+    """Return the text of a message and its tool calls, one per line."""
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
     lines = [f"{call.tool_name}({call.args_as_json_str()})" for call in calls]
-    return "\n".join([*filter(None, [text_of(message)]), *lines])
+    return "\n".join([*filter(None, [extract_text(message)]), *lines])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A tool call as a response asks for it."""
+    """A tool call as a response requests it."""
 
     call_id: str
     tool: str
@@ -224,8 +228,8 @@ class ToolCall:
     args: str
 
 
-def calls_of(message: ModelMessage) -> tuple[ToolCall, ...]:
-    """Return the tool calls that a message asks for."""
+def extract_tool_calls(message: ModelMessage) -> tuple[ToolCall, ...]:
+    """Return the tool calls that a message requests."""
     return tuple(
         ToolCall(call_id=part.tool_call_id, tool=part.tool_name, args=part.args_as_json_str())
         for part in message.parts
@@ -233,13 +237,13 @@ def calls_of(message: ModelMessage) -> tuple[ToolCall, ...]:
     )
 
 
-def call_ids(message: ModelMessage) -> tuple[str, ...]:
-    """The tool calls that it asks for."""
+def extract_call_ids(message: ModelMessage) -> tuple[str, ...]:
+    """Return the ids of the tool calls that a message requests."""
     return tuple(part.tool_call_id for part in message.parts if isinstance(part, ToolCallPart))
 
 
-def answered_ids(message: ModelMessage) -> tuple[str, ...]:
-    """The tool calls that it answers."""
+def extract_answered_ids(message: ModelMessage) -> tuple[str, ...]:
+    """Return the ids of the tool calls that a message answers."""
     return tuple(
         part.tool_call_id for part in message.parts if isinstance(part, BaseToolReturnPart)
     )

@@ -1,4 +1,4 @@
-"""Models: from a setting to something that answers."""
+"""Construction of models from settings."""
 
 from __future__ import annotations
 
@@ -12,128 +12,128 @@ from typing import TYPE_CHECKING
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 
-from clew.agent.alternation import send_alternating
-from clew.agent.offline import NAME as OFFLINE
-from clew.agent.offline import offline_model
-from clew.agent.providers import finish_model, make_provider
-from clew.agent.start_problems import refuse_unusable_key, refuse_unusable_surroundings
+from clew.agent.alternation import enforce_alternation
+from clew.agent.offline import OFFLINE_NAME as OFFLINE
+from clew.agent.offline import make_offline_model
+from clew.agent.providers import configure_client, make_provider
+from clew.agent.start_problems import check_key_sendable, check_network_environment
 from clew.distribution import format_install_command
 from clew.errors import SettingsError
 from clew.imports import hide_modules, lazy_packages
 
-__all__ = ["Model", "ModelSpec", "build_model", "models_closed", "name_of"]
+__all__ = ["Model", "ModelSpec", "build_model", "close_models_on_exit", "get_qualified_name"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
 
-#: Where the models are kept that are built from here on; also by tasks that are started later.
-_keeper: ContextVar[list[Model] | None] = ContextVar("models", default=None)
+#: Collects the models built from here on, also by tasks started later.
+_built_models: ContextVar[list[Model] | None] = ContextVar("models", default=None)
 
 
-#: Keeps, on a model, how a setting named it: the library tells several providers by one name.
-_NAMED = "_clew_name"
+#: Attribute of a model with its name in the settings: the library merges several providers.
+_NAME_ATTRIBUTE = "_clew_name"
 
-#: A fifth of all that the server imports, if they are imported as a whole.
-_TYPES = ("openai.types", "openai.types.chat", "openai.types.responses")
+#: Imported as a whole, they are a fifth of all that the server imports.
+_TYPE_PACKAGES = ("openai.types", "openai.types.chat", "openai.types.responses")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelSpec:
-    """Which model, where it is served and how long it may take."""
+    """A model's name, address, key and timeout."""
 
     #: A Pydantic AI model string such as ``openai-chat:llama3``, or ``offline``.
     name: str
     base_url: str | None = None
     api_key: str | None = None
-    #: Seconds without a sign of life from the provider.
+    #: Seconds that the provider may be silent.
     timeout: float = 120.0
-    #: The setting that names it, and the table with its place and key; for messages.
+    #: The setting with its name, and the table with its address and key; for messages.
     setting: str = "model.name"
     table: str = "model"
 
 
 def build_model(spec: ModelSpec) -> Model:
     """
-    The model that a setting names.
+    Return the model that a setting names.
 
     The provider's own retries are off: attempts are counted and stored with the turn.
 
-    :raises SettingsError: if there is no such provider, its package is missing, it has no key or
-        one that cannot be sent, or a proxy or certificates in the environment cannot be used
+    :raises SettingsError: if the provider or its package is missing, it has no key
+        or one that cannot be sent, or proxy or certificates in the environment are wrong
     """
-    model = _built(spec)
+    model = _infer_model(spec)
     if not model.profile.get("supports_text_output", True):
         raise SettingsError(
             f"{spec.setting} {spec.name!r} cannot be used: it decides and does not answer in text"
         )
-    vars(model)[_NAMED] = spec.name
-    send_alternating(model)
-    if (keeper := _keeper.get()) is not None:
+    vars(model)[_NAME_ATTRIBUTE] = spec.name
+    enforce_alternation(model)
+    if (keeper := _built_models.get()) is not None:
         keeper.append(model)
     return model
 
 
-def name_of(model: Model) -> str:
-    """How a setting names a model: ``PROVIDER:MODEL``."""
-    if (named := vars(model).get(_NAMED)) is not None:
+def get_qualified_name(model: Model) -> str:
+    """Return the name of a model in settings: ``PROVIDER:MODEL``."""
+    if (named := vars(model).get(_NAME_ATTRIBUTE)) is not None:
         return named
     if model.model_name == OFFLINE:
         return OFFLINE
-    # The two ways to ask OpenAI are one provider to the library.
+    # OpenAI's two APIs are one provider to the library.
     chat = type(model).__name__ == "OpenAIChatModel" and model.system == "openai"
     return f"{'openai-chat' if chat else model.system}:{model.model_name}"
 
 
 @asynccontextmanager
-async def models_closed() -> AsyncGenerator[None]:
-    """Close, in the end, the connections of every model that was built inside."""
+async def close_models_on_exit() -> AsyncGenerator[None]:
+    """Close the connections of every model built in the block."""
     keeper: list[Model] = []
-    before = _keeper.set(keeper)
+    before = _built_models.set(keeper)
     try:
         yield
     finally:
-        _keeper.reset(before)
+        _built_models.reset(before)
         for model in keeper:
             close = getattr(getattr(model, "client", None), "close", None)
             if iscoroutinefunction(close):
                 await close()
 
 
-def _built(spec: ModelSpec) -> Model:
+def _infer_model(spec: ModelSpec) -> Model:
     if spec.name == OFFLINE:
-        return offline_model()
+        return make_offline_model()
     provider, _, name = spec.name.partition(":")
     if not name:
         raise SettingsError(
             f"the model {spec.name!r} names no provider: write PROVIDER:MODEL, for example "
             "openai-chat:llama3, or offline"
         )
-    refuse_unusable_surroundings()
-    refuse_unusable_key(spec.api_key, setting=f"{spec.table}.api_key")
+    check_network_environment()
+    check_key_sendable(spec.api_key, setting=f"{spec.table}.api_key")
     try:
-        with _openai_as_used():
+        with _limit_openai_imports():
             model = infer_model(spec.name, lambda kind: make_provider(kind, spec))
     except ImportError as error:
         raise SettingsError(
             f"{spec.setting} {spec.name!r} needs a package that is not installed: "
-            f"{_install_command(_extra(error, provider))}"
+            f"{_format_install_command(_find_missing_extra(error, provider))}"
         ) from error
-    # The library raises a plain ValueError for a provider that it does not know.
+    # The library raises a plain ValueError for an unknown provider.
     except (UserError, ValueError) as error:
-        raise _unusable(spec, error) from error
-    finish_model(model, spec)
+        raise _explain_unusable(spec, error) from error
+    configure_client(model, spec)
     return model
 
 
-def _extra(error: ImportError, provider: str) -> str:
-    """Return the part of the library that an import wants."""
+def _find_missing_extra(error: ImportError, provider: str) -> str:
+    """Return the extra of the library that an import needs."""
     wanted = re.search(r"pydantic-ai-slim\[([\w-]+)\]", str(error))
     return wanted[1] if wanted else provider
 
 
-def _unusable(spec: ModelSpec, error: Exception) -> SettingsError:
-    """Return what is wrong with a model, and the setting that mends it."""
+def _explain_unusable(spec: ModelSpec, error: Exception) -> SettingsError:
+    """Return the error for an unusable model, with the setting that fixes it."""
     if variable := re.search(r"\b[A-Z][A-Z0-9_]*(?:KEY|TOKEN)\b", str(error)):
         return SettingsError(
             f"{spec.setting} is {spec.name!r} but there is no key for it: set "
@@ -148,18 +148,18 @@ def _unusable(spec: ModelSpec, error: Exception) -> SettingsError:
 
 
 @contextmanager
-def _openai_as_used() -> Generator[None]:
-    """Import of the SDK what is used: not its transport over aiohttp, no types of other APIs."""
-    with hide_modules("openai._vendor.httpx_aiohttp"), lazy_packages(*_TYPES):
+def _limit_openai_imports() -> Generator[None]:
+    """Skip the parts of the SDK that are not used: its aiohttp transport, types of other APIs."""
+    with hide_modules("openai._vendor.httpx_aiohttp"), lazy_packages(*_TYPE_PACKAGES):
         yield
 
 
-#: Providers whose package is an extra of this distribution; the model library brings the others.
+#: Providers whose package is an extra of this distribution; others are extras of the library.
 _OWN_EXTRAS = frozenset({"anthropic"})
 
 
-def _install_command(provider: str) -> str:
-    """Return the command that installs what a provider needs."""
+def _format_install_command(provider: str) -> str:
+    """Return the command that installs a provider's package."""
     if provider in _OWN_EXTRAS:
         return format_install_command(provider)
     return f"pip install 'pydantic-ai-slim[{provider}]'"

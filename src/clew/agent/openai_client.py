@@ -1,10 +1,11 @@
 """
-The OpenAI client without its walk over every message of every request.
+OpenAI client that does not transform every message of every request.
 
-The official client compares each message, part and tool with their declared types, to rename keys
-and to encode dates and files: 0.12 ms per message, 48 ms of every step at 400. Pydantic AI hands
-over plain JSON, in which it finds nothing to do. The long lists pass it by here; all else is left
-to the official client, so an argument that a later version adds cannot be lost.
+The official client compares each message, part and tool with their declared types, to
+rename keys and to encode dates and files: 0.12 ms per message, 48 ms of every step at 400.
+Pydantic AI passes plain JSON, in which there is nothing to transform. Here the long lists
+bypass it; everything else is left to the official client, so that arguments of later
+versions work too.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
     from openai.resources.responses import AsyncResponses
 
-    # The SDK shows its cached properties to type checkers as these, so what overrides them has to.
+    # For type checkers the SDK's cached properties are plain ones, so overrides must be, too.
     cached_property = property
 else:
     from functools import cached_property
 
-__all__ = ["OpenAIClient", "hide"]
+__all__ = ["OpenAIClient", "bypass_transform"]
 
 
 class OpenAIClient(AsyncOpenAI):
     """
-    An :class:`openai.AsyncOpenAI` whose requests cost little more when a conversation is long.
+    :class:`openai.AsyncOpenAI` with requests that cost little more for long conversations.
 
-    It takes the same arguments, sends the same requests and gives the same answers. Only
+    It takes the same arguments, sends the same requests and returns the same answers. Only
     ``chat.completions.create`` and ``responses.create`` differ, and only for lists of plain
-    dictionaries: what is in them must be JSON, or :class:`TypeError` is raised.
+    dictionaries: these must contain only JSON, or :class:`TypeError` is raised.
     """
 
     @cached_property
@@ -51,14 +52,14 @@ class OpenAIClient(AsyncOpenAI):
 
     @property
     def user_agent(self) -> str:
-        # The official client tells the name of its class.
+        # The official client sends the name of its class.
         return super().user_agent.replace(type(self).__name__, AsyncOpenAI.__name__)
 
     async def _prepare_options(self, options: FinalRequestOptions) -> FinalRequestOptions:
         # Runs once per attempt, on a copy of the options, after the transform.
         if isinstance(options.json_data, dict):
             body = cast("dict[str, object]", options.json_data)
-            options.json_data = {key: _shown(value) for key, value in body.items()}
+            options.json_data = {key: _unwrap_value(value) for key, value in body.items()}
         return await super()._prepare_options(options)
 
 
@@ -71,14 +72,14 @@ class _Chat(AsyncChat):
 class _Completions(AsyncCompletions):
     async def create(self, **arguments: Any) -> Any:
         create: Any = super().create
-        return with_a_choice(await create(**hide(arguments, "messages", "tools")))
+        return ensure_choice(await create(**bypass_transform(arguments, "messages", "tools")))
 
 
-def with_a_choice(answer: Any) -> Any:
+def ensure_choice(answer: Any) -> Any:
     """
-    The answer, with an empty message where it has no choice or content of a wrong form.
+    Return the answer, with an empty message if it has no choice, and content as text.
 
-    All ways to say nothing become one, which the agent meets as it meets an empty message.
+    All forms of an empty answer become one, which the agent treats as an empty message.
     """
     if not isinstance(answer, ChatCompletion) or getattr(answer, "error", None) is not None:
         return answer
@@ -88,34 +89,36 @@ def with_a_choice(answer: Any) -> Any:
     for choice in answer.choices:
         content: object = choice.message.content
         if isinstance(content, list):
-            choice.message.content = _text_of_parts(cast("list[object]", content)) or None
+            choice.message.content = _join_text_parts(cast("list[object]", content)) or None
     return answer
 
 
-def _text_of_parts(parts: list[object]) -> str:
+def _join_text_parts(parts: list[object]) -> str:
     mappings = [cast("dict[str, object]", part) for part in parts if isinstance(part, dict)]
     return "".join(text for part in mappings if isinstance(text := part.get("text"), str))
 
 
 @dataclass(frozen=True, slots=True)
-class _Hidden:
-    """A value that the transform lets pass, because it is of no type that it knows."""
+class _OpaqueValue:
+    """Wrapper that the transform leaves alone, because it does not know its type."""
 
     value: object
 
 
-def hide(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The arguments with these lists out of the transform's sight, where they hold plain JSON."""
-    hidden = {name: _Hidden(arguments[name]) for name in names if _is_plain(arguments.get(name))}
+def bypass_transform(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the arguments with these lists wrapped, if they hold plain JSON."""
+    hidden = {
+        name: _OpaqueValue(arguments[name]) for name in names if _is_plain_list(arguments.get(name))
+    }
     return {**arguments, **hidden}
 
 
-def _is_plain(value: object) -> bool:
-    """Whether a value is a list of dictionaries; models of the SDK may stand in for these."""
+def _is_plain_list(value: object) -> bool:
+    """Return whether a value is a list of dictionaries; SDK models are allowed in their place."""
     return isinstance(value, list) and all(
         isinstance(item, dict) for item in cast("list[object]", value)
     )
 
 
-def _shown(value: object) -> object:
-    return value.value if isinstance(value, _Hidden) else value
+def _unwrap_value(value: object) -> object:
+    return value.value if isinstance(value, _OpaqueValue) else value

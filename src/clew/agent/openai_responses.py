@@ -1,4 +1,4 @@
-"""The Responses API for ``openai_client``: apart, since only its users need what it imports."""
+"""Responses API for ``openai_client``: apart, since only its users need these imports."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from openai.resources.responses import AsyncResponses
 
-from clew.agent.openai_client import hide
+from clew.agent.openai_client import bypass_transform
 
 __all__ = ["Responses"]
 
 
 class Responses(AsyncResponses):
-    """``create`` with its long lists past the transform."""
+    """Responses API whose ``create`` lets long lists bypass the transform."""
 
     async def create(self, **arguments: Any) -> Any:
         create: Any = super().create
-        return await create(**hide(arguments, "input", "tools"))
+        return await create(**bypass_transform(arguments, "input", "tools"))

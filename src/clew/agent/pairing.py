@@ -1,8 +1,8 @@
 """
-Calls and their results, as providers take them: each call has one result, right after it.
+Pairing of tool calls with results: each call has one result, right after it.
 
-What Clew stores is so already. What was brought in from elsewhere, or damaged, may not be, and
-would be refused with every request for ever after.
+Stored contexts are paired already. Imported or damaged ones may not be, and providers would
+refuse them with every later request.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import structlog
 from pydantic_ai.messages import BaseToolReturnPart, ModelRequest, ModelResponse
 
-from clew.agent.messages import answered_ids, call_ids
+from clew.agent.messages import extract_answered_ids, extract_call_ids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,26 +23,28 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def paired(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+def pair_calls_with_results(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """
-    The same messages, with results put right behind their calls, and results of no call left out.
+    Return the messages with results right after their calls, without results of no call.
 
-    A call without a result keeps none: the library tells the model that it was interrupted.
+    A call without a result gets none: the library tells the model that it was interrupted.
     """
-    if all(_is_paired(response, requests) for response, requests in _exchanges(messages)):
+    if all(
+        _is_exchange_paired(response, requests) for response, requests in _iter_exchanges(messages)
+    ):
         return list(messages)
     mended: list[ModelMessage] = []
-    for response, requests in _exchanges(messages):
+    for response, requests in _iter_exchanges(messages):
         if response is not None:
             mended.append(response)
-        mended += _mended(() if response is None else call_ids(response), requests)
+        mended += _repair_requests(() if response is None else extract_call_ids(response), requests)
     return mended
 
 
-def _exchanges(
+def _iter_exchanges(
     messages: Sequence[ModelMessage],
 ) -> Iterator[tuple[ModelResponse | None, list[ModelRequest]]]:
-    """Each response with the requests up to the next one; ``None`` for what came before any."""
+    """Yield each response with the requests up to the next; ``None`` for those before any."""
     response: ModelResponse | None = None
     requests: list[ModelRequest] = []
     for message in messages:
@@ -54,18 +56,20 @@ def _exchanges(
     yield response, requests
 
 
-def _is_paired(response: ModelResponse | None, requests: Sequence[ModelRequest]) -> bool:
-    calls = () if response is None else call_ids(response)
-    if any(answered_ids(request) for request in requests[1:]):
+def _is_exchange_paired(response: ModelResponse | None, requests: Sequence[ModelRequest]) -> bool:
+    calls = () if response is None else extract_call_ids(response)
+    if any(extract_answered_ids(request) for request in requests[1:]):
         return False
     if not requests:
         return True
-    answered = answered_ids(requests[0])
+    answered = extract_answered_ids(requests[0])
     leading = [isinstance(part, BaseToolReturnPart) for part in requests[0].parts[: len(answered)]]
     return sorted(answered) == sorted(calls) and all(leading)
 
 
-def _mended(calls: Sequence[str], requests: Iterable[ModelRequest]) -> Iterator[ModelRequest]:
+def _repair_requests(
+    calls: Sequence[str], requests: Iterable[ModelRequest]
+) -> Iterator[ModelRequest]:
     results: dict[str, ModelRequestPart] = {}
     others: list[ModelRequest] = []
     strays: list[str] = []

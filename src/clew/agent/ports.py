@@ -1,4 +1,4 @@
-"""What the loop needs from whoever keeps the turn: implemented in the engine, over the store."""
+"""Protocols that the loop needs; implemented in the engine, over the store."""
 
 from __future__ import annotations
 
@@ -19,24 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoopContext:
-    """What the stored context asks for next."""
+    """Stored context, which determines the next action."""
 
-    #: Ends in a request that is to be sent, or in a response whose calls are to be run.
+    #: Ends in a request to send, or in a response whose calls are to be run.
     messages: Sequence[ModelMessage]
     #: Rendered when the session opened; ``None`` for none.
     instructions: str | None
-    #: Model requests that this turn has had.
+    #: Model requests made in this turn.
     steps: int
-    #: How often in a row the model was told in this turn what is wrong: by tool, and for the
-    #: answer as ``OUTPUT``.
+    #: Corrections in a row in this turn: by tool, and for the answer as ``OUTPUT``.
     retries: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """How a model was asked; with the context before, that is the request."""
+class RequestInfo:
+    """Model and mode of a request; together with the context before it, the request."""
 
-    #: As a setting would name it, ``PROVIDER:MODEL``.
+    #: As in settings: ``PROVIDER:MODEL``.
     model: str
     stream: bool
     #: As rendered for this request; ``None`` for none.
@@ -45,7 +44,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolRequest:
-    """A tool call that the model asks for."""
+    """Tool call that the model requests."""
 
     call_id: str
     tool: str
@@ -57,92 +56,93 @@ class ToolRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolResult:
-    """What came of a call, as it is stored."""
+    """Outcome of a call as it is stored."""
 
     status: CallStatus
     format: str
     #: JSON in ``format``.
     result: str
-    #: What was too long for the context, to be kept beside it.
+    #: The full result if it was too long for the context, stored beside it.
     whole: FullToolResult | None = None
 
 
 class NeedsApproval(Exception):
-    """Raised by a tool before it had any effect: a person must say yes first."""
+    """Call that needs approval; raised by the tool before it had any effect."""
 
 
 class TurnLog(Protocol):
     """The turn's part of the log. Each method returns once its commit is durable."""
 
-    async def context(self) -> LoopContext:
-        """The context as it is stored now."""
+    async def read_context(self) -> LoopContext:
+        """Return the context as it is stored now."""
         ...
 
-    def waiting(self) -> AbstractContextManager[None]:
-        """A model is waited for while the block lasts."""
+    def waiting_for_model(self) -> AbstractContextManager[None]:
+        """Mark the block as a wait for a model."""
         ...
 
-    def asked(self, asked: Asked) -> None:
-        """A request went out; what is stored next came of it."""
+    def record_request(self, asked: RequestInfo) -> None:
+        """Record that a request was sent; whatever is stored next results from it."""
         ...
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
-        """Append a response that is not the last one, and count the step; with its instructions."""
+        """Append a response that is not the last, with its instructions, and count the step."""
         ...
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
         """
-        Append what will be sent next: results of tools, or what the model did wrong.
+        Append the next request: tool results or corrections of the model.
 
-        ``retries``, as in the context, are those with this request; a later run goes on from them.
+        ``retries``, as in the context, include this request; a later run continues from
+        them.
         """
         ...
 
-    async def steered(self) -> Sequence[ModelMessage]:
-        """Let waiting messages join the turn here, and return them; they are appended."""
+    async def take_steering_messages(self) -> Sequence[ModelMessage]:
+        """Append the waiting messages to the turn and return them."""
         ...
 
-    async def fit(self) -> LoopContext | None:
-        """Make the context smaller if the next request needs it; ``None`` if it stays."""
+    async def compact_if_needed(self) -> LoopContext | None:
+        """Compact the context if the next request needs it; return ``None`` if unchanged."""
         ...
 
     async def store_usage(self, response: ModelResponse) -> None:
-        """Record what a response cost that is not stored, because something was wrong with it."""
+        """Record the cost of a faulty response that is not stored."""
         ...
 
     async def store_attempt(self, text: str) -> None:
-        """Append, outside the context, that a request failed and is made again."""
+        """Append, outside the context, that a request failed and is repeated."""
         ...
 
-    def say(self, kind: DeltaKind, text: str) -> None:
-        """Show a piece of the response that is being made."""
+    def emit_delta(self, kind: DeltaKind, text: str) -> None:
+        """Emit a piece of the current response."""
         ...
 
-    def retract(self, reason: str) -> None:
-        """The pieces shown since the last entry are void."""
+    def retract_deltas(self, reason: str) -> None:
+        """Retract the pieces emitted since the last entry."""
         ...
 
 
-#: Runs the tool with these arguments (JSON); told whether a person approved the call.
-Execute = Callable[[str, bool], Awaitable[ToolResult]]
+#: Runs the tool with these arguments (JSON) and whether the call was approved.
+ExecuteTool = Callable[[str, bool], Awaitable[ToolResult]]
 
 
 class Journal(Protocol):
-    """Runs tool calls so that none with an effect runs twice."""
+    """Runner of tool calls that never runs one with an effect twice."""
 
-    async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
+    async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         """
-        The stored result of a call; else run it and store its result.
+        Return the stored result of a call; otherwise run it and store its result.
 
-        ``None`` for a call that waits for a person: then ``suspended`` becomes true.
+        Returns ``None`` for a call that waits for approval: then ``is_suspended`` is true.
         """
         ...
 
     async def read_result(self, call_id: str) -> str | None:
-        """The whole result of a call of this conversation; ``None`` if there is none."""
+        """Return the full result of a call of this conversation; ``None`` if there is none."""
         ...
 
     @property
-    def suspended(self) -> bool:
-        """Whether the batch cannot be completed now: the turn waits."""
+    def is_suspended(self) -> bool:
+        """Return whether the batch cannot be completed now, so that the turn waits."""
         ...

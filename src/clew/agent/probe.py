@@ -1,4 +1,4 @@
-"""One tiny request, to see whether a model answers."""
+"""Probe that checks with one tiny request if a model answers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.settings import ModelSettings
 
-from clew.agent.failures import Failure, FailureKind, classify
+from clew.agent.failures import FailureKind, ProviderFailure, classify_error
 
 if TYPE_CHECKING:
     from clew.agent.models import Model
 
 #: Some providers refuse a lower limit.
-_FEW = 16
+_MAX_OUTPUT_TOKENS = 16
 
 
-async def probe(model: Model, *, patience: float) -> Failure | None:
-    """Ask a model for a word within ``patience`` seconds; why it failed, ``None`` if it did not."""
+async def probe_model(model: Model, *, patience: float) -> ProviderFailure | None:
+    """Send the request; return the failure within ``patience`` seconds, ``None`` on success."""
     try:
         async with asyncio.timeout(patience):
             await model_request(
                 model,
                 [ModelRequest.user_text_prompt("Say ok.")],
-                model_settings=ModelSettings(max_tokens=_FEW),
+                model_settings=ModelSettings(max_tokens=_MAX_OUTPUT_TOKENS),
             )
     except TimeoutError:
         text = f"it said nothing for {patience:.0f} seconds"
-        return Failure(kind=FailureKind.TIMEOUT, text=text)
-    except Exception as error:  # noqa: BLE001  (whatever a provider raises is what was asked for)
-        return classify(error)
+        return ProviderFailure(kind=FailureKind.TIMEOUT, text=text)
+    except Exception as error:  # noqa: BLE001  (any error of a provider is classified)
+        return classify_error(error)
     return None

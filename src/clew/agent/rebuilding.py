@@ -1,8 +1,7 @@
 """
-Requests made again: a stored context goes the way of every request, up to where it would go out.
+Replay of requests: a stored context becomes a request as in any run.
 
-Agent, tools, settings and model are those of now; the messages and instructions are the stored
-ones.
+Agent, tools, settings and model are the current ones; messages and instructions are stored.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import httpx2
 
-from clew.agent.failures import classify
-from clew.agent.loop import Answer
+from clew.agent.failures import classify_error
+from clew.agent.loop import FinalAnswer
 from clew.agent.messages import ModelRequest, ModelResponse
 from clew.errors import OperationRefused
 
@@ -21,27 +20,30 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.agent.loop import Loop
+    from clew.agent.loop import AgentLoop
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
-    from clew.agent.ports import Asked, Execute, LoopContext, ToolRequest, ToolResult
+    from clew.agent.ports import ExecuteTool, LoopContext, RequestInfo, ToolRequest, ToolResult
     from clew.core.events import DeltaKind
 
 
-async def body_of(loop: Loop, context: LoopContext, model: Model, *, stream: bool) -> bytes | None:
+async def rebuild_request_body(
+    loop: AgentLoop, context: LoopContext, model: Model, *, stream: bool
+) -> bytes | None:
     """
-    The body of the request that a context leads to; ``None`` for a model that is not asked by HTTP
-    as OpenAI or Anthropic are.
+    Return the body of the request for a context.
 
-    :raises Refused: if the context leads to no request
+    Returns ``None`` for a model that does not use the HTTP formats of OpenAI or Anthropic.
+
+    :raises OperationRefused: if the context leads to no request
     """
     if not context.messages or not isinstance(context.messages[-1], ModelRequest):
         raise OperationRefused("the context does not end in what a model is to be sent")
-    async with listening(model) as (listener, heard):
+    async with capture_requests(model) as (listener, heard):
         if listener is None:
             return None
         try:
-            await loop.run(_Log(context), _Journal(), listener, stream=stream)
+            await loop.run(_ReplayLog(context), _ReplayJournal(), listener, stream=stream)
         except Exception:
             if not heard:
                 raise
@@ -50,25 +52,27 @@ async def body_of(loop: Loop, context: LoopContext, model: Model, *, stream: boo
     return heard[0]
 
 
-async def answered_again(
-    loop: Loop, context: LoopContext, model: Model, *, stream: bool
+async def resend_request(
+    loop: AgentLoop, context: LoopContext, model: Model, *, stream: bool
 ) -> ModelResponse:
     """
-    What a model answers to the request that a context leads to; no tool that it asks for is run.
+    Return the model's answer to a context's request; run no tools.
 
-    :raises Refused: if the context leads to no request, or the model did not answer
+    :raises OperationRefused: if the context leads to no request or the model gave no answer
     """
-    log = _Log(context)
+    log = _ReplayLog(context)
     try:
-        result = await loop.run(log, _Journal(), model, stream=stream)
-    except _Enough:
+        result = await loop.run(log, _ReplayJournal(), model, stream=stream)
+    except _StopReplay:
         pass
     except Exception as error:
-        # An answer that makes no sense to the library is an answer.
+        # A response that the library cannot use still counts as an answer.
         if log.response is None:
-            raise OperationRefused(f"the model did not answer: {classify(error).told}") from error
+            raise OperationRefused(
+                f"the model did not answer: {classify_error(error).user_message}"
+            ) from error
     else:
-        if isinstance(result, Answer):
+        if isinstance(result, FinalAnswer):
             log.response = next((m for m in result.unstored if isinstance(m, ModelResponse)), None)
     if log.response is None:
         raise OperationRefused("the context leads to no request")
@@ -76,19 +80,24 @@ async def answered_again(
 
 
 @asynccontextmanager
-async def listening(model: Model) -> AsyncGenerator[tuple[Model | None, list[bytes]]]:
-    """The same model, but what it sends is heard here and goes no further; ``None``: as above."""
+async def capture_requests(model: Model) -> AsyncGenerator[tuple[Model | None, list[bytes]]]:
+    """
+    Yield a copy of the model that only records its requests, and the list of bodies.
+
+    The copy is ``None`` for a model that does not use the HTTP formats of OpenAI or
+    Anthropic.
+    """
     heard: list[bytes] = []
 
-    async def hear(request: httpx2.Request) -> NoReturn:
+    async def capture_request(request: httpx2.Request) -> NoReturn:
         heard.append(await request.aread())
-        raise _Enough
+        raise _StopReplay
 
-    async with httpx2.AsyncClient(transport=httpx2.MockTransport(hear)) as http:
-        yield _with_http(model, http), heard
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(capture_request)) as http:
+        yield _copy_with_client(model, http), heard
 
 
-def _with_http(model: Any, http: httpx2.AsyncClient) -> Model | None:
+def _copy_with_client(model: Any, http: httpx2.AsyncClient) -> Model | None:
     names = {"OpenAIChatModel": "openai", "OpenAIResponsesModel": "openai"}
     kind = names.get(type(model).__name__, model.system)
     if kind not in ("openai", "anthropic"):
@@ -102,38 +111,38 @@ def _with_http(model: Any, http: httpx2.AsyncClient) -> Model | None:
     )
 
 
-class _Enough(Exception):
-    """The request was made; nothing needs to go on."""
+class _StopReplay(Exception):
+    """Signal that the replay has its result."""
 
 
-class _Log:
-    """A turn's log that holds a context and stores nothing."""
+class _ReplayLog:
+    """Turn log that has a context and stores nothing."""
 
     def __init__(self, context: LoopContext) -> None:
         self._context = context
-        #: What the model answered, where that asks for tools or is to be corrected.
+        #: The model's answer, if it requests tools or has to be corrected.
         self.response: ModelResponse | None = None
 
-    async def context(self) -> LoopContext:
+    async def read_context(self) -> LoopContext:
         return self._context
 
-    def asked(self, asked: Asked) -> None:
+    def record_request(self, asked: RequestInfo) -> None:
         pass
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> NoReturn:
         self.response = response
-        raise _Enough
+        raise _StopReplay
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> NoReturn:
-        raise _Enough
+        raise _StopReplay
 
-    def waiting(self) -> AbstractContextManager[None]:
+    def waiting_for_model(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    async def steered(self) -> Sequence[ModelMessage]:
+    async def take_steering_messages(self) -> Sequence[ModelMessage]:
         return ()
 
-    async def fit(self) -> LoopContext | None:
+    async def compact_if_needed(self) -> LoopContext | None:
         return None
 
     async def store_usage(self, response: ModelResponse) -> None:
@@ -142,20 +151,20 @@ class _Log:
     async def store_attempt(self, text: str) -> None:
         pass
 
-    def say(self, kind: DeltaKind, text: str) -> None:
+    def emit_delta(self, kind: DeltaKind, text: str) -> None:
         pass
 
-    def retract(self, reason: str) -> None:
+    def retract_deltas(self, reason: str) -> None:
         pass
 
 
-class _Journal:
-    """A journal of a run in which no tool is called."""
+class _ReplayJournal:
+    """Journal that runs no tools."""
 
-    suspended = False
+    is_suspended = False
 
-    async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
-        raise _Enough
+    async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
+        raise _StopReplay
 
     async def read_result(self, call_id: str) -> str | None:
-        raise _Enough
+        raise _StopReplay

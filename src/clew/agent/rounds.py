@@ -1,4 +1,4 @@
-"""Noticing that a model goes round in circles: the same calls with the same results, for ever."""
+"""Detection of loops: the model repeats the same calls with the same results."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-#: Steps in a row that may be the same, the last one excluded.
-MOST = 5
+#: Number of identical steps in a row that ends the turn.
+MAX_REPEATS = 5
 
-_Step = list[tuple[str, str]]
+_StepContent = list[tuple[str, str]]
 
 
-def goes_round(messages: Sequence[ModelMessage], *, most: int = MOST) -> str | None:
+def find_repeated_calls(messages: Sequence[ModelMessage], *, most: int = MAX_REPEATS) -> str | None:
     """
-    The tools of the last step, if the last ``most`` steps were the same; else ``None``.
+    Return the tools of the last step if the last ``most`` steps were identical.
 
-    Each asked for the same tools with the same arguments and got the same results, and nobody said
-    anything in between.
+    Each called the same tools with the same arguments and got the same results, and no user
+    message came in between. Otherwise return ``None``.
     """
-    last = _step(messages, len(messages))
+    last = _read_step(messages, len(messages))
     if last is None:
         return None
-    steps = (_step(messages, len(messages) - 2 * back) for back in range(1, most))
+    steps = (_read_step(messages, len(messages) - 2 * back) for back in range(1, most))
     if any(step != last for step in steps):
         return None
     return ", ".join(dict.fromkeys(tool for tool, _ in last[: len(last) // 2]))
 
 
-def _step(messages: Sequence[ModelMessage], end: int) -> _Step | None:
-    """The calls and results of the step that ends before ``end``; ``None`` for anything else."""
+def _read_step(messages: Sequence[ModelMessage], end: int) -> _StepContent | None:
+    """Return calls and results of the step that ends before ``end``; else ``None``."""
     if end < 2:
         return None
     response, request = messages[end - 2 : end]

@@ -1,4 +1,4 @@
-"""Threads for synchronous tools: one for each call, and none that the program would wait for."""
+"""Executor for synchronous tools: one daemon thread per call."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Threads(Executor):
+class DaemonThreadExecutor(Executor):
     """
-    Starts a daemon thread for each call.
+    Executor that starts a daemon thread for each call.
 
-    A pool would be used up by tools that hang, and an ordinary thread that hangs would keep the
-    program from ending.
+    Hanging tools would exhaust a pool, and an ordinary thread that hangs would keep the
+    program from exiting.
     """
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         future: Future[T] = Future()
         run = (future, lambda: fn(*args, **kwargs))
-        threading.Thread(target=_run, args=run, name="tool", daemon=True).start()
+        threading.Thread(target=_run_call, args=run, name="tool", daemon=True).start()
         return future
 
 
-def _run(future: Future[T], call: Callable[[], T]) -> None:
+def _run_call(future: Future[T], call: Callable[[], T]) -> None:
     if not future.set_running_or_notify_cancel():
         return
     try:
         result = call()
     except StopIteration as error:
-        # A coroutine cannot raise it.
+        # A coroutine cannot raise StopIteration.
         future.set_exception(RuntimeError(f"StopIteration: {error}"))
-    except BaseException as error:  # noqa: BLE001  (raised where it is waited for)
+    except BaseException as error:  # noqa: BLE001  (raised to the waiting caller)
         future.set_exception(error)
     else:
         future.set_result(result)

@@ -1,4 +1,4 @@
-"""Titles: what a conversation is called before a person names it."""
+"""Titles that name conversations before a person does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelRequest
 from pydantic_ai.settings import ModelSettings
 
-from clew.agent.messages import text_of
+from clew.agent.messages import extract_text
 from clew.core.text import truncate_text
 
 if TYPE_CHECKING:
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
 
 #: Characters of a title.
-LONGEST = 60
-#: How long the model may take.
-DEADLINE = timedelta(seconds=30)
-#: Characters of each side of the exchange that the model reads.
-_READ = 1_500
-#: What does not belong to a title at its ends.
-_MARKS = " \t#*_`\"'“”„«»-\N{EN DASH}—.:"
+MAX_TITLE_CHARS = 60
+#: Time limit of the model.
+TITLE_TIMEOUT = timedelta(seconds=30)
+#: Characters of each side of the exchange sent to the model.
+_MAX_EXCERPT_CHARS = 1_500
+#: Characters removed at both ends of a title.
+_STRIPPED_CHARS = " \t#*_`\"'“”„«»-\N{EN DASH}—.:"
 
-_PROMPT = """\
+_TITLE_PROMPT = """\
 Name the conversation below in 3 to 7 words, in its own language, as a heading without quotes and \
 without a full stop. Write only the name.
 
@@ -41,10 +41,13 @@ without a full stop. Write only the name.
 """
 
 
-async def ask_for_title(model: Model, *, said: str, answer: str) -> ModelResponse:
-    """What the model would call the conversation; whatever goes wrong with it is raised."""
-    prompt = _PROMPT.format(said=truncate_text(said, _READ), answer=truncate_text(answer, _READ))
-    async with asyncio.timeout(DEADLINE.total_seconds()):
+async def request_title(model: Model, *, said: str, answer: str) -> ModelResponse:
+    """Return the model's response with a title; errors of the model are raised."""
+    prompt = _TITLE_PROMPT.format(
+        said=truncate_text(said, _MAX_EXCERPT_CHARS),
+        answer=truncate_text(answer, _MAX_EXCERPT_CHARS),
+    )
+    async with asyncio.timeout(TITLE_TIMEOUT.total_seconds()):
         return await model_request(
             model,
             [ModelRequest.user_text_prompt(prompt)],
@@ -52,24 +55,26 @@ async def ask_for_title(model: Model, *, said: str, answer: str) -> ModelRespons
         )
 
 
-def title_in(response: ModelResponse) -> str | None:
-    """The title that a response holds; ``None`` if there is none that could be used."""
+def parse_title(response: ModelResponse) -> str | None:
+    """Return the title in a response; ``None`` if it has no usable one."""
     if response.finish_reason == "length":
         return None
-    lines = [line for line in text_of(response).splitlines() if line.strip()]
-    return None if len(lines) != 1 else cleaned(lines[0])
+    lines = [line for line in extract_text(response).splitlines() if line.strip()]
+    return None if len(lines) != 1 else clean_title(lines[0])
 
 
-def title_from(said: str) -> str | None:
-    """A title made of what a person said first; ``None`` if it has no words."""
-    first = next((line for line in said.splitlines() if cleaned(line)), "")
-    return cleaned(first)
+def make_fallback_title(said: str) -> str | None:
+    """Return a title from the first user message; ``None`` if it has no words."""
+    first = next((line for line in said.splitlines() if clean_title(line)), "")
+    return clean_title(first)
 
 
-def cleaned(line: str) -> str | None:
-    """One line as a title: no marks around it, no second space, capped at a word."""
-    bare = re.sub(r"\s+", " ", line).strip(_MARKS)
-    if len(bare) <= LONGEST:
+def clean_title(line: str) -> str | None:
+    """Return a line as a title: without markup around it, single-spaced, cut at a word."""
+    bare = re.sub(r"\s+", " ", line).strip(_STRIPPED_CHARS)
+    if len(bare) <= MAX_TITLE_CHARS:
         return bare or None
-    words = bare[: LONGEST - 1].rpartition(" ")[0]
-    return truncate_text(bare, LONGEST) if len(words) < LONGEST // 2 else f"{words}…"
+    words = bare[: MAX_TITLE_CHARS - 1].rpartition(" ")[0]
+    return (
+        truncate_text(bare, MAX_TITLE_CHARS) if len(words) < MAX_TITLE_CHARS // 2 else f"{words}…"
+    )

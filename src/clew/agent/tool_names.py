@@ -1,4 +1,4 @@
-"""The names of an agent's tools, as far as they are known before a run."""
+"""Names of an agent's tools, as far as known before a run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
 
-def tool_names(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
+def list_tool_names(agent: AbstractAgent[Any, Any]) -> tuple[str, ...]:
     """
     Return the names of the agent's functions, in order.
 
-    Toolsets that ask somebody else what they offer, such as MCP servers, are named as a whole.
+    Toolsets that list their tools only on request, such as MCP servers, are named as a
+    whole.
     """
     names: dict[str, None] = {}
 
-    def visit(toolset: AbstractToolset[Any]) -> None:
+    def collect_names(toolset: AbstractToolset[Any]) -> None:
         if isinstance(toolset, FunctionToolset):
             names.update(dict.fromkeys(toolset.tools))
         else:
             names[toolset.id or toolset.label] = None
 
     for toolset in agent.toolsets:
-        toolset.apply(visit)
+        toolset.apply(collect_names)
     return tuple(names)

@@ -1,4 +1,4 @@
-"""Tools behind the journal: a capability that wraps whatever tools an agent has."""
+"""Capability that runs all tools of an agent through the journal."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pydantic_ai.toolsets import WrapperToolset
 from pydantic_core import to_json
 
 from clew.agent import results
-from clew.agent.limits import bound_toolsets
+from clew.agent.limits import limit_toolsets
 from clew.agent.ports import NeedsApproval, ToolRequest, ToolResult
-from clew.agent.stored_results import with_stored_results
+from clew.agent.stored_results import add_result_reader
 from clew.core.effect import effect_of
 from clew.core.journal import CallStatus
 
@@ -32,51 +32,53 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-_ELSEWHERE = "error: not run: this tool is run outside of this program, which hands no calls over"
+_EXTERNAL_TOOL_ERROR = (
+    "error: not run: this tool is run outside of this program, which hands no calls over"
+)
 
 
 @dataclass
-class Journaling(AbstractCapability[Any]):
-    """Puts the journal around every tool of a run, those of other capabilities included."""
+class JournalCapability(AbstractCapability[Any]):
+    """Capability that wraps every tool of a run, also of other capabilities, in the journal."""
 
     journal: Journal
 
-    longest: timedelta
+    call_timeout: timedelta
 
-    #: Retries per tool that the turn has had before this run.
+    #: Retries per tool in the turn before this run.
     retries: Mapping[str, int]
 
-    #: A toolset that takes longer to come is given up.
-    ready: timedelta
+    #: Time limit for a toolset to open and list its tools.
+    toolset_timeout: timedelta
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
-        bounded = with_stored_results(bound_toolsets(toolset, self.ready), self.journal)
-        return JournaledToolset(bounded, self.journal, self.longest, dict(self.retries))
+        bounded = add_result_reader(limit_toolsets(toolset, self.toolset_timeout), self.journal)
+        return JournaledToolset(bounded, self.journal, self.call_timeout, dict(self.retries))
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        """Answer calls that nobody here can carry out: without a result the run would end."""
-        told = {call.tool_call_id: _ELSEWHERE for call in requests.calls}
+        """Answer calls that nothing here can run: without a result the run would end."""
+        told = {call.tool_call_id: _EXTERNAL_TOOL_ERROR for call in requests.calls}
         return DeferredToolResults(calls=dict(told)) if told else None
 
 
 @dataclass
 class JournaledToolset(WrapperToolset[Any]):
-    """Runs each call through the journal."""
+    """Toolset that runs each call through the journal."""
 
     journal: Journal
-    #: A call that takes longer is given up; what it does then nobody waits for.
-    longest: timedelta
-    #: Retries per tool from before this run, until they are handed over.
+    #: Time limit of a call; one that takes longer is abandoned.
+    call_timeout: timedelta
+    #: Retries per tool from before this run; empty once passed to the run.
     retries: dict[str, int]
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        # A run counts from nothing, in the context of its first step; the turn has counted before.
+        # A run counts from zero, in the context of its first step; the turn has earlier counts.
         ctx.retries.update(self.retries)
         self.retries.clear()
         tools = await super().get_tools(ctx)
-        return {name: _plain(tool) for name, tool in tools.items()}
+        return {name: _as_function_tool(tool) for name, tool in tools.items()}
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
@@ -90,49 +92,57 @@ class JournaledToolset(WrapperToolset[Any]):
             needs_approval=_needs_approval(tool),
         )
 
-        async def call(args: str, approved: bool) -> object:
+        async def call_wrapped(args: str, approved: bool) -> object:
             context = replace(ctx, tool_call_approved=approved)
             given = tool_args
             if args != request.args:
-                # Changed by a plugin, or a set in another order: values of the tool's own types.
+                # Changed by a plugin, or a set in another order: convert to the tool's own types.
                 given = tool.args_validator.validate_json(args, context=ctx.validation_context)
             return await self.wrapped.call_tool(name, given, context, tool)
 
-        async def execute(args: str, approved: bool) -> ToolResult:
-            return await settled(
-                call(args, approved), name, call_id=request.call_id, longest=self.longest
+        async def execute_tool(args: str, approved: bool) -> ToolResult:
+            return await run_tool(
+                call_wrapped(args, approved),
+                name,
+                call_id=request.call_id,
+                longest=self.call_timeout,
             )
 
-        return results.given(await self.journal.call(request, execute))
+        return results.to_tool_return(await self.journal.execute_call(request, execute_tool))
 
 
-async def settled(
+async def run_tool(
     call: Coroutine[Any, Any, object], tool: str, *, call_id: str, longest: timedelta
 ) -> ToolResult:
     """
-    Wait for a tool and give its result, whatever it did: an error is told to the model.
+    Run a tool and return its result, whatever it does: the model receives its error.
 
-    :raises NeedsApproval: if the tool asks for a person's word
+    :raises NeedsApproval: if the tool asks for approval
     """
     try:
-        return results.encode(await _bounded(call, longest), tool=tool, call_id=call_id)
+        return results.encode_result(
+            await _run_with_timeout(call, longest), tool=tool, call_id=call_id
+        )
     except (ApprovalRequired, CallDeferred) as error:
         raise NeedsApproval from error
     except ModelRetry as error:
-        return results.said(CallStatus.RETRY, error.message, tool=tool, call_id=call_id)
+        return results.make_text_result(CallStatus.RETRY, error.message, tool=tool, call_id=call_id)
     except Exception as error:
         log.warning("tool_failed", tool=tool, exc_info=True)
-        return results.said(CallStatus.ERROR, _sentence(error), tool=tool, call_id=call_id)
+        return results.make_text_result(
+            CallStatus.ERROR, _describe_error(error), tool=tool, call_id=call_id
+        )
 
 
-async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> object:
+async def _run_with_timeout(call: Coroutine[Any, Any, object], longest: timedelta) -> object:
     """
-    Wait for a call, but not for one that cannot be stopped.
+    Wait for a call, but abandon it if it cannot be stopped.
 
-    A synchronous tool runs in a thread, which ends when it likes: a stop would have to wait for it.
+    A synchronous tool runs in a thread, which cannot be stopped; a stop must not wait for
+    it.
     """
-    task = asyncio.create_task(_not_ending_the_program(call), name="tool")
-    task.add_done_callback(_forget)
+    task = asyncio.create_task(_contain_exit(call), name="tool")
+    task.add_done_callback(_consume_exception)
     try:
         done, _ = await asyncio.wait({task}, timeout=longest.total_seconds())
     except asyncio.CancelledError:
@@ -140,7 +150,7 @@ async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> obj
         raise
     if done:
         if task.cancelled():
-            # By itself: as a cancellation of ours it would stop the turn.
+            # Not by us: raised as a cancellation, it would stop the turn.
             raise RuntimeError("it was cancelled")
         return task.result()
     task.cancel()
@@ -148,7 +158,7 @@ async def _bounded(call: Coroutine[Any, Any, object], longest: timedelta) -> obj
     raise TimeoutError(f"it took longer than {seconds:g} s and was given up; it may still go on")
 
 
-async def _not_ending_the_program(call: Coroutine[Any, Any, object]) -> object:
+async def _contain_exit(call: Coroutine[Any, Any, object]) -> object:
     try:
         return await call
     except (Exception, asyncio.CancelledError):
@@ -157,30 +167,30 @@ async def _not_ending_the_program(call: Coroutine[Any, Any, object]) -> object:
         raise RuntimeError(f"it tried to end the program ({type(error).__name__})") from error
 
 
-def _sentence(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # noqa: BLE001  (what a tool raises is anybody's code)
+    except Exception:  # noqa: BLE001  (a tool may raise anything)
         return type(error).__name__
 
 
-def _forget(task: asyncio.Task[object]) -> None:
-    # Retrieved here, so that what an abandoned call raises later is no unhandled error.
+def _consume_exception(task: asyncio.Task[object]) -> None:
+    # Retrieved here, so that a later error of an abandoned call does not count as unhandled.
     if not task.cancelled():
         task.exception()
 
 
-_MARK = "clew:needs_approval"
+_APPROVAL_KEY = "clew:needs_approval"
 
 
-def _plain(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+def _as_function_tool(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
     # Left as "unapproved", Pydantic AI would end the run instead of asking the journal.
     definition = tool.tool_def
     if definition.kind != "unapproved":
         return tool
-    metadata = {**(definition.metadata or {}), _MARK: True}
+    metadata = {**(definition.metadata or {}), _APPROVAL_KEY: True}
     return replace(tool, tool_def=replace(definition, kind="function", metadata=metadata))
 
 
 def _needs_approval(tool: ToolsetTool[Any]) -> bool:
-    return bool((tool.tool_def.metadata or {}).get(_MARK))
+    return bool((tool.tool_def.metadata or {}).get(_APPROVAL_KEY))

@@ -51,7 +51,7 @@ def _refuse_unusable_surroundings() -> None:
     read = [name for name, value in os.environ.items() if value]
     if any(name.lower().endswith(_READ_BY_CLIENTS) for name in read):
         from clew.agent.start_problems import (  # noqa: PLC0415  (as the model library)
-            refuse_unusable_surroundings,
+            check_network_environment,
         )
 
-        refuse_unusable_surroundings()
+        check_network_environment()

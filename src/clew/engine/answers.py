@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.agent.advice import advice_for
+from clew.agent.advice import get_advice
 from clew.agent.failures import FailureKind, looks_like_overflow
 from clew.core.text import is_blank
 from clew.core.turn import TurnOutcome
@@ -50,7 +50,7 @@ def answer_text(
             " There are pictures in this conversation: for a model that takes none, "
             "set model.pictures to false."
         )
-    way_out = advice_for(code)
+    way_out = get_advice(code)
     if steps:
         calls = "1 model call" if steps == 1 else f"{steps} model calls"
         return f"I worked on it ({calls}) but could not finish: {error} {way_out}"

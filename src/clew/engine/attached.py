@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.agent.files import files_of, with_contents
+from clew.agent.files import collect_attachment_digests, insert_attachment_contents
 from clew.store.transactions import files
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ async def read_messages(
     store: Store, stored: Sequence[str], *, pictures: bool
 ) -> list[ModelMessage]:
     """The messages that ``dump`` wrote; without ``pictures`` they say that there is one."""
-    found = [messages.load(each) for each in stored]
-    if not (digests := files_of(found)):
+    found = [messages.load_message(each) for each in stored]
+    if not (digests := collect_attachment_digests(found)):
         return found
     contents = await store.read(files.read_contents, digests)
-    return [with_contents(message, contents, pictures=pictures) for message in found]
+    return [insert_attachment_contents(message, contents, pictures=pictures) for message in found]

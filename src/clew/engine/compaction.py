@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, TypedDict
 import structlog
 
 from clew.agent import messages as codec
-from clew.agent.compactor import context_window, sized
-from clew.agent.failures import classify
+from clew.agent.compactor import estimate_size, get_model_context_window
+from clew.agent.failures import classify_error
 from clew.clock import to_millis
 from clew.core import compaction as rules
 from clew.core import session as reasons
@@ -146,7 +146,7 @@ class Compactions:
 
     def window(self, model: Model) -> int | None:
         """The context window in tokens, where it is known."""
-        return self.policy.window or context_window(model)
+        return self.policy.window or get_model_context_window(model)
 
     async def needed(self, tokens: int, model: Model, session: SessionId, turn_from: int) -> bool:
         """Whether a context of this size is to be compacted by itself, and may be now."""
@@ -399,7 +399,7 @@ class _Rotation(TypedDict):
 
 
 def _why(error: Exception) -> str:
-    said = str(error) if isinstance(error, ClewError) else classify(error).told
+    said = str(error) if isinstance(error, ClewError) else classify_error(error).user_message
     return f"it could not be summarised: {said}"
 
 
@@ -418,6 +418,8 @@ def _unmoved(found: Context, note: str) -> Compacted:
 
 def _tokens(found: Context) -> int:
     try:
-        return sum(sized(codec.load(message.message)).tokens for message in found.messages)
+        return sum(
+            estimate_size(codec.load_message(message.message)).tokens for message in found.messages
+        )
     except ValueError:  # a message that cannot be read, which may be why nothing was done
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.agent import messages as codec
-from clew.agent.compactor import calls_of, sized, summary_of
+from clew.agent.compactor import estimate_size, extract_summary, format_tool_calls
 from clew.core.context import SUMMARY, ContextMessageView, ContextView
 from clew.store.transactions import context, sessions
 
@@ -38,13 +38,13 @@ def _look(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
 
 def line_of(stored: ContextMessage) -> ContextMessageView:
     """One stored message as people look at it."""
-    message = codec.load(stored.message)
-    summary = summary_of(message)
+    message = codec.load_message(stored.message)
+    summary = extract_summary(message)
     return ContextMessageView(
         seq=stored.seq,
-        role=codec.role_of(message).value if summary is None else SUMMARY,
-        text=codec.text_of(message) if summary is None else summary,
-        calls=calls_of(message),
-        tokens=sized(message).tokens,
+        role=codec.get_role(message).value if summary is None else SUMMARY,
+        text=codec.extract_text(message) if summary is None else summary,
+        calls=format_tool_calls(message),
+        tokens=estimate_size(message).tokens,
         message=stored.message,
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Self
 
-from clew.agent.tool_names import tool_names
+from clew.agent.tool_names import list_tool_names
 from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.approval import ApprovalState
@@ -111,7 +111,7 @@ class Engine(Records):
     @property
     def tools(self) -> tuple[str, ...]:
         """The names of the agent's tools."""
-        return tool_names(self._means.loop.agent)
+        return list_tool_names(self._means.loop.agent)
 
     @property
     def owner(self) -> OwnerId:
@@ -340,7 +340,7 @@ class Engine(Records):
         :raises NotFound: if there is no such conversation
         """
         models = await self.models.models(conversation) or self._means.models
-        model = models.named(None)
+        model = models.find_by_name(None)
         return ContextSize(
             tokens=(await self.context(conversation)).tokens,
             window=None if model is None else self._means.compactions.window(model),

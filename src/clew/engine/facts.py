@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import structlog
 
-from clew.agent.current import telling_of
+from clew.agent.current import hook_session
 from clew.core.route import Route
 from clew.errors import StoreError
 from clew.store.transactions import marks
@@ -67,7 +67,7 @@ class Facts:
             hook, facts, subject = await self._line.get()
             session = cast("SessionId | None", facts.get("session_id"))
             try:
-                with telling_of(session):
+                with hook_session(session):
                     await self._tell(hook, facts, subject)
             finally:
                 self._line.task_done()

@@ -130,7 +130,7 @@ def _told(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
         return turn.error or "", events[:-1], False
     message = next((entry for entry in found if entry.kind is EntryKind.MESSAGE), None)
     if message is not None and message.role is Role.ASSISTANT and message.text.strip():
-        return message.text, events, messages.is_cut(message.message)
+        return message.text, events, messages.is_truncated(message.message)
     if found and found[-1].kind is EntryKind.EVENT:
         return events[-1], events[:-1], False
     return "", events, False

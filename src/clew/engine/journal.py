@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from clew.agent import current, results
 from clew.agent import messages as codec
 from clew.agent.ports import NeedsApproval, ToolResult
-from clew.agent.results import result_text
+from clew.agent.results import extract_result_text
 from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from clew.agent.ports import Execute, ToolRequest
+    from clew.agent.ports import ExecuteTool, ToolRequest
     from clew.core.approval import Approval
     from clew.core.ids import ConversationId, IdGenerator, SessionId
     from clew.core.journal import JournaledCall
@@ -79,11 +79,11 @@ class Journal:
     def suspended(self) -> bool:
         return self._suspended
 
-    async def call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
+    async def call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         with self.wait_in():
             return await self._call(request, execute)
 
-    async def _call(self, request: ToolRequest, execute: Execute) -> ToolResult | None:
+    async def _call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
         position, self._asked = self._asked, self._asked + 1
         # Only we can write to this journal now: what it does not hold was not begun.
@@ -120,13 +120,13 @@ class Journal:
             tool_call_id=key.call_id,
         )
         if verdict.block is not None:
-            return request, results.said(CallStatus.DENIED, verdict.block)
+            return request, results.make_text_result(CallStatus.DENIED, verdict.block)
         changed = request.args if verdict.args is None else json.dumps(verdict.args)
         approve = request.needs_approval or verdict.approve
         return replace(request, args=changed, needs_approval=approve), None
 
     async def _resume(
-        self, key: CallKey, position: int, request: ToolRequest, execute: Execute
+        self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
     ) -> ToolResult | None:
         """The intent is stored and the result is not: the process that ran it is gone."""
         match resume_action(request.effect):
@@ -134,7 +134,7 @@ class Journal:
                 await self._store.write(journal.count_rerun, self._lease, key)
                 return await self._run(key, position, request, execute, approved=False)
             case ResumeAction.UNKNOWN:
-                unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
+                unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN)
                 return await self._answered(key, request, unknown)
             case ResumeAction.ASK:
                 return await self._approved(key, position, request, execute)
@@ -144,7 +144,7 @@ class Journal:
         key: CallKey,
         position: int,
         request: ToolRequest,
-        execute: Execute,
+        execute: ExecuteTool,
         *,
         begun: bool = False,
     ) -> ToolResult | None:
@@ -154,10 +154,10 @@ class Journal:
             return None
         await self._intend(key, position, request)
         if approval.state is not ApprovalState.APPROVED:
-            denied = results.said(CallStatus.DENIED, _why(approval))
+            denied = results.make_text_result(CallStatus.DENIED, _why(approval))
             return await self._answered(key, request, denied)
         if begun and resume_action(request.effect) is not ResumeAction.RUN:
-            unknown = results.said(CallStatus.UNKNOWN, _UNKNOWN)
+            unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN)
             return await self._answered(key, request, unknown)
         return await self._run(key, position, request, execute, approved=True)
 
@@ -189,7 +189,7 @@ class Journal:
         key: CallKey,
         position: int,
         request: ToolRequest,
-        execute: Execute,
+        execute: ExecuteTool,
         *,
         approved: bool,
     ) -> ToolResult | None:
@@ -200,7 +200,9 @@ class Journal:
         except NeedsApproval:
             if not approved:
                 return await self._approved(key, position, request, execute)
-            result = results.said(CallStatus.ERROR, "it asks for approval, which it was given")
+            result = results.make_text_result(
+                CallStatus.ERROR, "it asks for approval, which it was given"
+            )
         settled = await self._answered(key, request, result, seconds=time.monotonic() - begun)
         self._tell(request, settled.status.value)
         return settled
@@ -245,7 +247,7 @@ class Journal:
 
 
 def _session() -> SessionId | None:
-    where = current.current()
+    where = current.get_turn_context()
     return None if where is None else where.session
 
 
@@ -260,7 +262,7 @@ def _result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
     if whole is not None:
         return whole.decode(errors="ignore")
     message = entries.find_tool_answer(t, conversation, call_id)
-    return None if message is None else result_text(codec.load(message), call_id)
+    return None if message is None else extract_result_text(codec.load_message(message), call_id)
 
 
 def _why(approval: Approval) -> str:

@@ -80,7 +80,7 @@ class Lifecycle:
         if messages is not None and not done.moved:
             return replace(done, messages=messages)
         head = await self._store.read(context.read_head_context, found.conversation_id)
-        return replace(done, messages=[codec.load(each.message) for each in head.messages])
+        return replace(done, messages=[codec.load_message(each.message) for each in head.messages])
 
     async def compress(
         self, conversation: ConversationId, *, focus: str | None = None

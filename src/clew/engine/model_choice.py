@@ -13,7 +13,7 @@ from clew.store.transactions import settings, standing
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.agent.choice import Models
+    from clew.agent.choice import ModelChain
     from clew.agent.models import Model
     from clew.core.ids import ConversationId
     from clew.store.contract import Store
@@ -25,12 +25,12 @@ class ModelChoice:
     """Remembers choices in the store; the models themselves are made once per process."""
 
     def __init__(
-        self, store: Store, *, offered: Sequence[str], make: Callable[[str], Models]
+        self, store: Store, *, offered: Sequence[str], make: Callable[[str], ModelChain]
     ) -> None:
         self._store, self._make = store, make
         #: What the settings name: the main model first.
         self.offered = tuple(offered)
-        self._made: dict[str, Models] = {}
+        self._made: dict[str, ModelChain] = {}
 
     async def name(self, conversation: ConversationId) -> str:
         """The model that the conversation asks first."""
@@ -47,7 +47,7 @@ class ModelChoice:
         if name != before:
             await self._store.write(standing.choose_model, conversation, name, before=before)
 
-    async def models(self, conversation: ConversationId) -> Models | None:
+    async def models(self, conversation: ConversationId) -> ModelChain | None:
         """The chosen model with its stand-ins; ``None`` where none was chosen, or it is gone."""
         name = await self._chosen(conversation)
         if name is None or name == self.offered[0]:
@@ -64,7 +64,7 @@ class ModelChoice:
 
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
-        found = self._models(name).named(None)
+        found = self._models(name).find_by_name(None)
         assert found is not None
         return found
 
@@ -72,7 +72,7 @@ class ModelChoice:
         value = await self._store.read(settings.get_setting, conversation, settings.MODEL_SETTING)
         return None if value is None else json.loads(value)
 
-    def _models(self, name: str) -> Models:
+    def _models(self, name: str) -> ModelChain:
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]

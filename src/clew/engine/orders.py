@@ -190,7 +190,8 @@ def _base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
     now = datetime.now(UTC)
     return tuple(
         InlineMessage(
-            format=messages.FORMAT, message=messages.dump(messages.from_history(each, at=now))
+            format=messages.MESSAGE_FORMAT,
+            message=messages.dump_message(messages.make_history_message(each, at=now)),
         )
         for each in said
     )

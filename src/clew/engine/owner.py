@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import structlog
 
-from clew.agent.environment import exposed
+from clew.agent.environment import expose_session_environ
 from clew.core.ids import ConversationId
 from clew.engine.actors import Actors
 from clew.engine.commands import execute
@@ -70,7 +70,7 @@ class Owner:
             role=self._role,
             version=self._version,
         )
-        self._stack.enter_context(exposed())
+        self._stack.enter_context(expose_session_environ())
         for loop in (
             self._watch,
             self._beat,

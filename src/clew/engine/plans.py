@@ -9,16 +9,16 @@ import structlog
 
 from clew.agent import messages as codec
 from clew.agent.compactor import (
-    HEADINGS,
+    SUMMARY_HEADINGS,
     RunUsage,
-    cleared,
-    context_window,
-    original_seq,
-    shortened,
-    sized,
-    summary_message,
+    estimate_size,
+    get_model_context_window,
+    get_original_seq,
+    make_summary_message,
+    mark_results_cleared,
+    truncate_results,
 )
-from clew.agent.files import has_picture, without_pictures
+from clew.agent.files import has_image, replace_images
 from clew.core import compaction as rules
 from clew.core.base import EntryRange, InlineMessage, merge_ranges
 from clew.core.context import CompactionPreview
@@ -91,9 +91,9 @@ class _Part:
         """The same with its results cleared or shortened; ``seq`` is the entry that has them."""
         if message is self.message:
             return self
-        marked = message if seq is None else cleared(message, seq)
-        literal = InlineMessage(format=codec.FORMAT, message=codec.dump(marked))
-        return _Part(item=literal, message=marked, size=sized(marked))
+        marked = message if seq is None else mark_results_cleared(message, seq)
+        literal = InlineMessage(format=codec.MESSAGE_FORMAT, message=codec.dump_message(marked))
+        return _Part(item=literal, message=marked, size=estimate_size(marked))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,13 +131,13 @@ class Plans:
         self._standby = standby
 
     def _window(self, model: Model) -> int | None:
-        return self.policy.window or context_window(model)
+        return self.policy.window or get_model_context_window(model)
 
     def _aim(self, asked: Model | None, *, most: int | None = None) -> _Aim:
         """``most``: the context had so many tokens, and was too long for the model."""
         window = self._window(asked or self._model) or ASSUMED_WINDOW
         # The policy's window is that of the model that is asked, which a summariser apart is not.
-        own = context_window(self._model) if self._apart else self._window(self._model)
+        own = get_model_context_window(self._model) if self._apart else self._window(self._model)
         readable = own or ASSUMED_WINDOW
         if most is not None:
             # The true window is smaller than this, or there would have been room; and none is so
@@ -220,7 +220,7 @@ class Plans:
         asked about them cannot be answered without.
         """
         parts = _parts(found)
-        showing = [number for number, part in enumerate(parts) if has_picture(part.message)]
+        showing = [number for number, part in enumerate(parts) if has_image(part.message)]
         if showing:
             newest, seq = parts[showing[-1]], found.messages[showing[-1]].seq
             asked = newest.size.from_user and seq is not None and seq >= turn_from
@@ -231,8 +231,8 @@ class Plans:
         before = _tokens(parts)
         for number in showing:
             part, seq = parts[number], found.messages[number].seq
-            original = original_seq(part.message) if seq is None else seq
-            parts[number] = part.smaller(without_pictures(part.message), original)
+            original = get_original_seq(part.message) if seq is None else seq
+            parts[number] = part.smaller(replace_images(part.message), original)
         return replace(_plan(parts, before), counts=False)
 
     async def _without_model(
@@ -246,12 +246,12 @@ class Plans:
     ) -> list[_Part]:
         """Old results cleared; if what must stay is too much, the largest of its results cut."""
         loaded = [part.message for part in parts]
-        clear = await self._compactor.clear(loaded, keep_from=tail)
+        clear = await self._compactor.clear_results(loaded, keep_from=tail)
         if len(clear) != len(loaded):
             clear = loaded
         # What was shortened before can be shortened further, or cleared: its entry has all of it.
         seqs = [
-            original_seq(part.message) if message.seq is None else message.seq
+            get_original_seq(part.message) if message.seq is None else message.seq
             for message, part in zip(stored, parts, strict=True)
         ]
         smaller = [
@@ -263,7 +263,7 @@ class Plans:
             if _tokens(smaller[tail:]) <= room:
                 break
             smaller[tail:] = [
-                part.smaller(shortened(part.message, cap), seq)
+                part.smaller(truncate_results(part.message, cap), seq)
                 for part, seq in zip(smaller[tail:], seqs[tail:], strict=True)
             ]
         return smaller
@@ -279,9 +279,9 @@ class Plans:
     ) -> Plan:
         old = [await self._whole(session.conversation_id, part.message) for part in parts[:tail]]
         summary = await self._counted(session, old, focus, aim)
-        message = summary_message(summary)
-        literal = InlineMessage(format=codec.FORMAT, message=codec.dump(message))
-        first = _Part(item=literal, message=message, size=sized(message))
+        message = make_summary_message(summary)
+        literal = InlineMessage(format=codec.MESSAGE_FORMAT, message=codec.dump_message(message))
+        first = _Part(item=literal, message=message, size=estimate_size(message))
         plan = _plan([first, *(parts[index] for index in kept)], _tokens(parts))
         return replace(plan, summary=summary)
 
@@ -319,13 +319,13 @@ class Plans:
     ) -> str:
         usage = RunUsage()
         try:
-            summary = await self._compactor.summarise(
+            summary = await self._compactor.summarise_messages(
                 old, model, window=window, focus=focus, usage=usage
             )
         finally:
             await self._count(session.conversation_id, usage, model)
-        replaced = sum(sized(message).tokens for message in old)
-        if why := rules.rejection_reason(summary, replaces=replaced, headings=HEADINGS):
+        replaced = sum(estimate_size(message).tokens for message in old)
+        if why := rules.rejection_reason(summary, replaces=replaced, headings=SUMMARY_HEADINGS):
             raise Refusal(why)
         return summary
 
@@ -345,18 +345,18 @@ class Plans:
 
     async def _whole(self, conversation: ConversationId, message: ModelMessage) -> ModelMessage:
         """A message as it was said, also where its results were cleared from the context."""
-        seq = original_seq(message)
+        seq = get_original_seq(message)
         if seq is None:
             return message
         stored = await self._store.read(entries.read_entries, conversation, first=seq, last=seq)
-        return codec.load(stored[0].message) if stored else message
+        return codec.load_message(stored[0].message) if stored else message
 
 
 def _parts(found: Context) -> list[_Part]:
     parts: list[_Part] = []
     for stored in found.messages:
-        message = codec.load(stored.message)
-        parts.append(_Part(item=_item(stored), message=message, size=sized(message)))
+        message = codec.load_message(stored.message)
+        parts.append(_Part(item=_item(stored), message=message, size=estimate_size(message)))
     return parts
 
 

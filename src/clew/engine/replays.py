@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.agent import messages
-from clew.agent.rebuilding import answered_again
+from clew.agent.rebuilding import resend_request
 from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
 from clew.engine.requests import model_of, request_of
@@ -74,7 +74,7 @@ class Replays:
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
         conversation = sent.entry.conversation_id
-        response = await answered_again(
+        response = await resend_request(
             self._means.loop,
             sent.context,
             await model_of(self._means, conversation, model or sent.model),
@@ -83,8 +83,10 @@ class Replays:
         await self._means.store.write(record_usage, conversation, self._cost(response))
         answered = sent.entry.kind is EntryKind.MESSAGE
         return Again(
-            stored=messages.shown(messages.load(sent.entry.message)) if answered else None,
-            now=messages.shown(response),
+            stored=messages.format_message(messages.load_message(sent.entry.message))
+            if answered
+            else None,
+            now=messages.format_message(response),
             model=response.model_name or "unknown",
         )
 

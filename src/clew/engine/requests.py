@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from clew.agent import messages
 from clew.agent.ports import LoopContext
-from clew.agent.rebuilding import body_of
+from clew.agent.rebuilding import rebuild_request_body
 from clew.errors import NotFound
 from clew.store.transactions import requests
 
 if TYPE_CHECKING:
-    from clew.agent.choice import Models
+    from clew.agent.choice import ModelChain
     from clew.agent.models import Model
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
@@ -64,14 +64,14 @@ async def requests_of(means: Means, turn: TurnId) -> list[TurnRequest]:
     :raises NotFound: if there is no such turn
     """
     found = await means.store.read(requests.list_turn_requests, turn)
-    return [asking for asking in found if not messages.is_unasked(asking.entry.message)]
+    return [asking for asking in found if not messages.is_unrequested(asking.entry.message)]
 
 
 async def made_again(means: Means, turn: TurnId, asking: TurnRequest) -> Sent:
     """One request of a turn; as ``request_of``."""
     entry = asking.entry
     before = await means.store.read(requests.read_context_before, entry)
-    asked = messages.asked_in(entry.message)
+    asked = messages.parse_request_info(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
     context = LoopContext(
         messages=await means.warm.read([message.message for message in before.messages]),
@@ -87,17 +87,17 @@ async def made_again(means: Means, turn: TurnId, asking: TurnRequest) -> Sent:
         stream=stream,
         instructions=context.instructions,
         context=context,
-        body=await body_of(means.loop, context, model, stream=stream),
+        body=await rebuild_request_body(means.loop, context, model, stream=stream),
     )
 
 
 async def model_of(means: Means, conversation: ConversationId, name: str | None) -> Model:
     """The model of this name: one in use, or one that is made for it."""
-    in_use: list[Models] = [means.models]
+    in_use: list[ModelChain] = [means.models]
     if (chosen := await means.choice.models(conversation)) is not None:
         in_use.insert(0, chosen)
     for models in in_use:
-        if (found := models.named(name)) is not None:
+        if (found := models.find_by_name(name)) is not None:
             return found
     assert name is not None
     return means.choice.made(name)

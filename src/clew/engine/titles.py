@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from clew.agent.titler import ask_for_title, title_from, title_in
+from clew.agent.titler import make_fallback_title, parse_title, request_title
 from clew.core.conversation import TitledBy
 from clew.engine.checks import checked_title
 from clew.errors import NotFound, TitleTaken, UsageError
@@ -132,7 +132,7 @@ class Titles:
         if exchange is None:
             return
         said, answer = exchange
-        title = await self._suggested(conversation, said, answer) or title_from(said)
+        title = await self._suggested(conversation, said, answer) or make_fallback_title(said)
         if title is not None:
             with suppress(TitleTaken):  # by another process since we looked: after the next turn
                 await self._store.write(_name_freely, conversation, title)
@@ -141,7 +141,7 @@ class Titles:
         if self._model is None:
             return None
         try:
-            response = await ask_for_title(self._model, said=said, answer=answer)
+            response = await request_title(self._model, said=said, answer=answer)
         except Exception as error:  # noqa: BLE001  (whatever a provider raises; there is a fallback)
             log.warning("title_not_suggested", conversation=conversation, error=str(error))
             return None
@@ -157,7 +157,7 @@ class Titles:
             purpose="title",
         )
         await self._store.write(record_usage, conversation, request)
-        return title_in(response)
+        return parse_title(response)
 
 
 def _name_freely(t: Tx, conversation: ConversationId, title: str) -> None:

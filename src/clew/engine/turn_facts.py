@@ -53,7 +53,9 @@ class TurnFacts:
 
     def _enter(self, session: SessionId) -> None:
         conversation, turn = self._turn.conversation_id, self._turn.id
-        current.enter(current.Current(conversation=conversation, session=session, turn=turn))
+        current.set_turn_context(
+            current.TurnContext(conversation=conversation, session=session, turn=turn)
+        )
 
     def closing(
         self,
@@ -66,7 +68,7 @@ class TurnFacts:
         """Take down the calls of a response that end with the turn; those ``told`` are known."""
         self._closed = [
             (call.call_id, call.tool, _arguments(call.args), known.get(call.call_id, otherwise))
-            for call in messages.calls_of(response)
+            for call in messages.extract_tool_calls(response)
             if call.call_id not in told
         ]
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.agent import messages
-from clew.agent.compactor import reported_tokens, sized
-from clew.agent.files import shows_picture
+from clew.agent.compactor import estimate_size, get_reported_tokens
+from clew.agent.files import has_embedded_image
 from clew.agent.ports import LoopContext
 from clew.core.chat import split_file_parts
 from clew.core.compaction import is_credible_count
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.agent.messages import ModelMessage, ModelRequest, ModelResponse
-    from clew.agent.ports import Asked
+    from clew.agent.ports import RequestInfo
     from clew.core.entry import Entry
     from clew.core.ids import IdGenerator, InboxId
     from clew.core.inbox import InboxItem
@@ -56,7 +56,7 @@ def compose(item: InboxItem) -> NewEntry:
     entry_id = entry_of(item.id)
     said = split_file_parts(item.text, item.payload)
     left = read_notice(item.payload)
-    return messages.user_draft(
+    return messages.make_user_draft(
         entry_id,
         said,
         said_at=item.received_at,
@@ -80,7 +80,7 @@ class TurnLog:
         self._session: SessionId | None = None
         self._instructions: str | None = None
         #: How the newest request was made.
-        self._asked: Asked | None = None
+        self._asked: RequestInfo | None = None
         self._shown: list[str] = []
         self._steps = turn.steps
         #: Of tools and answers, since the model that is asked now was asked first.
@@ -133,7 +133,7 @@ class TurnLog:
     async def shows_pictures(self) -> bool:
         """Whether the context holds a picture, which not every model takes."""
         state = await self._warm.refresh(self._turn.conversation_id)
-        return any(shows_picture(kept.message) for kept in state.kept)
+        return any(has_embedded_image(kept.message) for kept in state.kept)
 
     async def fit(self) -> LoopContext | None:
         if await self.make_fit(self._tokens):
@@ -143,19 +143,19 @@ class TurnLog:
     def waiting(self) -> AbstractContextManager[None]:
         return self.wait_in()
 
-    def asked(self, asked: Asked) -> None:
+    def asked(self, asked: RequestInfo) -> None:
         self._asked = asked
 
     def draft(self, message: ModelMessage) -> NewEntry:
         """A message as an entry; a response says how its model was asked."""
         if isinstance(message, messages.ModelResponse):
-            message = messages.with_asked(message, self._asked)
-        return messages.to_draft(self._ids.new_entry_id(), message)
+            message = messages.with_request_info(message, self._asked)
+        return messages.message_to_draft(self._ids.new_entry_id(), message)
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
         draft = self.draft(response)
-        self._tokens += sized(response).tokens
-        reported = reported_tokens(response)
+        self._tokens += estimate_size(response).tokens
+        reported = get_reported_tokens(response)
         if reported and is_credible_count(reported, estimated=self._tokens):
             self._tokens = reported
         step = self.step(response, instructions)
@@ -174,9 +174,11 @@ class TurnLog:
         self.on_step(self._steps)
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
-        self._tokens += sized(request).tokens
+        self._tokens += estimate_size(request).tokens
         # What a tool shows beside its result looks as if a person had said it.
-        draft = replace(messages.to_draft(self._ids.new_entry_id(), request), role=Role.TOOL)
+        draft = replace(
+            messages.message_to_draft(self._ids.new_entry_id(), request), role=Role.TOOL
+        )
         changed = None if retries == self.retries else retries
         await self._append(
             lambda session: self._store.bare.write(
@@ -196,7 +198,7 @@ class TurnLog:
 
     async def store_attempt(self, text: str) -> None:
         draft = self.aside(EntryKind.ATTEMPT, ATTEMPT, text)
-        draft = replace(draft, message=messages.attempt(self._asked))
+        draft = replace(draft, message=messages.dump_attempt(self._asked))
         instructions = None if self._asked is None else self._asked.instructions
         await self._append(
             lambda session: self._store.bare.write(
@@ -243,7 +245,7 @@ class TurnLog:
             )
         )
         steered = await self._warm.read([entry.message for entry in joined])
-        self._tokens += sum(sized(message).tokens for message in steered)
+        self._tokens += sum(estimate_size(message).tokens for message in steered)
         return steered
 
     def say(self, kind: DeltaKind, text: str) -> None:

@@ -12,14 +12,14 @@ import structlog
 
 from clew.agent import current, messages, results
 from clew.agent.failures import (
-    ELSEWHERE,
-    SENSELESS,
-    Failure,
+    FAILOVER_KINDS,
+    MALFORMED_KINDS,
     FailureKind,
-    classify,
-    without_pictures,
+    ProviderFailure,
+    classify_error,
+    reclassify_text_only,
 )
-from clew.agent.loop import Answer, GoesRound, OutOfSteps, Suspended
+from clew.agent.loop import AwaitingApproval, FinalAnswer, RepeatedCalls, StepLimitReached
 from clew.core.compaction import LARGE_CONTEXT
 from clew.core.conversation import UNDELETE_FOR
 from clew.core.delivery import DeliveryKind
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import timedelta
 
-    from clew.agent.choice import Models
-    from clew.agent.loop import Loop, Result
+    from clew.agent.choice import ModelChain
+    from clew.agent.loop import AgentLoop, LoopResult
     from clew.agent.messages import ModelMessage
     from clew.agent.models import Model
     from clew.core.delivery import OutboundText
@@ -76,8 +76,8 @@ class Means:
     store: Store
     hub: Hub
     ids: IdGenerator
-    loop: Loop
-    models: Models
+    loop: AgentLoop
+    models: ModelChain
     compactions: Compactions
     warm: Warm
     facts: Facts
@@ -127,7 +127,7 @@ class TurnWork:
             await self._let_go()
             raise
         finally:
-            current.leave()
+            current.clear_turn_context()
 
     async def _let_go(self) -> None:
         if self._log.session is not None:
@@ -172,7 +172,7 @@ class TurnWork:
         session = self._log.session
         assert session is not None
         chosen = await self._means.choice.models(self._turn.conversation_id)
-        await self._facts.begun(session, (chosen or self._means.models).first)
+        await self._facts.begun(session, (chosen or self._means.models).preferred_model)
         if not self._begun.resumed:
             fresh = await self._store.read(
                 entries.read_entries_after,
@@ -206,53 +206,55 @@ class TurnWork:
         try:
             result = await self._asked_until_answered()
         except _GaveUp as error:
-            await self._fail(error.failure.told, error.failure.kind.value)
+            await self._fail(error.failure.user_message, error.failure.kind.value)
             return
         match result:
-            case Answer():
+            case FinalAnswer():
                 await self._answer(result)
-            case Suspended():
+            case AwaitingApproval():
                 await self._store.write(turns.suspend_turn, self._begun.lease, self._turn.id)
-            case OutOfSteps(steps=steps):
+            case StepLimitReached(steps=steps):
                 text = f"it used all {steps} model calls that a turn may make (agent.max_steps)"
                 await self._fail(text, "max_steps")
-            case GoesRound(tools=tools, times=times):
+            case RepeatedCalls(tools=tools, times=times):
                 text = f"it called {tools} {times} times in a row, with the same result each time"
                 await self._fail(text, "repeated_calls")
 
-    async def _asked_until_answered(self) -> Result:
+    async def _asked_until_answered(self) -> LoopResult:
         """:raises _GaveUp: when no model answered"""
         chosen = await self._means.choice.models(self._turn.conversation_id)
         models = chosen or self._means.models
-        failure: Failure | None = None
-        for number, model in models.in_order():
+        failure: ProviderFailure | None = None
+        for number, model in models.iter_candidates():
             result = await self._ask(models, number, model)
-            if not isinstance(result, Failure):
-                models.worked(number)
+            if not isinstance(result, ProviderFailure):
+                models.record_success(number)
                 return result
             failure = result
-            beside = models.beside(number)
-            models.failed(number, failure)
+            beside = models.has_alternative(number)
+            models.record_failure(number, failure)
             # What one model did wrong another need not.
             self._log.retries = {}
-            if failure.kind not in ELSEWHERE:
+            if failure.kind not in FAILOVER_KINDS:
                 break
-            if beside and models.tell(number, self._turn.conversation_id):
-                await self._log.store_notice(f"Another model is asked: {failure.told}.")
+            if beside and models.should_notify(number, self._turn.conversation_id):
+                await self._log.store_notice(f"Another model is asked: {failure.user_message}.")
         assert failure is not None
         raise _GaveUp(failure)
 
-    async def _ask(self, models: Models, number: int, model: Model) -> Result | Failure:
+    async def _ask(
+        self, models: ModelChain, number: int, model: Model
+    ) -> LoopResult | ProviderFailure:
         waited = 0.0
         stream = self._means.hub.followed(self._turn.conversation_id)
         for attempt in itertools.count(1):
             result = await self._try(model, stream=stream)
-            if not isinstance(result, Failure):
+            if not isinstance(result, ProviderFailure):
                 return result
             if result.kind is FailureKind.TIMEOUT:
                 # A long answer is silent until it is whole, but not where it comes in pieces.
                 stream = True
-            elif result.kind in SENSELESS and not self._log.shown:
+            elif result.kind in MALFORMED_KINDS and not self._log.shown:
                 # Where a server's streams are broken, whole answers often are not.
                 stream = not stream
             # Before its entry: who reads the entry may find the turn closed already.
@@ -260,8 +262,8 @@ class TurnWork:
             await self._log.store_attempt(result.text)
             if await self._made_room(result, model):
                 continue
-            wait = models.patience.wait(
-                attempt, result, waited=waited, beside=models.beside(number)
+            wait = models.retry_policy.next_delay(
+                attempt, result, waited=waited, beside=models.has_alternative(number)
             )
             if wait is None:
                 return result
@@ -270,7 +272,7 @@ class TurnWork:
             waited += wait
         raise AssertionError("unreachable")
 
-    async def _try(self, model: Model, *, stream: bool) -> Result | Failure:
+    async def _try(self, model: Model, *, stream: bool) -> LoopResult | ProviderFailure:
         journal = Journal(
             self._store,
             self._means.hub,
@@ -290,9 +292,9 @@ class TurnWork:
         except ClewError:
             raise
         except Exception as error:  # noqa: BLE001  (the one place per turn; logged with traceback)
-            failure = classify(error)
+            failure = classify_error(error)
             if failure.kind is FailureKind.TOO_LARGE and not await self._log.shows_pictures():
-                failure = without_pictures(failure)
+                failure = reclassify_text_only(failure)
             level = log.error if failure.kind is FailureKind.INTERNAL else log.warning
             level(
                 "model_request_failed",
@@ -328,7 +330,7 @@ class TurnWork:
             await self._log.store_notice(notice)
         return done
 
-    async def _made_room(self, failure: Failure, model: Model) -> bool:
+    async def _made_room(self, failure: ProviderFailure, model: Model) -> bool:
         """Whether an overflow was answered by a compaction, so that the step can be repeated."""
         session = self._log.session
         if session is not None and failure.kind is FailureKind.TOO_LARGE:
@@ -355,7 +357,7 @@ class TurnWork:
         )
         return (await self._told(done)).moved
 
-    async def _answer(self, answer: Answer) -> None:
+    async def _answer(self, answer: FinalAnswer) -> None:
         drafts = [self._log.draft(message) for message in answer.unstored]
         text = answer_text(
             answer.text,
@@ -363,9 +365,9 @@ class TurnWork:
             steps=self._log.steps + 1,
             messages=self._log.messages,
         )
-        if answer.made:
+        if answer.is_tool_output:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, text))
-        elif answer.cut:
+        elif answer.is_truncated:
             drafts.append(self._log.aside(EntryKind.EVENT, NOTICE, CUT))
             # Who reads no log is told with the answer.
             text = f"{text}\n\n({CUT})"
@@ -374,7 +376,7 @@ class TurnWork:
         await self._facts.answering(text)
         await self._finish(TurnOutcome.ANSWERED, drafts, step=step, said=said)
 
-    def _step_of(self, answer: Answer) -> turns.StepRecord | None:
+    def _step_of(self, answer: FinalAnswer) -> turns.StepRecord | None:
         response = next((m for m in answer.unstored if isinstance(m, messages.ModelResponse)), None)
         return None if response is None else self._log.step(response, answer.instructions)
 
@@ -444,10 +446,16 @@ class TurnWork:
             # It cannot be read, so it cannot be sent again: every turn here ends as this one.
             return []
         last: ModelMessage | None = context.messages[-1] if context.messages else None
-        stand_in = messages.to_draft(self._means.ids.new_entry_id(), messages.unanswered(why))
+        stand_in = messages.message_to_draft(
+            self._means.ids.new_entry_id(), messages.make_missing_response(why)
+        )
         if not isinstance(last, messages.ModelResponse):
-            return [stand_in if is_blank(shown) else self._log.draft(messages.interrupted(shown))]
-        if not messages.call_ids(last):
+            return [
+                stand_in
+                if is_blank(shown)
+                else self._log.draft(messages.make_interrupted_response(shown))
+            ]
+        if not messages.extract_call_ids(last):
             return []
         return [await self._calls_closed(last, why, begun=begun), stand_in]
 
@@ -458,12 +466,14 @@ class TurnWork:
             self._store,
             self._turn,
             self._log.steps,
-            begun=results.said(begun, f"{why}; it had begun and may have had its effect"),
+            begun=results.make_text_result(
+                begun, f"{why}; it had begun and may have had its effect"
+            ),
         )
-        otherwise = results.said(CallStatus.CANCELLED, why)
-        closed = results.closed_batch(asked, known, otherwise=otherwise)
+        otherwise = results.make_text_result(CallStatus.CANCELLED, why)
+        closed = results.complete_batch(asked, known, otherwise=otherwise)
         self._facts.closing(asked, known, otherwise=otherwise, told=told)
-        return messages.to_draft(self._means.ids.new_entry_id(), closed)
+        return messages.message_to_draft(self._means.ids.new_entry_id(), closed)
 
     async def _finish(
         self,
@@ -512,7 +522,7 @@ _WHY = {
 }
 
 
-def _may_be_too_long(failure: Failure, tokens: int) -> bool:
+def _may_be_too_long(failure: ProviderFailure, tokens: int) -> bool:
     """Whether it was an overflow: some providers answer a long request with nothing."""
     if failure.kind is FailureKind.EMPTY:
         return tokens > LARGE_CONTEXT
@@ -520,7 +530,7 @@ def _may_be_too_long(failure: Failure, tokens: int) -> bool:
 
 
 class _GaveUp(Exception):
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: ProviderFailure) -> None:
         super().__init__(failure.text)
         self.failure = failure
 

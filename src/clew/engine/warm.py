@@ -10,8 +10,8 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.agent.compactor import reported_tokens, sized
-from clew.agent.files import shown_bytes
+from clew.agent.compactor import estimate_size, get_reported_tokens
+from clew.agent.files import count_content_bytes
 from clew.core.compaction import is_credible_count
 from clew.engine.attached import read_messages
 from clew.store.transactions import context
@@ -120,8 +120,8 @@ class Warm:
             Kept(
                 seq=stored.seq,
                 message=message,
-                size=len(stored.message) + shown_bytes(message),
-                tokens=sized(message).tokens,
+                size=len(stored.message) + count_content_bytes(message),
+                tokens=estimate_size(message).tokens,
             )
             for stored, message in zip(found, read, strict=True)
         ]
@@ -148,7 +148,7 @@ def context_tokens(state: State) -> int:
     tokens, before = 0, sum(kept.tokens for kept in state.kept)
     for kept in reversed(state.kept):
         own = kept.seq is not None and kept.seq > state.session.opened_seq
-        reported = reported_tokens(kept.message) if own else 0
+        reported = get_reported_tokens(kept.message) if own else 0
         if reported and is_credible_count(reported, estimated=before):
             return tokens + reported
         tokens += kept.tokens

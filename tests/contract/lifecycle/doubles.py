@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-from clew.agent.messages import dump, text_of
+from clew.agent.messages import dump_message, extract_text
 from clew.hooks.specs import hookimpl
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Provider:
     @property
     def wire(self) -> list[list[str]]:
         """What was sent, as bytes would be: each message as JSON."""
-        return [[dump(message) for message in request] for request in self.sent]
+        return [[dump_message(message) for message in request] for request in self.sent]
 
     async def _ask(self, messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         self.sent.append(copy.deepcopy(messages))
@@ -145,4 +145,4 @@ class NoteTaker:
 
 def shape(messages: Sequence[ModelMessage]) -> list[str]:
     """Messages by their texts, for comparing."""
-    return [text_of(message) or "(summary)" for message in messages]
+    return [extract_text(message) or "(summary)" for message in messages]

@@ -43,7 +43,7 @@ def fill(
     head = sessions.get_head(t, conversation)
     talk = [message(number, size) for number in range(first, first + count)]
     drafts = [
-        messages.to_draft(EntryId(f"ent_{head.id}_{number}"), one)
+        messages.message_to_draft(EntryId(f"ent_{head.id}_{number}"), one)
         for number, one in enumerate(talk, 1)
     ]
     entries.append_entries(t, lease, head.id, drafts)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import Agent
 
 from clew import runtime
-from clew.agent.choice import Models, Patience
-from clew.agent.loop import Loop
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.core.ids import ConversationId, SessionId, new_session_id
@@ -158,8 +158,8 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
             told.register_plugin(plugin, f"plugin{number}")
         means = replace(
             means,
-            loop=Loop(Agent(tools=list(tools), retries=1), max_steps=20),
-            models=Models([model or provider.model], Patience(attempts=1), time.monotonic),
+            loop=AgentLoop(Agent(tools=list(tools), retries=1), max_steps=20),
+            models=ModelChain([model or provider.model], RetryPolicy(attempts=1), time.monotonic),
             compactions=Compactions(
                 means.store,
                 means.ids,

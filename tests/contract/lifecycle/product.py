@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew import runtime
-from clew.agent.choice import Models, Patience
-from clew.agent.models import models_closed
+from clew.agent.choice import ModelChain, RetryPolicy
+from clew.agent.models import close_models_on_exit
 from clew.api.rpc.office import Office
 from clew.api.rpc.peer import serve_client
 from clew.config import load_settings
@@ -282,7 +282,7 @@ async def running(given: Plan, *, telegram: FakeTelegram | None = None) -> Async
         settings = _settings(given, address, telegram)
         opened = await open_store(given.url, home=settings.home, clock=given.clock)
         store = await stack.enter_async_context(CountedStore(opened))
-        await stack.enter_async_context(models_closed())
+        await stack.enter_async_context(close_models_on_exit())
         means = _means(given, settings, store)
         engine = await stack.enter_async_context(
             Engine(means, role=given.role, version="0", own_only=given.own_only)
@@ -324,7 +324,9 @@ def _means(given: Plan, settings: Settings, store: Store) -> Means:
         vars(each)["_session_ids"] = ids
     return replace(
         means,
-        models=Models(runtime.make_models(settings), Patience(first_wait=0.001), time.monotonic),
+        models=ModelChain(
+            runtime.make_models(settings), RetryPolicy(first_wait=0.001), time.monotonic
+        ),
         session_ids=ids,
     )
 

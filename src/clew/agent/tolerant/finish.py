@@ -1,4 +1,4 @@
-"""Why a reply ended, in the words of each format."""
+"""Finish reasons, translated to each format."""
 
 from __future__ import annotations
 
@@ -7,67 +7,76 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.agent.tolerant.notes import Note
+    from clew.agent.tolerant.notes import UnknownReporter
 
-__all__ = ["chat_reason", "messages_reason", "responses_status"]
+__all__ = ["to_chat_reason", "to_messages_reason", "to_responses_status"]
 
-#: What servers call the ends that the formats have names for.
-_STOP: Final = (
+#: Names that servers use for the finish reasons of the formats.
+_STOP_NAMES: Final = (
     *("stop", "end_turn", "end", "eos", "eos_token", "stop_token", "stop_sequence", "ok"),
     *("complete", "completed", "done", "finish", "finished", "success", "normal"),
 )
-_LENGTH: Final = (
+_LENGTH_NAMES: Final = (
     *("length", "max_length", "max_tokens", "max_output_tokens", "token_limit", "model_length"),
     "model_context_window_exceeded",
 )
-_CALLS: Final = (
+_CALLS_NAMES: Final = (
     *("tool_calls", "tool_call", "tool_use", "tools", "function_call", "function_calls"),
 )
-_FILTER: Final = (
+_FILTER_NAMES: Final = (
     *("content_filter", "content_filtered", "safety", "refusal", "blocklist", "spii"),
     *("prohibited_content", "recitation"),
 )
 
 
-def _table(stop: str, length: str, calls: str, filtered: str) -> Mapping[str, str]:
-    known = ((_STOP, stop), (_LENGTH, length), (_CALLS, calls), (_FILTER, filtered))
+def _make_table(stop: str, length: str, calls: str, filtered: str) -> Mapping[str, str]:
+    known = (
+        (_STOP_NAMES, stop),
+        (_LENGTH_NAMES, length),
+        (_CALLS_NAMES, calls),
+        (_FILTER_NAMES, filtered),
+    )
     return {word: reason for words, reason in known for word in words}
 
 
-_CHAT: Final = _table("stop", "length", "tool_calls", "content_filter")
-_MESSAGES: Final = _table("end_turn", "max_tokens", "tool_use", "refusal")
-_STATUS: Final = _table("completed", "incomplete", "completed", "incomplete")
-#: Reasons of Anthropic's that are nobody else's.
-_OWN: Final = frozenset(
+_CHAT_REASONS: Final = _make_table("stop", "length", "tool_calls", "content_filter")
+_MESSAGES_REASONS: Final = _make_table("end_turn", "max_tokens", "tool_use", "refusal")
+_RESPONSES_STATUSES: Final = _make_table("completed", "incomplete", "completed", "incomplete")
+#: Reasons that only Anthropic has.
+_ANTHROPIC_ONLY: Final = frozenset(
     {"stop_sequence", "pause_turn", "compaction", "model_context_window_exceeded"}
 )
-_NOT_DONE: Final = frozenset({"in_progress", "queued", "failed", "cancelled", "incomplete"})
+_UNFINISHED_STATUSES: Final = frozenset(
+    {"in_progress", "queued", "failed", "cancelled", "incomplete"}
+)
 
 
-def chat_reason(reason: object, note: Note) -> str | None:
-    """Return the finish reason of the Chat format; ``None`` where there is none."""
-    return _reason(reason, _CHAT, note)
+def to_chat_reason(reason: object, note: UnknownReporter) -> str | None:
+    """Return the finish reason of the Chat format; ``None`` if there is none."""
+    return _translate_reason(reason, _CHAT_REASONS, note)
 
 
-def messages_reason(reason: object, note: Note) -> str | None:
-    """Return the stop reason of the Messages format; ``None`` where there is none."""
-    if reason in _OWN:
+def to_messages_reason(reason: object, note: UnknownReporter) -> str | None:
+    """Return the stop reason of the Messages format; ``None`` if there is none."""
+    if reason in _ANTHROPIC_ONLY:
         return str(reason)
-    return _reason(reason, _MESSAGES, note)
+    return _translate_reason(reason, _MESSAGES_REASONS, note)
 
 
-def responses_status(status: object, note: Note) -> str:
+def to_responses_status(status: object, note: UnknownReporter) -> str:
     """Return the status of a response that has ended."""
-    if status in _NOT_DONE:
+    if status in _UNFINISHED_STATUSES:
         return str(status)
-    return _reason(status, _STATUS, note) or "completed"
+    return _translate_reason(status, _RESPONSES_STATUSES, note) or "completed"
 
 
-def _reason(reason: object, table: Mapping[str, str], note: Note) -> str | None:
+def _translate_reason(
+    reason: object, table: Mapping[str, str], note: UnknownReporter
+) -> str | None:
     if not isinstance(reason, str) or not (word := reason.strip().lower()):
         return None
     if (known := table.get(word)) is None:
-        # It says that the reply has ended, and nothing that would make it another ending.
+        # The reply has ended, and nothing says that it was another ending.
         note("finish_reason", word)
         return table["stop"]
     return known

@@ -1,23 +1,23 @@
-"""Whole replies from the events of a proper stream, for requests that were not to be streamed."""
+"""Assembly of whole replies from the events of a valid stream."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.agent.tolerant.notes import silent
-from clew.agent.tolerant.parts import dict_of, text_in
+from clew.agent.tolerant.notes import ignore_unknown
+from clew.agent.tolerant.parts import dict_or_empty, extract_all_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["chat_reply", "messages_reply", "responses_reply"]
+__all__ = ["assemble_chat_reply", "assemble_messages_reply", "assemble_responses_reply"]
 
-_DELTA = frozenset({"role", "content", "reasoning_content", "refusal", "tool_calls"})
+_DELTA_FIELDS = frozenset({"role", "content", "reasoning_content", "refusal", "tool_calls"})
 
 
-def chat_reply(chunks: Iterable[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
-    """Return a chat completion; ``given`` is what the server sent as a whole, if it did."""
+def assemble_chat_reply(chunks: Iterable[dict[str, Any]], given: dict[str, Any]) -> dict[str, Any]:
+    """Return a chat completion; ``given`` is the server's whole reply, if it sent one."""
     words: dict[str, list[str]] = {"content": [], "reasoning_content": [], "refusal": []}
     calls: dict[int, dict[str, Any]] = {}
     head: dict[str, Any] = {}
@@ -28,16 +28,16 @@ def chat_reply(chunks: Iterable[dict[str, Any]], given: dict[str, Any]) -> dict[
         for part in chunk["choices"]:
             delta = part["delta"]
             choice |= {k: v for k, v in part.items() if k != "delta" and v is not None}
-            message |= {key: value for key, value in delta.items() if key not in _DELTA}
+            message |= {key: value for key, value in delta.items() if key not in _DELTA_FIELDS}
             for name, pieces in words.items():
                 pieces.append(delta.get(name) or "")
             for call in delta.get("tool_calls") or ():
                 _add_call(calls, call)
     message |= {name: text for name, pieces in words.items() if (text := "".join(pieces))}
     if calls:
-        message["tool_calls"] = [_without_index(call) for call in calls.values()]
-    if not dict_of(given).get("choices") and not calls and not message["content"]:
-        # It had no choice, which is not the same as one that says nothing.
+        message["tool_calls"] = [_drop_index(call) for call in calls.values()]
+    if not dict_or_empty(given).get("choices") and not calls and not message["content"]:
+        # It had no choice, which differs from an empty choice.
         choices = [] if given else [{**choice, "message": message}]
     else:
         choices = [{**choice, "message": message}]
@@ -50,11 +50,11 @@ def _add_call(calls: dict[int, dict[str, Any]], delta: dict[str, Any]) -> None:
         call["function"]["arguments"] += delta["function"]["arguments"]
 
 
-def _without_index(call: dict[str, Any]) -> dict[str, Any]:
+def _drop_index(call: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in call.items() if key != "index"}
 
 
-def messages_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def assemble_messages_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return a message."""
     message: dict[str, Any] = {}
     blocks: dict[int, dict[str, Any]] = {}
@@ -73,13 +73,13 @@ def messages_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             case _:
                 pass
     for index, text in inputs.items():
-        blocks[index]["input"] = _parsed(text)
-    usage = {"input_tokens": 0, **dict_of(message.get("usage"))}
-    content = [block for _, block in sorted(blocks.items()) if block != _NOTHING]
+        blocks[index]["input"] = _parse_input(text)
+    usage = {"input_tokens": 0, **dict_or_empty(message.get("usage"))}
+    content = [block for _, block in sorted(blocks.items()) if block != _EMPTY_BLOCK]
     return {**message, "content": content, "usage": usage}
 
 
-_NOTHING = {"type": "text", "text": ""}
+_EMPTY_BLOCK = {"type": "text", "text": ""}
 
 
 def _add_delta(
@@ -100,15 +100,15 @@ def _add_delta(
             pass
 
 
-def _parsed(text: str) -> object:
+def _parse_input(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
-        # There is no place for broken JSON in a whole answer: it stays a string.
+        # Broken JSON stays a string.
         return text
 
 
-def responses_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def assemble_responses_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return a response."""
     texts: list[str] = []
     found: list[str] = []
@@ -127,14 +127,14 @@ def responses_reply(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 response = event["response"]
             case _:
                 pass
-    output = _output(response.get("output") or [], "".join(texts), arguments)
+    output = _make_output(response.get("output") or [], "".join(texts), arguments)
     if found:
         summary = [{"type": "summary_text", "text": "".join(found)}]
         output.insert(0, {"type": "reasoning", "id": "content", "summary": summary})
     return {**response, "output": output}
 
 
-def _output(items: list[Any], text: str, arguments: dict[str, str]) -> list[Any]:
+def _make_output(items: list[Any], text: str, arguments: dict[str, str]) -> list[Any]:
     output: list[Any] = []
     said = False
     for item in items:
@@ -144,22 +144,22 @@ def _output(items: list[Any], text: str, arguments: dict[str, str]) -> list[Any]
             case "message" if not said:
                 said = True
                 if text or isinstance(item.get("content"), list):
-                    output.append(_message(item, text))
+                    output.append(_make_message(item, text))
             case "message":
                 pass
             case _:
                 output.append(item)
     if text and not said:
-        output.append(_message({}, text))
+        output.append(_make_message({}, text))
     return output
 
 
-def _message(item: dict[str, Any], text: str) -> dict[str, Any]:
+def _make_message(item: dict[str, Any], text: str) -> dict[str, Any]:
     content: object = item.get("content")
     listed = cast("list[object]", content) if isinstance(content, list) else []
-    parts = [dict_of(part) for part in listed]
-    proper = all(part.get("type") == "refusal" or _is_text(part) for part in parts)
-    if proper and text_in(item.get("content"), silent) == text and parts:
+    parts = [dict_or_empty(part) for part in listed]
+    proper = all(part.get("type") == "refusal" or _is_text_part(part) for part in parts)
+    if proper and extract_all_text(item.get("content"), ignore_unknown) == text and parts:
         return item
     if any(part.get("type") == "refusal" for part in parts):
         return item
@@ -169,5 +169,5 @@ def _message(item: dict[str, Any], text: str) -> dict[str, Any]:
     return {**about, "type": "message", "role": "assistant", "content": said}
 
 
-def _is_text(part: dict[str, Any]) -> bool:
+def _is_text_part(part: dict[str, Any]) -> bool:
     return part.get("type") == "output_text" and isinstance(part.get("text"), str)

@@ -1,54 +1,62 @@
-"""Content of any shape as text and thinking."""
+"""Extraction of text and thinking from content of any shape."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from clew.agent.tolerant.thinking import Said
+from clew.agent.tolerant.thinking import ContentSegment
 
 if TYPE_CHECKING:
-    from clew.agent.tolerant.notes import Note
+    from clew.agent.tolerant.notes import UnknownReporter
 
-__all__ = ["dict_of", "said_in", "text_in"]
+__all__ = ["dict_or_empty", "extract_all_text", "extract_segments"]
 
-_THINKING = frozenset({"thinking", "reasoning", "reasoning_text", "summary_text"})
-_TEXT = ("text", "content", "thinking", "reasoning", "summary", "refusal")
+_THINKING_KINDS = frozenset({"thinking", "reasoning", "reasoning_text", "summary_text"})
+_TEXT_FIELDS = ("text", "content", "thinking", "reasoning", "summary", "refusal")
 
 
-def dict_of(value: object) -> dict[str, Any]:
-    """Return the object, or an empty one where the value is none."""
+def dict_or_empty(value: object) -> dict[str, Any]:
+    """Return the object, or an empty one if the value is not one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def text_in(value: object, note: Note) -> str:
-    """Return the words in content of any shape, whether text or thinking."""
-    return "".join(said.text for said in said_in(value, note))
+def extract_all_text(value: object, note: UnknownReporter) -> str:
+    """Return the text in content of any shape, including thinking."""
+    return "".join(said.text for said in extract_segments(value, note))
 
 
-def said_in(value: object, note: Note, *, kind: str = "text") -> list[Said]:
-    """Return what content of any shape says, in order."""
+def extract_segments(
+    value: object, note: UnknownReporter, *, kind: str = "text"
+) -> list[ContentSegment]:
+    """Return the segments in content of any shape, in order."""
     match value:
         case None | bool():
             return []
         case str():
-            return [Said("thinking" if kind in _THINKING else "text", value)] if value else []
+            return (
+                [ContentSegment("thinking" if kind in _THINKING_KINDS else "text", value)]
+                if value
+                else []
+            )
         case int() | float():
-            return said_in(str(value), note, kind=kind)
+            return extract_segments(str(value), note, kind=kind)
         case list():
             items = cast("list[object]", value)
-            return [said for item in items for said in said_in(item, note, kind=kind)]
+            return [said for item in items for said in extract_segments(item, note, kind=kind)]
         case dict():
-            return _part(cast("dict[str, Any]", value), note, kind)
+            return _extract_part_segments(cast("dict[str, Any]", value), note, kind)
         case _:
             return []
 
 
-def _part(part: dict[str, Any], note: Note, outer: str) -> list[Said]:
+def _extract_part_segments(
+    part: dict[str, Any], note: UnknownReporter, outer: str
+) -> list[ContentSegment]:
     kind = part.get("type")
-    own = outer if outer in _THINKING else kind if isinstance(kind, str) else outer
-    for name in _TEXT:
+    own = outer if outer in _THINKING_KINDS else kind if isinstance(kind, str) else outer
+    for name in _TEXT_FIELDS:
         if part.get(name) is not None:
-            return said_in(part[name], note, kind=name if name in _THINKING else own)
+            return extract_segments(part[name], note, kind=name if name in _THINKING_KINDS else own)
     if kind not in ("text", "output_text"):
         note("content_part", str(kind))
     return []

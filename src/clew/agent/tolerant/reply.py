@@ -1,4 +1,4 @@
-"""What the readers of the three formats have in common."""
+"""Common interface of the readers of the three formats."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Habits", "Reader"]
+__all__ = ["ReplyReader", "ServerQuirks"]
 
 
 @dataclass(slots=True)
-class Habits:
-    """What one server was found to do, as long as the process lives."""
+class ServerQuirks:
+    """Observed deviations of one server, for the lifetime of the process."""
 
-    #: Its text begins with thinking, of which only the closing tag is told.
+    #: Its text begins with thinking, of which only the closing tag is sent.
     thinks_first: bool = False
 
 
-class Reader(Protocol):
-    """Reads one reply; yields the events of a proper stream of the format."""
+class ReplyReader(Protocol):
+    """Reader of one reply that yields the events of a valid stream of the format."""
 
     @property
-    def finished(self) -> bool:
-        """Whether the reply said why it ended."""
+    def is_finished(self) -> bool:
+        """Return whether the reply gave its finish reason."""
         ...
 
-    def passes(self, data: dict[str, Any]) -> bool:
+    def try_pass_through(self, data: dict[str, Any]) -> bool:
         """
-        Return whether an event may go on as it is: text in the midst of text, and nothing odd.
+        Return whether an event may pass unchanged; it then counts as read.
 
-        Most events are that; the event counts as read then.
-        """
-        ...
-
-    def event(self, data: dict[str, Any], name: str | None = None) -> Iterator[dict[str, Any]]:
-        """
-        Yield what an event of the server leads to; ``name`` is that of the event.
-
-        :raises ReplyError: if it tells an error
+        Most events do: text in the middle of text, without anything unusual.
         """
         ...
 
-    def end(self, *, done: bool) -> Iterator[dict[str, Any]]:
-        """Yield the end of the stream, if the reply has ended (``done``: the server said so)."""
+    def read_event(self, data: dict[str, Any], name: str | None = None) -> Iterator[dict[str, Any]]:
+        """
+        Yield the events for an event of the server, whose name is ``name``.
+
+        :raises ReplyError: if it contains an error
+        """
         ...
 
-    def whole(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """
-        Yield the events of a reply that came as one object.
+    def finish_stream(self, *, done: bool) -> Iterator[dict[str, Any]]:
+        """Yield the end of the stream if the reply has ended (``done``: the server said so)."""
+        ...
 
-        :raises ReplyError: if it tells an error
+    def read_whole(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """
+        Yield the events for a reply that came as one object.
+
+        :raises ReplyError: if it contains an error
         """
         ...

@@ -1,35 +1,37 @@
-"""Replies in OpenAI's Responses format, made proper."""
+"""Normalisation of replies in OpenAI's Responses format."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from clew.agent.tolerant.calls import Arguments, arguments_text, made_up_id
+from clew.agent.tolerant.calls import ArgumentsBuffer, arguments_to_json, generate_call_id
 from clew.agent.tolerant.errors import find_error
-from clew.agent.tolerant.finish import responses_status
-from clew.agent.tolerant.parts import dict_of, said_in, text_in
-from clew.agent.tolerant.text import Mender
-from clew.agent.tolerant.thinking import Said, ThinkingSplitter, lone_close
-from clew.agent.tolerant.usage import LastUsage
+from clew.agent.tolerant.finish import to_responses_status
+from clew.agent.tolerant.parts import dict_or_empty, extract_all_text, extract_segments
+from clew.agent.tolerant.text import TextRepairer
+from clew.agent.tolerant.thinking import ContentSegment, ThinkingSplitter, find_lone_close
+from clew.agent.tolerant.usage import UsageTracker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.agent.tolerant.notes import Note
-    from clew.agent.tolerant.reply import Habits
+    from clew.agent.tolerant.notes import UnknownReporter
+    from clew.agent.tolerant.reply import ServerQuirks
 
 __all__ = ["ResponsesReader"]
 
-#: The library keeps thinking that it found in text under this id, and sends it back as text.
-_FOUND: Final = "content"
-_ENDS: Final = frozenset(
+#: Id under which the library keeps thinking found in text, and sends it back as text.
+_TEXT_THINKING_ID: Final = "content"
+_END_EVENTS: Final = frozenset(
     {"response.completed", "response.done", "response.incomplete", "response.cancelled"}
 )
-_THOUGHTS: Final = frozenset({"response.reasoning_summary_text.delta"})
-_RAW_THOUGHTS: Final = frozenset({"response.reasoning_text.delta", "response.reasoning.delta"})
-#: Read here, or of no interest where the deltas came.
-_QUIET: Final = frozenset(
+_THINKING_EVENTS: Final = frozenset({"response.reasoning_summary_text.delta"})
+_RAW_THINKING_EVENTS: Final = frozenset(
+    {"response.reasoning_text.delta", "response.reasoning.delta"}
+)
+#: Read here, or irrelevant once the deltas came.
+_KNOWN_EVENTS: Final = frozenset(
     {
         "response.in_progress",
         "response.queued",
@@ -45,8 +47,8 @@ _QUIET: Final = frozenset(
         "ping",
     }
 )
-#: Events that go to the library as they are, by their beginnings.
-_PASS: Final = (
+#: Prefixes of events that pass unchanged.
+_PASSED_PREFIXES: Final = (
     "response.output_text.annotation",
     "response.refusal",
     "response.web_search_call",
@@ -57,163 +59,169 @@ _PASS: Final = (
 )
 
 
-class _Call:
-    """A call as far as it came."""
+class _OutputCall:
+    """A call as far as received."""
 
     def __init__(self, item: str) -> None:
-        self.item = item
-        self.arguments = Arguments()
-        self.done = False
+        self.item_id = item
+        self.arguments = ArgumentsBuffer()
+        self.is_done = False
 
 
 class ResponsesReader:
-    """Reads one reply, streamed or whole, as the events of a proper stream."""
+    """Reader of one reply, streamed or whole, as the events of a valid stream."""
 
-    def __init__(self, note: Note, habits: Habits) -> None:
-        self._note, self._habits = note, habits
-        self._usage = LastUsage(chat=False)
+    def __init__(self, note: UnknownReporter, habits: ServerQuirks) -> None:
+        self._note, self._quirks = note, habits
+        self._usage = UsageTracker(chat=False)
         self._response: dict[str, Any] = {}
         self._started = False
         self._status: str | None = None
         self._splitter = ThinkingSplitter(thinks_first=habits.thinks_first)
-        self._text, self._thought = Mender(), Mender()
-        self._spoken = ""
-        #: Items of text, thinking and other things whose content came.
-        self._said: set[str] = set()
-        #: The calls, by the id of their item as the server names it, the newest of each.
-        self._calls: dict[str, _Call] = {}
+        self._text, self._thinking_text = TextRepairer(), TextRepairer()
+        self._emitted_text = ""
+        #: Ids of the items whose content was received.
+        self._received_items: set[str] = set()
+        #: The newest call for each of the server's item ids.
+        self._calls: dict[str, _OutputCall] = {}
         self._output: list[dict[str, Any]] = []
         self._failure: dict[str, Any] | None = None
-        self._number = 0
-        #: Where text is said.
-        self._where: dict[str, Any] = _place({}, "msg")
+        self._next_number = 0
+        #: Position of the current text.
+        self._text_position: dict[str, Any] = _make_position({}, "msg")
 
     @property
-    def finished(self) -> bool:
-        """Whether the reply said why it ended."""
+    def is_finished(self) -> bool:
+        """Return whether the reply gave its final status."""
         return self._status is not None
 
-    def passes(self, data: dict[str, Any]) -> bool:
-        """Return whether an event may go on as it is; then it counts as read."""
+    def try_pass_through(self, data: dict[str, Any]) -> bool:
+        """Return whether an event may pass unchanged; it then counts as read."""
         if data.get("type") != "response.output_text.delta" or "error" in data or "usage" in data:
             return False
         text = data.get("delta")
-        if not isinstance(text, str) or any(data.get(k) != v for k, v in self._where.items()):
+        if not isinstance(text, str) or any(
+            data.get(k) != v for k, v in self._text_position.items()
+        ):
             return False
-        if not self._text.passes(text) or not self._splitter.passes(text):
+        if not self._text.needs_no_repair(text) or not self._splitter.try_pass_through(text):
             return False
-        self._spoken += text
+        self._emitted_text += text
         return True
 
-    def event(self, data: dict[str, Any], name: str | None = None) -> Iterator[dict[str, Any]]:
+    def read_event(self, data: dict[str, Any], name: str | None = None) -> Iterator[dict[str, Any]]:
         """
-        Yield the events that an event of the server leads to.
+        Yield the events for an event of the server.
 
-        :raises ReplyError: if it tells an error
+        :raises ReplyError: if it contains an error
         """
-        for event in self._event(data, str(data.get("type") or name or "")):
-            yield self._numbered(event)
+        for event in self._dispatch_event(data, str(data.get("type") or name or "")):
+            yield self._add_number(event)
 
-    def end(self, *, done: bool) -> Iterator[dict[str, Any]]:
-        """Yield the end of the stream, if the reply has ended (``done``: the server said so)."""
+    def finish_stream(self, *, done: bool) -> Iterator[dict[str, Any]]:
+        """Yield the end of the stream if the reply has ended (``done``: the server said so)."""
         if self._status is None and not done:
             return
-        for event in self._rest():
-            yield self._numbered(event)
+        for event in self._flush_events():
+            yield self._add_number(event)
         status = self._status or "completed"
-        response = {**self._base(), "status": status, "usage": self._usage.value}
+        response = {**self._make_response(), "status": status, "usage": self._usage.value}
         if status == "incomplete" and not response.get("incomplete_details"):
             response["incomplete_details"] = {"reason": "max_output_tokens"}
         kind = "incomplete" if status == "incomplete" else "completed"
-        yield self._numbered({"type": f"response.{kind}", "response": response})
-        if lone_close(self._spoken) is not None:
-            self._habits.thinks_first = True
+        yield self._add_number({"type": f"response.{kind}", "response": response})
+        if find_lone_close(self._emitted_text) is not None:
+            self._quirks.thinks_first = True
 
-    def whole(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the events of a reply that came as one object."""
+    def read_whole(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the events for a reply that came as one object."""
         if (error := find_error(data)) is not None:
             raise error
         kind = "response.completed" if data.get("status") is not None else "response.in_progress"
-        yield from self.event({"type": kind, "response": data})
-        yield from self.end(done=self._status not in (None, "in_progress", "queued"))
+        yield from self.read_event({"type": kind, "response": data})
+        yield from self.finish_stream(done=self._status not in (None, "in_progress", "queued"))
 
-    def _event(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+    def _dispatch_event(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
         if kind != "response.failed" and (error := find_error(data)) is not None:
             raise error
-        self._usage.take(data.get("usage") or dict_of(data.get("response")).get("usage"))
+        self._usage.record_usage(
+            data.get("usage") or dict_or_empty(data.get("response")).get("usage")
+        )
         if kind.startswith("response.output_item."):
-            yield from self._output_item(data, done=kind.endswith("done"))
+            yield from self._read_output_item(data, done=kind.endswith("done"))
         elif kind.startswith("response.function_call_arguments."):
-            yield from self._arguments(data, done=kind.endswith("done"))
+            yield from self._read_arguments(data, done=kind.endswith("done"))
         elif kind.startswith("response.output_text.d"):
-            yield from self._output_text(data, done=kind.endswith("done"))
-        elif kind in _THOUGHTS | _RAW_THOUGHTS:
-            yield from self._thinking(data, kind)
-        elif kind.startswith(_PASS):
-            yield self._where | data
+            yield from self._read_output_text(data, done=kind.endswith("done"))
+        elif kind in _THINKING_EVENTS | _RAW_THINKING_EVENTS:
+            yield from self._read_thinking(data, kind)
+        elif kind.startswith(_PASSED_PREFIXES):
+            yield self._text_position | data
         else:
-            yield from self._status_event(data, kind)
+            yield from self._read_status_event(data, kind)
 
-    def _status_event(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-        response = dict_of(data.get("response"))
+    def _read_status_event(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+        response = dict_or_empty(data.get("response"))
         if kind == "response.failed":
             error = find_error(response) or find_error({"error": "the response failed"})
             assert error is not None
             raise error
-        if kind == "response.created" or kind in _QUIET:
+        if kind == "response.created" or kind in _KNOWN_EVENTS:
             self._response = {**self._response, **response}
-            yield from self._created()
-        elif kind in _ENDS:
+            yield from self._ensure_created()
+        elif kind in _END_EVENTS:
             given = response.get("status") or kind.removeprefix("response.")
-            self._status = responses_status(given, self._note)
+            self._status = to_responses_status(given, self._note)
             self._response = {**self._response, **response}
-            yield from self._created()
-            yield from self._missed(response.get("output"))
+            yield from self._ensure_created()
+            yield from self._emit_missed_items(response.get("output"))
         elif kind:
             self._note("event", kind)
 
-    def _created(self) -> Iterator[dict[str, Any]]:
+    def _ensure_created(self) -> Iterator[dict[str, Any]]:
         if not self._started:
             self._started = True
             begun: dict[str, Any] = {"status": "in_progress", "usage": None, "output": []}
-            base = self._base() | begun
+            base = self._make_response() | begun
             yield {"type": "response.created", "response": base}
 
-    def _output_text(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
-        where = _place(data, self._name_of(data))
+    def _read_output_text(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
+        where = _make_position(data, self._get_item_id(data))
         key = f"{where['item_id']}/{where['content_index']}"
         if not done:
-            yield from self._speak(data.get("delta"), where)
-        elif key not in self._said:
-            yield from self._speak(data.get("text"), where)
+            yield from self._emit_text(data.get("delta"), where)
+        elif key not in self._received_items:
+            yield from self._emit_text(data.get("text"), where)
         elif isinstance(data.get("text"), str):
             yield where | data
 
-    def _speak(self, content: object, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        self._said |= {f"{where['item_id']}/{where['content_index']}", where["item_id"]}
-        self._where = where
-        yield from self._created()
-        for said in said_in(content, self._note):
+    def _emit_text(self, content: object, where: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        self._received_items |= {f"{where['item_id']}/{where['content_index']}", where["item_id"]}
+        self._text_position = where
+        yield from self._ensure_created()
+        for said in extract_segments(content, self._note):
             if said.kind == "thinking":
-                yield from self._tell([said])
+                yield from self._emit_content([said])
             else:
-                yield from self._tell(self._splitter.feed(self._text.feed(said.text)))
+                yield from self._emit_content(
+                    self._splitter.feed_piece(self._text.feed_piece(said.text))
+                )
 
-    def _tell(self, said: list[Said]) -> Iterator[dict[str, Any]]:
+    def _emit_content(self, said: list[ContentSegment]) -> Iterator[dict[str, Any]]:
         for one in said:
             if one.kind == "text":
-                self._spoken += one.text
+                self._emitted_text += one.text
                 kind = "response.output_text.delta"
-                yield {"type": kind, **self._where, "delta": one.text, "logprobs": []}
+                yield {"type": kind, **self._text_position, "delta": one.text, "logprobs": []}
             else:
-                yield _thought(_FOUND, one.text)
+                yield _make_thinking_delta(_TEXT_THINKING_ID, one.text)
 
-    def _thinking(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
-        yield from self._created()
-        item = self._name_of(data, "rs")
-        self._said.add(item)
-        words = self._thought.feed(text_in(data.get("delta"), self._note))
-        if words and kind in _RAW_THOUGHTS:
+    def _read_thinking(self, data: dict[str, Any], kind: str) -> Iterator[dict[str, Any]]:
+        yield from self._ensure_created()
+        item = self._get_item_id(data, "rs")
+        self._received_items.add(item)
+        words = self._thinking_text.feed_piece(extract_all_text(data.get("delta"), self._note))
+        if words and kind in _RAW_THINKING_EVENTS:
             place = {"output_index": 0, "content_index": 0, **data}
             kind = "response.reasoning_text.delta"
             yield {**place, "type": kind, "item_id": item, "delta": words}
@@ -221,109 +229,109 @@ class ResponsesReader:
             place = {"output_index": 0, "summary_index": 0, **data}
             yield {**place, "type": kind, "item_id": item, "delta": words}
 
-    def _output_item(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
-        item = dict_of(data.get("item"))
-        yield from self._created()
+    def _read_output_item(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
+        item = dict_or_empty(data.get("item"))
+        yield from self._ensure_created()
         match item.get("type"):
             case "function_call":
-                yield from self._call(data, item, done=done)
+                yield from self._read_call(data, item, done=done)
             case "message":
                 if done:
-                    yield from self._message(item)
+                    yield from self._read_message(item)
                 elif item.get("phase") and item.get("id"):
                     yield data
             case "reasoning":
-                item = _reasoning(item, self._name_of({**data, "item": item}, "rs"))
+                item = _make_reasoning(item, self._get_item_id({**data, "item": item}, "rs"))
                 yield {**data, "item": item, "output_index": data.get("output_index") or 0}
-                self._said.add(item["id"])
+                self._received_items.add(item["id"])
                 self._output += [item] if done else []
             case None:
                 self._note("output_item", "?")
             case _:
                 yield data
-                self._said.add(str(item.get("id")))
+                self._received_items.add(str(item.get("id")))
                 self._output += [item] if done else []
 
-    def _message(self, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield what a message says that did not come in pieces."""
-        name = str(item.get("id") or self._where["item_id"])
-        if name not in self._said and not self._spoken:
-            yield from self._speak(item.get("content"), _place({}, name))
+    def _read_message(self, item: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the text of a message that did not come in pieces."""
+        name = str(item.get("id") or self._text_position["item_id"])
+        if name not in self._received_items and not self._emitted_text:
+            yield from self._emit_text(item.get("content"), _make_position({}, name))
         self._output.append(item)
 
-    def _call(
+    def _read_call(
         self, data: dict[str, Any], item: dict[str, Any], *, done: bool
     ) -> Iterator[dict[str, Any]]:
-        name = self._name_of({**data, "item": item}, "fc")
+        name = self._get_item_id({**data, "item": item}, "fc")
         call = self._calls.get(name)
-        if call is None or (not done and (call.done or call.arguments.raw)):
-            # Two calls of one name: the second gets one of its own.
+        if call is None or (not done and (call.is_done or call.arguments.raw)):
+            # Two calls with one id: the second gets its own.
             given_id = item.get("id")
-            call = _Call(given_id if given_id and call is None else made_up_id())
+            call = _OutputCall(given_id if given_id and call is None else generate_call_id())
             self._calls[name] = call
-            proper = _function_call(item, call.item)
+            proper = _make_function_call(item, call.item_id)
             where = {"output_index": data.get("output_index") or 0}
             yield {**where, "type": "response.output_item.added", "item": proper}
             self._output.append(proper)
-        given = arguments_text(item.get("arguments"))
+        given = arguments_to_json(item.get("arguments"))
         if given and (done or given.strip() != "{}"):
-            yield from self._fed(call, given)
+            yield from self._emit_arguments(call, given)
         if done:
-            call.done = True
-            yield from self._fed_rest(call)
+            call.is_done = True
+            yield from self._flush_arguments(call)
 
-    def _arguments(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
-        call = self._calls.get(self._name_of(data, "fc"))
+    def _read_arguments(self, data: dict[str, Any], *, done: bool) -> Iterator[dict[str, Any]]:
+        call = self._calls.get(self._get_item_id(data, "fc"))
         if call is None and len(self._calls) == 1 and not data.get("item_id"):
             call = next(iter(self._calls.values()))
         if call is not None:
             given = data.get("arguments") if done else data.get("delta")
-            yield from self._fed(call, arguments_text(given))
+            yield from self._emit_arguments(call, arguments_to_json(given))
 
-    def _fed(self, call: _Call, piece: str) -> Iterator[dict[str, Any]]:
-        if piece := call.arguments.feed(piece):
-            yield _arguments_delta(call.item, piece)
+    def _emit_arguments(self, call: _OutputCall, piece: str) -> Iterator[dict[str, Any]]:
+        if piece := call.arguments.feed_piece(piece):
+            yield _make_arguments_delta(call.item_id, piece)
 
-    def _fed_rest(self, call: _Call) -> Iterator[dict[str, Any]]:
-        if rest := call.arguments.end():
-            yield _arguments_delta(call.item, rest)
+    def _flush_arguments(self, call: _OutputCall) -> Iterator[dict[str, Any]]:
+        if rest := call.arguments.flush_rest():
+            yield _make_arguments_delta(call.item_id, rest)
 
-    def _missed(self, output: object) -> Iterator[dict[str, Any]]:
-        """Yield what the last event holds and no other told."""
+    def _emit_missed_items(self, output: object) -> Iterator[dict[str, Any]]:
+        """Yield the output in the last event that no earlier event contained."""
         items = cast("list[object]", output) if isinstance(output, list) else []
         called = any(call.arguments.raw for call in self._calls.values())
         for index, given in enumerate(items):
-            item = dict_of(given)
-            name = self._name_of({"item": item, "output_index": index}, _prefix(item))
+            item = dict_or_empty(given)
+            name = self._get_item_id({"item": item, "output_index": index}, _get_id_prefix(item))
             if item.get("type") == "message":
-                if name not in self._said and not self._spoken:
-                    yield from self._message(item)
-            elif name not in self._calls and name not in self._said:
+                if name not in self._received_items and not self._emitted_text:
+                    yield from self._read_message(item)
+            elif name not in self._calls and name not in self._received_items:
                 if called and item.get("type") == "function_call" and not item.get("id"):
-                    # It came before, under the number of its place.
+                    # Received before, with its index as its id.
                     continue
                 place = {"type": "response.output_item.added", "output_index": index, "item": item}
-                yield from self._output_item(place, done=False)
-                yield from self._output_item({**place, "type": _DONE}, done=True)
+                yield from self._read_output_item(place, done=False)
+                yield from self._read_output_item({**place, "type": _ITEM_DONE}, done=True)
 
-    def _rest(self) -> Iterator[dict[str, Any]]:
-        yield from self._created()
-        if thought := self._thought.end():
-            yield _thought(_FOUND, thought)
-        yield from self._tell(self._splitter.feed(self._text.end()))
-        yield from self._tell(self._splitter.end(called=bool(self._calls)))
+    def _flush_events(self) -> Iterator[dict[str, Any]]:
+        yield from self._ensure_created()
+        if thought := self._thinking_text.flush_rest():
+            yield _make_thinking_delta(_TEXT_THINKING_ID, thought)
+        yield from self._emit_content(self._splitter.feed_piece(self._text.flush_rest()))
+        yield from self._emit_content(self._splitter.flush_rest(called=bool(self._calls)))
         for call in self._calls.values():
-            yield from self._fed_rest(call)
+            yield from self._flush_arguments(call)
 
-    def _name_of(self, data: dict[str, Any], prefix: str = "msg") -> str:
-        item = dict_of(data.get("item"))
+    def _get_item_id(self, data: dict[str, Any], prefix: str = "msg") -> str:
+        item = dict_or_empty(data.get("item"))
         given = data.get("item_id") or item.get("id") or item.get("call_id")
         if isinstance(given, str):
             return given
         index = data.get("output_index")
         return f"{prefix}_{index if isinstance(index, int) else 0}"
 
-    def _base(self) -> dict[str, Any]:
+    def _make_response(self) -> dict[str, Any]:
         created = self._response.get("created_at")
         proper = {
             "tools": [],
@@ -339,15 +347,15 @@ class ResponsesReader:
         proper["model"] = str(self._response.get("model") or "")
         return proper
 
-    def _numbered(self, event: dict[str, Any]) -> dict[str, Any]:
-        self._number += 1
-        return {**event, "sequence_number": self._number - 1}
+    def _add_number(self, event: dict[str, Any]) -> dict[str, Any]:
+        self._next_number += 1
+        return {**event, "sequence_number": self._next_number - 1}
 
 
-_DONE: Final = "response.output_item.done"
+_ITEM_DONE: Final = "response.output_item.done"
 
 
-def _place(data: dict[str, Any], item: str) -> dict[str, Any]:
+def _make_position(data: dict[str, Any], item: str) -> dict[str, Any]:
     index, content = data.get("output_index"), data.get("content_index")
     return {
         "item_id": item,
@@ -356,26 +364,26 @@ def _place(data: dict[str, Any], item: str) -> dict[str, Any]:
     }
 
 
-def _prefix(item: dict[str, Any]) -> str:
+def _get_id_prefix(item: dict[str, Any]) -> str:
     return {"function_call": "fc", "reasoning": "rs"}.get(str(item.get("type")), "msg")
 
 
-def _thought(item: str, text: str) -> dict[str, Any]:
+def _make_thinking_delta(item: str, text: str) -> dict[str, Any]:
     kind = "response.reasoning_summary_text.delta"
     return {"type": kind, "item_id": item, "output_index": 0, "summary_index": 0, "delta": text}
 
 
-def _arguments_delta(item: str, piece: str) -> dict[str, Any]:
+def _make_arguments_delta(item: str, piece: str) -> dict[str, Any]:
     kind = "response.function_call_arguments.delta"
     return {"type": kind, "item_id": item, "output_index": 0, "delta": piece}
 
 
-def _function_call(item: dict[str, Any], name: str) -> dict[str, Any]:
+def _make_function_call(item: dict[str, Any], name: str) -> dict[str, Any]:
     call_id = item.get("call_id") or item.get("id")
-    call_id = call_id if isinstance(call_id, str) and call_id else made_up_id()
+    call_id = call_id if isinstance(call_id, str) and call_id else generate_call_id()
     return {**item, "id": name, "call_id": call_id, "arguments": ""}
 
 
-def _reasoning(item: dict[str, Any], name: str) -> dict[str, Any]:
+def _make_reasoning(item: dict[str, Any], name: str) -> dict[str, Any]:
     summary = item.get("summary")
     return {**item, "id": name, "summary": summary if isinstance(summary, list) else []}

@@ -1,4 +1,4 @@
-"""Characters that were cut in two: joined where both halves came, replaced where one did."""
+"""Repair of characters split in two: both halves are joined, a single one is replaced."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import codecs
 import re
 from typing import Any, cast
 
-__all__ = ["EscapeMender", "Mender", "mend", "mend_all", "mend_escapes"]
+__all__ = ["EscapeRepairer", "TextRepairer", "repair_escapes", "repair_json", "repair_text"]
 
-#: Half a character: of a pair in UTF-16, or a byte that was no UTF-8 (``surrogateescape``).
-_HALF = re.compile("[\ud800-\udfff]")
-#: Bytes that were no UTF-8 by themselves.
-_BYTES = re.compile("(?<![\ud800-\udbff])[\udc80-\udcff]+")
+#: Half a character: one of a UTF-16 pair, or a byte that is not UTF-8 (``surrogateescape``).
+_SURROGATE = re.compile("[\ud800-\udfff]")
+#: Bytes that are not UTF-8 by themselves.
+_ESCAPED_BYTES = re.compile("(?<![\ud800-\udbff])[\udc80-\udcff]+")
 _OPEN_PAIR = re.compile("[\ud800-\udbff]$")
 _OPEN_BYTES = re.compile("(?<![\ud800-\udbff])[\udc80-\udcff]+$")
 _ESCAPE = re.compile(
@@ -23,92 +23,94 @@ _OPEN_ESCAPE = re.compile(
 )
 
 
-def mend(text: str) -> str:
-    """Return the text with halves joined, and those that stay alone replaced by U+FFFD."""
-    if not _HALF.search(text):
+def repair_text(text: str) -> str:
+    """Return the text with halves joined, and single ones replaced by U+FFFD."""
+    if not _SURROGATE.search(text):
         return text
-    text = _BYTES.sub(lambda found: _bytes(found[0]).decode("utf-8", "replace"), text)
+    text = _ESCAPED_BYTES.sub(
+        lambda found: _unescape_bytes(found[0]).decode("utf-8", "replace"), text
+    )
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def mend_all(value: object) -> Any:
-    """Return parsed JSON with each of its strings mended."""
+def repair_json(value: object) -> Any:
+    """Return parsed JSON with each of its strings repaired."""
     match value:
         case str():
-            return mend(value)
+            return repair_text(value)
         case list():
-            return [mend_all(item) for item in cast("list[object]", value)]
+            return [repair_json(item) for item in cast("list[object]", value)]
         case dict():
             items = cast("dict[str, object]", value).items()
-            return {mend(key): mend_all(item) for key, item in items}
+            return {repair_text(key): repair_json(item) for key, item in items}
         case _:
             return value
 
 
-def mend_escapes(text: str) -> str:
-    r"""Return JSON text in which no ``\ud83d`` stands without its other half."""
+def repair_escapes(text: str) -> str:
+    """Return JSON text with each lone surrogate escape replaced."""
     if "\\u" not in text:
         return text
     return _ESCAPE.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
 
 
-class Mender:
-    """Mends a text that comes in pieces; a half at the end of one waits for the next."""
+class TextRepairer:
+    """Repairer of a text in pieces; a half at the end of one waits for the next."""
 
     def __init__(self) -> None:
         self._held = ""
 
-    def feed(self, piece: str) -> str:
-        """Return what can be said of the text so far."""
-        if self.passes(piece):
+    def feed_piece(self, piece: str) -> str:
+        """Return the repaired text available so far."""
+        if self.needs_no_repair(piece):
             return piece
         text = self._held + piece
-        self._held = _unfinished(text)
-        return mend(text[: len(text) - len(self._held)])
+        self._held = _find_unfinished(text)
+        return repair_text(text[: len(text) - len(self._held)])
 
-    def passes(self, piece: str) -> bool:
-        """Return whether a piece needs nothing."""
-        return not self._held and (piece.isascii() or not _HALF.search(piece))
+    def needs_no_repair(self, piece: str) -> bool:
+        """Return whether a piece can pass unchanged."""
+        return not self._held and (piece.isascii() or not _SURROGATE.search(piece))
 
-    def end(self) -> str:
-        """Return what is left, at the end of the text."""
+    def flush_rest(self) -> str:
+        """Return the rest at the end of the text."""
         rest, self._held = self._held, ""
-        return mend(rest)
+        return repair_text(rest)
 
 
-class EscapeMender:
-    """Mends JSON text that comes in pieces, its characters and its escapes."""
+class EscapeRepairer:
+    """Repairer of JSON text in pieces: its characters and its escapes."""
 
     def __init__(self) -> None:
-        self._characters = Mender()
+        self._characters = TextRepairer()
         self._held = ""
 
-    def feed(self, piece: str) -> str:
-        """Return what can be said of the text so far."""
-        text = self._held + self._characters.feed(piece)
+    def feed_piece(self, piece: str) -> str:
+        """Return the repaired text available so far."""
+        text = self._held + self._characters.feed_piece(piece)
         self._held = ""
         if "\\" not in text:
             return text
         if open_escape := _OPEN_ESCAPE.search(text):
             self._held = open_escape[1]
-        return mend_escapes(text[: len(text) - len(self._held)])
+        return repair_escapes(text[: len(text) - len(self._held)])
 
-    def end(self) -> str:
-        """Return what is left, at the end of the text."""
-        rest, self._held = self._held + self._characters.end(), ""
-        return mend_escapes(rest)
+    def flush_rest(self) -> str:
+        """Return the rest at the end of the text."""
+        rest, self._held = self._held + self._characters.flush_rest(), ""
+        return repair_escapes(rest)
 
 
-def _bytes(escaped: str) -> bytes:
+def _unescape_bytes(escaped: str) -> bytes:
     return bytes(ord(letter) - 0xDC00 for letter in escaped)
 
 
-def _unfinished(text: str) -> str:
-    """The end of a text that the next piece may complete."""
+def _find_unfinished(text: str) -> str:
+    """Return the end of a text that the next piece may complete."""
     if pair := _OPEN_PAIR.search(text):
         return pair[0]
     if (run := _OPEN_BYTES.search(text)) is None:
         return ""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    decoder.decode(_bytes(run[0]))
+    decoder.decode(_unescape_bytes(run[0]))
     return "".join(chr(byte + 0xDC00) for byte in decoder.getstate()[0])

@@ -1,44 +1,48 @@
-"""Usage as servers report it: whole numbers that can be true, the last report of a reply."""
+"""Normalisation of usage reports: plausible whole numbers, the last report of a reply."""
 
 from __future__ import annotations
 
 from typing import Any, cast
 
-__all__ = ["LastUsage", "clean_usage"]
+__all__ = ["UsageTracker", "clean_usage"]
 
-#: More than any request can cost.
-_MOST = 100_000_000
-#: The names of a count, the format's own first.
-_INPUT = ("prompt_tokens", "input_tokens", "prompt_eval_count")
-_OUTPUT = ("completion_tokens", "output_tokens", "eval_count")
+#: Above the cost of any request.
+_MAX_COUNT = 100_000_000
+#: Field names of a count, the Chat format's first.
+_INPUT_FIELDS = ("prompt_tokens", "input_tokens", "prompt_eval_count")
+_OUTPUT_FIELDS = ("completion_tokens", "output_tokens", "eval_count")
 
 
 def clean_usage(usage: object, *, chat: bool) -> dict[str, Any] | None:
-    """Return a usage object of this format, without what cannot be true; ``None`` for no usage."""
+    """Return a usage object of this format without implausible values; ``None`` for no usage."""
     if not isinstance(usage, dict):
         return None
     given = cast("dict[str, Any]", usage)
-    read, written = _first(given, _INPUT), _first(given, _OUTPUT)
+    read, written = _first_count(given, _INPUT_FIELDS), _first_count(given, _OUTPUT_FIELDS)
     if read is None and written is None:
         return None
     index = 0 if chat else 1
-    rest = {key: _clean(value) for key, value in given.items() if key not in (*_INPUT, *_OUTPUT)}
+    rest = {
+        key: _clean_value(value)
+        for key, value in given.items()
+        if key not in (*_INPUT_FIELDS, *_OUTPUT_FIELDS)
+    }
     clean = {key: value for key, value in rest.items() if value is not None}
-    clean |= {_INPUT[index]: read or 0, _OUTPUT[index]: written or 0}
+    clean |= {_INPUT_FIELDS[index]: read or 0, _OUTPUT_FIELDS[index]: written or 0}
     if "total_tokens" in given:
         clean["total_tokens"] = (read or 0) + (written or 0)
     return clean
 
 
-class LastUsage:
-    """The newest of the usages that came with one reply: they do not add up."""
+class UsageTracker:
+    """Tracker of the newest usage report of a reply; reports do not add up."""
 
     def __init__(self, *, chat: bool) -> None:
         self._chat = chat
         self.value: dict[str, Any] | None = None
 
-    def take(self, usage: object) -> None:
-        """Remember a report; a count that it leaves out stays as it was."""
+    def record_usage(self, usage: object) -> None:
+        """Store a report; a count that it lacks keeps its value."""
         clean = clean_usage(usage, chat=self._chat)
         if clean is None:
             return
@@ -47,26 +51,26 @@ class LastUsage:
         self.value = {**clean, **known}
 
 
-def _first(usage: dict[str, Any], names: tuple[str, ...]) -> int | None:
-    return next((n for name in names if (n := _count(usage.get(name))) is not None), None)
+def _first_count(usage: dict[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((n for name in names if (n := _parse_count(usage.get(name))) is not None), None)
 
 
-def _count(value: object) -> int | None:
-    """A count of tokens, if the value can be one."""
+def _parse_count(value: object) -> int | None:
+    """Return a token count, ``None`` if the value cannot be one."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         count = int(float(value))
     except (ValueError, OverflowError):
         return None
-    return count if 0 <= count < _MOST else None
+    return count if 0 <= count < _MAX_COUNT else None
 
 
-def _clean(value: object) -> object:
-    """A part of a usage object; ``None`` where it is a number that cannot be true."""
+def _clean_value(value: object) -> object:
+    """Return a part of a usage object; ``None`` for an implausible number."""
     if isinstance(value, dict):
         parts = cast("dict[str, object]", value).items()
-        return {key: clean for key, part in parts if (clean := _clean(part)) is not None}
+        return {key: clean for key, part in parts if (clean := _clean_value(part)) is not None}
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value if 0 <= value < _MOST else None
+        return value if 0 <= value < _MAX_COUNT else None
     return value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from clew.agent.advice import ADVICE
-from clew.agent.models import build_model, models_closed
-from clew.agent.probe import probe
+from clew.agent.models import build_model, close_models_on_exit
+from clew.agent.probe import probe_model
 from clew.cli.doctoring.findings import fail, ok, warn
 from clew.config.model_access import iter_named_models
 from clew.config.settings import OFFLINE
@@ -37,7 +37,7 @@ async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]
     for setting, name in iter_named_models(settings):
         if setting == "model.name" and name == OFFLINE:
             continue
-        async with models_closed():
+        async with close_models_on_exit():
             finding = await _model(settings, name, setting, asked=not offline)
         yield finding
 
@@ -51,10 +51,10 @@ async def _model(settings: Settings, name: str, setting: str, *, asked: bool) ->
         return fail(what, str(error))
     if not asked or name == OFFLINE:
         return ok(what, f"{name} can be used; it was not asked")
-    failure = await probe(model, patience=PATIENCE)
+    failure = await probe_model(model, patience=PATIENCE)
     if failure is None:
         return ok(what, f"{name} answers")
-    detail = f"{name} does not answer: {failure.told}"
+    detail = f"{name} does not answer: {failure.user_message}"
     fix = ADVICE[failure.kind].text.removesuffix(".")
     for key in ("base_url", "api_key"):
         fix = fix.replace(f"model.{key}", f"{spec.table}.{key}")

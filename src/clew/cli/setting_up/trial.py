@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 from clew.agent.advice import ADVICE
 from clew.agent.failures import FailureKind
-from clew.agent.models import ModelSpec, build_model, models_closed
-from clew.agent.probe import probe
+from clew.agent.models import ModelSpec, build_model, close_models_on_exit
+from clew.agent.probe import probe_model
 from clew.cli.setting_up.offers import is_near, models_of, shown
 from clew.core.text import REDACTED
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
-    from clew.agent.failures import Failure
+    from clew.agent.failures import ProviderFailure
 
 #: Seconds that a model may take for a word; one of one's own may have to be loaded first.
 PATIENCE: Final = 120.0
@@ -50,12 +50,12 @@ async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None
     spec = ModelSpec(
         name=choice.name, base_url=choice.base_url, api_key=choice.key, timeout=patience
     )
-    async with models_closed():
+    async with close_models_on_exit():
         try:
             model = build_model(spec)
         except SettingsError as error:
             return Trouble(kind=FailureKind.REFUSED, told=str(error))
-        failure = await probe(model, patience=patience)
+        failure = await probe_model(model, patience=patience)
     if failure is None:
         return None
     told = await _told(choice, failure)
@@ -65,7 +65,7 @@ async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None
     )
 
 
-async def _told(choice: Choice, failure: Failure) -> str:
+async def _told(choice: Choice, failure: ProviderFailure) -> str:
     match failure.kind:
         case FailureKind.AUTH:
             return _key_refused(choice, failure)
@@ -86,24 +86,24 @@ async def _told(choice: Choice, failure: Failure) -> str:
             )
         case FailureKind.QUOTA | FailureKind.RATE_LIMIT:
             return (
-                f"{choice.place} takes no requests from this account now ({failure.told}): look "
+                f"{choice.place} takes no requests from this account now ({failure.user_message}): look "
                 "at its credit and limits there, or choose another provider"
             )
         case FailureKind.OVERLOADED | FailureKind.SERVER:
             return (
-                f"{choice.place} is in trouble itself ({failure.told}): try again in a minute, or "
+                f"{choice.place} is in trouble itself ({failure.user_message}): try again in a minute, or "
                 "write the settings without asking it, with --no-test"
             )
         case FailureKind.TLS | FailureKind.PROXY | FailureKind.AGENT_CODE | FailureKind.INTERNAL:
-            return f"{choice.place} cannot be used ({failure.told}). {ADVICE[failure.kind].text}"
+            return f"{choice.place} cannot be used ({failure.user_message}). {ADVICE[failure.kind].text}"
         case _:
             return (
-                f"{choice.name} did not answer as a model does ({failure.told}): check "
+                f"{choice.name} did not answer as a model does ({failure.user_message}): check "
                 "--base-url, which mostly ends in /v1, and --model"
             )
 
 
-def _key_refused(choice: Choice, failure: Failure) -> str:
+def _key_refused(choice: Choice, failure: ProviderFailure) -> str:
     if not choice.key:
         return (
             f"{choice.place} wants a key ({failure.text}): put it into an environment variable "
@@ -115,7 +115,7 @@ def _key_refused(choice: Choice, failure: Failure) -> str:
     )
 
 
-async def _no_such_model(choice: Choice, failure: Failure) -> str:
+async def _no_such_model(choice: Choice, failure: ProviderFailure) -> str:
     prefix, _, name = choice.name.partition(":")
     offered = await models_of(prefix, choice.base_url, choice.key)
     if not offered:
@@ -129,7 +129,7 @@ async def _no_such_model(choice: Choice, failure: Failure) -> str:
     )
 
 
-def _not_reached(choice: Choice, failure: Failure) -> str:
+def _not_reached(choice: Choice, failure: ProviderFailure) -> str:
     if choice.base_url and is_near(choice.base_url):
         return (
             f"nothing answers at {choice.base_url} ({failure.text}): start the server, or name "
