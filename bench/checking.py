@@ -9,7 +9,7 @@ from bench.corpus import MESSAGES, sqlite_file
 from bench.figures import Figure
 from bench.places import BUILD, postgres_database, scratch
 from bench.searching import fill_postgres, finish_postgres
-from clew.engine.fsck import Fsck
+from clew.engine.fsck import StoreChecker
 from clew.store.checks.catalogue import CHECKS_BY_NAME
 from clew.store.checks.check import repair_if_confirmed
 from clew.store.opening import open_store
@@ -63,10 +63,10 @@ async def _figures(
 
 
 async def _check(store: Store, url: str, home: Path, *, processes: int | None = None) -> float:
-    fsck = Fsck(store, url=url, home=home, say=lambda _: None, processes=processes)
+    fsck = StoreChecker(store, url=url, home=home, say=lambda _: None, processes=processes)
     started = time.monotonic()
-    report = await fsck.examine()
-    assert report.clean, report.findings[:3]
+    report = await fsck.find_problems()
+    assert report.is_clean, report.findings[:3]
     return time.monotonic() - started
 
 

@@ -139,7 +139,7 @@ async def _openings() -> Figure:
         async with running(settings) as server:
             for number in range(5):
                 await server.say(f"message {number} of **some** length", "long")
-            conversation = await server.engine.resolve("long")
+            conversation = await server.engine.resolve_name("long")
         lengthened(folder / "clew.db", conversation, few=10, many=ENTRIES)
         async with running(settings) as server:
             app = Terminal(over_pipe(server), name="other", folder=folder)

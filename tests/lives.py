@@ -26,23 +26,25 @@ async def lead(world: World) -> list[ConversationId]:
     engine = world.engine
     asked = await world.say("a:look read;pay")
     question = await world.question(asked.conversation_id)
-    await engine.answer(question.id, yes=True)
+    await engine.answer_approval(question.id, yes=True)
     await world.end(asked)
     for text in ("b:", "c:send"):
         await world.end(await world.say(text))
-    await world.end(await engine.lifecycle.undo(asked.conversation_id))
+    await world.end(await engine.sessions.queue_undo(asked.conversation_id))
     await world.end(await world.say("d:"))
-    await engine.rename(asked.conversation_id, "Ünder <all> & \u2028 everything")
+    await engine.rename_conversation(asked.conversation_id, "Ünder <all> & \u2028 everything")
     await world.store.inner.write(_attach, asked.conversation_id)
-    branch = await engine.lifecycle.branch(asked.conversation_id, route=local_route("side"))
+    branch = await engine.sessions.branch_conversation(
+        asked.conversation_id, route=local_route("side")
+    )
     await world.end(await world.say("e:look", to="side"))
-    await engine.start_afresh(local_route("side"))
+    await engine.start_new_conversation(local_route("side"))
     await world.idle(branch)
     gone = await world.say("f:", to="gone")
     await world.end(gone)
-    await engine.delete(gone.conversation_id)
-    await engine.idle()
-    return [asked.conversation_id, branch, await engine.resolve("side")]
+    await engine.delete_conversation(gone.conversation_id)
+    await engine.wait_until_idle()
+    return [asked.conversation_id, branch, await engine.resolve_name("side")]
 
 
 def _attach(t: Tx, conversation: ConversationId) -> None:

@@ -1,4 +1,4 @@
-"""``python -m clew``: the same program, by the interpreter that has it."""
+"""``python -m clew``: the command ``clew``, run by this interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The composition root: settings in, a running product out."""
+"""Composition root: from settings to a running application."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from clew.core.compaction import estimate_tokens, exceeds_budget
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.reset import ResetPolicy
 from clew.distribution import VERSION
-from clew.engine.compaction import Compactions, Policy
+from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.engine import Engine
-from clew.engine.facts import Facts
-from clew.engine.hub import Hub
-from clew.engine.model_choice import ModelChoice
-from clew.engine.titles import Titles
-from clew.engine.turns import Means
-from clew.engine.warm import Warm
+from clew.engine.facts import HookDispatcher
+from clew.engine.hub import EventBus
+from clew.engine.model_choice import ModelOverrides
+from clew.engine.titles import TitleService
+from clew.engine.turns import EngineServices
+from clew.engine.warm import ContextCache
 from clew.errors import SettingsError
 from clew.hooks.manager import PluginManager, load_plugins
 from clew.store.opening import open_store
@@ -54,8 +54,8 @@ INSTRUCTION_FILES = ("SOUL.md", "AGENTS.md")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Product:
-    """What a front works with."""
+class Application:
+    """The parts of a running application that fronts use."""
 
     settings: Settings
     store: Store
@@ -63,20 +63,20 @@ class Product:
 
 
 @asynccontextmanager
-async def open_product(
+async def open_application(
     settings: Settings, *, role: str, own_only: bool = False, store: Store | None = None
-) -> AsyncGenerator[Product]:
+) -> AsyncGenerator[Application]:
     """
-    Open the store and start an engine over it; leaving the block lets running turns go.
+    Open the store and start an engine over it; leaving the block releases running turns.
 
     ``role`` names the front for people. A ``store`` that is open already stays open. With
-    ``own_only`` the engine works only on conversations that are given an input here.
+    ``own_only`` the engine works only on conversations that get an input here.
 
     :raises SettingsError: if a setting cannot be used
     :raises StoreError: if the store cannot be opened
     """
     ensure_home(settings)
-    log_plainly()
+    configure_default_logging()
     async with AsyncExitStack() as stack:
         if store is None:
             store = await stack.enter_async_context(
@@ -85,21 +85,21 @@ async def open_product(
         await stack.enter_async_context(close_models_on_exit())
         engine = await stack.enter_async_context(
             Engine(
-                make_means(settings, store),
+                build_services(settings, store),
                 role=role,
                 version=VERSION,
                 own_only=own_only,
             )
         )
-        yield Product(settings=settings, store=store, engine=engine)
+        yield Application(settings=settings, store=store, engine=engine)
 
 
-def log_plainly() -> None:
+def configure_default_logging() -> None:
     """
-    Leave the values of local variables out of logged tracebacks, unless a program chose its logs.
+    Omit local variables from logged tracebacks, unless logging is configured already.
 
-    With rich installed they are structlog's default: they hold what people said, and a context
-    takes minutes to print, in which the event loop stands still.
+    With rich installed, structlog shows them by default: they contain messages of people,
+    and printing a context takes minutes, which block the event loop.
     """
     if structlog.is_configured():
         return
@@ -107,18 +107,18 @@ def log_plainly() -> None:
     structlog.configure(processors=[*structlog.get_config()["processors"][:-1], plain])
 
 
-def make_means(settings: Settings, store: Store) -> Means:
-    """What turns are carried out with, by the settings."""
+def build_services(settings: Settings, store: Store) -> EngineServices:
+    """Return the services for turns, as configured."""
     register_secrets(iter_secret_texts(settings))
     instructions = read_instructions(settings)
     models = make_models(settings)
-    refuse_no_room(settings, instructions, window=get_model_context_window(models[0]))
+    check_instruction_size(settings, instructions, window=get_model_context_window(models[0]))
     agent = make_agent(settings, instructions)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
-    summariser = make_summariser(settings)
-    return Means(
+    summariser = make_summary_model(settings)
+    return EngineServices(
         store=store,
-        hub=Hub(),
+        event_bus=EventBus(),
         ids=ids,
         loop=AgentLoop(
             agent,
@@ -130,7 +130,7 @@ def make_means(settings: Settings, store: Store) -> Means:
             ),
         ),
         models=ModelChain(models, RetryPolicy(), time.monotonic),
-        compactions=Compactions(
+        compaction=CompactionService(
             store,
             ids,
             SystemClock(),
@@ -138,35 +138,37 @@ def make_means(settings: Settings, store: Store) -> Means:
             model=summariser or models[0],
             apart=summariser is not None,
             standby=None if summariser is None else models[0],
-            policy=Policy(
+            policy=CompactionPolicy(
                 enabled=settings.compaction.enabled,
                 threshold=settings.compaction.threshold,
                 keep_recent=settings.compaction.keep_recent,
                 window=settings.model.context_window,
             ),
         ),
-        warm=Warm(store, pictures=settings.model.pictures),
-        titles=Titles(store, ids, session_ids=new_session_id, model=make_titler(settings)),
-        choice=ModelChoice(
+        context_cache=ContextCache(store, pictures=settings.model.pictures),
+        titles=TitleService(
+            store, ids, session_ids=new_session_id, model=make_title_model(settings)
+        ),
+        model_overrides=ModelOverrides(
             store,
             offered=(settings.model.name, *settings.model.fallback),
-            make=lambda name: make_chosen(settings, name),
+            make=lambda name: make_chosen_models(settings, name),
         ),
-        facts=Facts(store, make_plugins(settings)),
-        reset=make_reset_policy(settings),
+        hooks=HookDispatcher(store, load_enabled_plugins(settings)),
+        reset_policy=make_reset_policy(settings),
         undelete_for=settings.session.undelete,
-        lease=settings.lease.duration,
+        lease_duration=settings.lease.duration,
         turns_at_once=settings.agent.turns_at_once,
     )
 
 
 def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]:
     """
-    The agent by the settings; imports what people wrote themselves.
+    Return the configured agent, which may import the user's own modules.
 
-    :raises SettingsError: if that cannot be imported
+    :raises SettingsError: if these cannot be imported
     """
-    let_import_from(settings.home / "plugins")
+    add_import_path(settings.home / "plugins")
     return build_agent(
         instructions=instructions,
         object_path=settings.agent.object,
@@ -174,8 +176,12 @@ def make_agent(settings: Settings, instructions: str) -> AbstractAgent[Any, Any]
     )
 
 
-def refuse_no_room(settings: Settings, instructions: str, *, window: int | None) -> None:
-    """:raises SettingsError: if the instructions fill what a request may take"""
+def check_instruction_size(settings: Settings, instructions: str, *, window: int | None) -> None:
+    """
+    Check that the instructions leave room in a request.
+
+    :raises SettingsError: if they do not
+    """
     window = settings.model.context_window or window
     tokens = estimate_tokens(len(instructions.encode()))
     if window is None or settings.agent.object is not None:
@@ -188,14 +194,14 @@ def refuse_no_room(settings: Settings, instructions: str, *, window: int | None)
         )
 
 
-def let_import_from(folder: Path) -> None:
-    """Find modules of one's own in a folder, after all others: tools, an agent."""
+def add_import_path(folder: Path) -> None:
+    """Add a folder with the user's own modules (tools, an agent) at the end of the path."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))
 
 
-def make_plugins(settings: Settings) -> PluginManager:
-    """The plugins that are enabled."""
+def load_enabled_plugins(settings: Settings) -> PluginManager:
+    """Return the enabled plugins."""
     plugins = PluginManager()
     load_plugins(
         plugins, settings.home / "plugins", settings.plugins.enabled, settings.plugins.options
@@ -204,7 +210,7 @@ def make_plugins(settings: Settings) -> PluginManager:
 
 
 def make_reset_policy(settings: Settings) -> ResetPolicy:
-    """What ends a conversation by itself, by the settings."""
+    """Return the configured policy for ending conversations automatically."""
     session = settings.session
     return ResetPolicy(
         idle=session.idle if session.reset in ("idle", "both") else None,
@@ -213,38 +219,43 @@ def make_reset_policy(settings: Settings) -> ResetPolicy:
     )
 
 
-def make_summariser(settings: Settings) -> Model | None:
-    """The model that writes summaries, if it is another one."""
+def make_summary_model(settings: Settings) -> Model | None:
+    """Return the model that writes summaries; ``None`` if it is the main one."""
     if settings.compaction.model is None:
         return None
-    return build_model(model_spec(settings, settings.compaction.model, setting="compaction.model"))
+    return build_model(
+        make_model_spec(settings, settings.compaction.model, setting="compaction.model")
+    )
 
 
-def make_titler(settings: Settings) -> Model | None:
-    """The model that names conversations; ``None`` where they are named by their beginning."""
+def make_title_model(settings: Settings) -> Model | None:
+    """Return the model that writes titles; ``None`` if titles come from the first message."""
     if settings.session.title_model is None:
         return None
     name = settings.session.title_model
-    return build_model(model_spec(settings, name, setting="session.title_model"))
+    return build_model(make_model_spec(settings, name, setting="session.title_model"))
 
 
 def make_models(settings: Settings) -> list[Model]:
     """
-    The model and its stand-ins, by the settings.
+    Return the model and its fallbacks, as configured.
 
-    :raises SettingsError: if one of them cannot be used as it is set
+    :raises SettingsError: if one of them cannot be used as configured
     """
-    if unknown := unknown_providers(settings):
+    if unknown := find_unknown_providers(settings):
         raise SettingsError(*unknown)
     fallback = settings.model.fallback
     return [
-        build_model(model_spec(settings, settings.model.name)),
-        *(build_model(model_spec(settings, name, setting="model.fallback")) for name in fallback),
+        build_model(make_model_spec(settings, settings.model.name)),
+        *(
+            build_model(make_model_spec(settings, name, setting="model.fallback"))
+            for name in fallback
+        ),
     ]
 
 
-def unknown_providers(settings: Settings) -> list[str]:
-    """Return a sentence for each table of a provider that there is not."""
+def find_unknown_providers(settings: Settings) -> list[str]:
+    """Return a sentence for each table of an unknown provider."""
     return [
         f"[providers.{kind}] is no provider of models: correct its name, or remove it"
         for kind in settings.providers
@@ -252,32 +263,32 @@ def unknown_providers(settings: Settings) -> list[str]:
     ]
 
 
-def model_problems(settings: Settings) -> list[str]:
-    """Return a sentence for each model that is named and cannot be used, without asking any."""
-    found = unknown_providers(settings)
+def find_model_problems(settings: Settings) -> list[str]:
+    """Return a sentence for each configured model that cannot be used; sends no request."""
+    found = find_unknown_providers(settings)
     for setting, name in iter_named_models(settings):
         try:
-            build_model(model_spec(settings, name, setting=setting))
+            build_model(make_model_spec(settings, name, setting=setting))
         except SettingsError as error:
             found += error.problems
     return found
 
 
-def make_chosen(settings: Settings, name: str) -> ModelChain:
+def make_chosen_models(settings: Settings, name: str) -> ModelChain:
     """
-    A model that a person chose, and those that stand in for it.
+    Return the model that a user chose, with its fallbacks.
 
     :raises SettingsError: if there is no such model, or it cannot be used here
     """
     others = (settings.model.name, *settings.model.fallback)
     names = [name, *(other for other in others if other != name)]
-    models = [build_model(model_spec(settings, each, setting="the model")) for each in names]
+    models = [build_model(make_model_spec(settings, each, setting="the model")) for each in names]
     return ModelChain(models, RetryPolicy(), time.monotonic)
 
 
-def model_spec(settings: Settings, name: str, *, setting: str = "model.name") -> ModelSpec:
+def make_model_spec(settings: Settings, name: str, *, setting: str = "model.name") -> ModelSpec:
     """
-    Return how a model is reached; ``setting`` is the one that names it, for messages.
+    Return name and access of a model; ``setting`` is the one that names it, for messages.
 
     :raises SettingsError: if its key cannot be read
     """
@@ -293,11 +304,11 @@ def model_spec(settings: Settings, name: str, *, setting: str = "model.name") ->
 
 
 def read_instructions(settings: Settings) -> str:
-    """The files in ``CLEW_HOME`` and the setting, as one text."""
-    texts = [_text(settings.home / name) for name in INSTRUCTION_FILES]
+    """Return the files in ``CLEW_HOME`` and the setting, as one text."""
+    texts = [_read_optional_file(settings.home / name) for name in INSTRUCTION_FILES]
     texts.append(settings.agent.read_instructions() or "")
     return "\n\n".join(text.strip() for text in texts if text.strip())
 
 
-def _text(path: Path) -> str:
+def _read_optional_file(path: Path) -> str:
     return path.read_text(encoding="utf-8") if path.is_file() else ""

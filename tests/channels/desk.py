@@ -87,11 +87,11 @@ class Plain:
 
         async def still() -> bool:
             self.pass_time()
-            await self.world.engine.idle()
-            gauges = (await self.world.engine.measures.take()).gauges
+            await self.world.engine.wait_until_idle()
+            gauges = (await self.world.engine.metrics.take_snapshot()).gauges
             if gauges.waiting or gauges.unfinished:
                 return False
-            return not await self.world.engine.deliveries.undelivered()
+            return not await self.world.engine.deliveries.list_undelivered_routes()
 
         await self.world.until(still)
 

@@ -140,7 +140,7 @@ async def _serve(job: Serve) -> None:
         if job.shows:
             _wait_until_shown(points, store)
         means = replace(
-            runtime.make_means(settings, store),
+            runtime.build_services(settings, store),
             loop=AgentLoop(Agent(), max_steps=5),
             models=ModelChain([Scripted(points, echo).model], RetryPolicy(), _no_time),
         )

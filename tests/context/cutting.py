@@ -24,7 +24,7 @@ from clew.agent.compactor import HarnessCompactor, estimate_size
 from clew.core.compaction import LARGE_CONTEXT
 from clew.core.route import local_route
 from clew.core.session import COMPRESSION
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.store.transactions import context
 from clew.testing import Fail, FakeProvider, Text
 from tests.context import checker, histories
@@ -52,7 +52,7 @@ WAYS = ("in turn", "by hand", "cleared", "overflow", "none")
 #: What a result becomes that is cleared.
 CLEARED = "[result cleared: "
 _WINDOW = 1_000_000
-_NEVER = Policy(window=None)
+_NEVER = CompactionPolicy(window=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,7 +136,7 @@ class Bench:
         provider = self.providers[run.form]
         before = len(provider.requests)
         ended = await self.house.say("go on", to=conversation)
-        self.house.means.compactions.plans.policy = _NEVER
+        self.house.means.compaction.planner.policy = _NEVER
         provider.script = always(Text("gone on"))
         asked = provider.settled()[before:]
         await self._note(conversation, run)
@@ -149,15 +149,15 @@ class Bench:
         return wrong
 
     async def _cut(self, history: History, source: ConversationId, run: Run) -> ConversationId:
-        lifecycle = self.house.engine.lifecycle
+        lifecycle = self.house.engine.sessions
         if run.cut == "branch":
-            return await lifecycle.branch(source, at=run.at)
+            return await lifecycle.branch_conversation(source, at=run.at)
         conversation, _ = await self.write(history)
         if run.cut == "rewind":
-            await self.house.end(await lifecycle.rewind(conversation, to=run.at))
+            await self.house.end(await lifecycle.queue_rewind(conversation, to=run.at))
         elif run.cut == "undo":
             # Too far back is refused, and changes nothing.
-            await self.house.end(await lifecycle.undo(conversation, back=1 + run.at % 4))
+            await self.house.end(await lifecycle.queue_undo(conversation, back=1 + run.at % 4))
         return conversation
 
     async def _said(self, conversation: ConversationId) -> list[ModelMessage]:
@@ -169,7 +169,7 @@ class Bench:
     ) -> None:
         if run.way != "by hand":
             return
-        self.house.means.compactions.plans.policy = _keeping(said, run)
+        self.house.means.compaction.planner.policy = _keeping(said, run)
         head = await self.house.head(conversation)
         await self.house.engine.compact(head.id)
 
@@ -183,8 +183,8 @@ class Bench:
             tokens = sum(estimate_size(message).tokens for message in go_on)
             policy = _keeping(go_on, run, threshold=0.99 * tokens / _WINDOW)
         if run.way == "overflow":
-            policy = Policy(window=_WINDOW, keep_recent=policy.keep_recent)
-        self.house.means.compactions.plans.policy = policy
+            policy = CompactionPolicy(window=_WINDOW, keep_recent=policy.keep_recent)
+        self.house.means.compaction.planner.policy = policy
         overflowing = iter([Fail("context_overflow")] if run.way == "overflow" else [])
 
         def script(_: Request) -> Reply:
@@ -198,10 +198,12 @@ class Bench:
             self.compacted[run.way] += 1
 
 
-def _keeping(said: Sequence[ModelMessage], run: Run, *, threshold: float = 1 / _WINDOW) -> Policy:
+def _keeping(
+    said: Sequence[ModelMessage], run: Run, *, threshold: float = 1 / _WINDOW
+) -> CompactionPolicy:
     """A policy under which the tail is the run's."""
     tail = sum(estimate_size(message).tokens for message in said[-1 - run.keep :])
-    return Policy(window=_WINDOW, threshold=threshold, keep_recent=(tail + 0.5) / _WINDOW)
+    return CompactionPolicy(window=_WINDOW, threshold=threshold, keep_recent=(tail + 0.5) / _WINDOW)
 
 
 def _faithful(captured: Captured, said: Sequence[ModelMessage], *, by_hand: bool) -> Iterator[str]:

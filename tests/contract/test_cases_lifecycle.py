@@ -31,7 +31,7 @@ DAILY = ResetPolicy(daily_at=time(4), timezone=ZoneInfo("Europe/Berlin"))
 
 
 async def _notices(house: House, conversation: ConversationId) -> list[str]:
-    entries = await house.engine.entries(conversation)
+    entries = await house.engine.read_entries(conversation)
     return [entry.text for entry in entries if entry.kind is EntryKind.EVENT]
 
 
@@ -44,7 +44,7 @@ async def test_b101_after_a_pause_the_person_and_the_model_are_told(
         old = (await house.say("the first option or the second option?", to=CHAT)).conversation
         clock.ahead = timedelta(hours=25)
         if watched:
-            await house.engine.maintain()
+            await house.engine.run_maintenance()
             await house.quiet(old)
         new = (await house.say("what about the second option?", to=CHAT)).conversation
         assert new != old
@@ -57,7 +57,7 @@ async def test_b101_after_a_pause_the_person_and_the_model_are_told(
         assert said([message]) == "what about the second option?"
         await house.say("and the third?", to=CHAT)
         assert len(await _notices(house, new)) == 1, "once"
-        back = await house.engine.command(f"/resume {old}", target=CHAT, viewer=scope_of(CHAT))
+        back = await house.engine.run_command(f"/resume {old}", target=CHAT, viewer=scope_of(CHAT))
         assert back.conversation == old
         await house.say("now?", to=CHAT)
         assert shape(house.provider.sent[-1])[0] == "the first option or the second option?"
@@ -69,7 +69,7 @@ async def test_b101_a_conversation_that_a_person_starts_afresh_needs_no_note(
 ) -> None:
     async with open_house(store_url, tmp_path, reset=IDLE) as house:
         await house.say("hello", to=CHAT)
-        await house.engine.command("/new", target=CHAT, viewer=scope_of(CHAT))
+        await house.engine.run_command("/new", target=CHAT, viewer=scope_of(CHAT))
         new = (await house.say("hello again", to=CHAT)).conversation
         assert await _notices(house, new) == []
         assert [part.part_kind for part in house.provider.sent[-1][0].parts] == ["user-prompt"]
@@ -83,7 +83,7 @@ async def test_b102_by_default_a_conversation_lasts_over_the_night(
         evening = await house.say("good night", to=CHAT)
         for hours in (8.3, 24 * 40):
             clock.ahead += timedelta(hours=hours)
-            await house.engine.maintain()
+            await house.engine.run_maintenance()
             morning = await house.say("good morning", to=CHAT)
             assert (morning.conversation, morning.session) == (
                 evening.conversation, evening.session,
@@ -101,12 +101,12 @@ async def test_b103_what_has_expired_is_not_gone_on_with_in_any_order(
     async with open_house(store_url, tmp_path, clock=clock, reset=DAILY) as house:
         old = (await house.say("a secret", to=CHAT)).conversation
         if closed_first:
-            await house.end(await house.engine.close(old, reason="user_exit"))
+            await house.end(await house.engine.queue_close(old, reason="user_exit"))
         clock.ahead += timedelta(hours=20)
-        await house.engine.maintain()
+        await house.engine.run_maintenance()
         await house.quiet(old)
         if not closed_first:
-            await house.end(await house.engine.close(old, reason="user_exit"))
+            await house.end(await house.engine.queue_close(old, reason="user_exit"))
         if not restarted:
             await _afresh(house, old, closed_first=closed_first)
     if restarted:
@@ -139,7 +139,7 @@ async def test_b106_after_a_stop_the_same_session_goes_on_with_what_was_said(
     async with open_house(store_url, tmp_path) as house:
         await house.say("hello", to=TALK)
         running = await house.hold(to=TALK)
-        await house.engine.command("/stop", target=TALK, viewer=scope_of(TALK))
+        await house.engine.run_command("/stop", target=TALK, viewer=scope_of(TALK))
         stopped = await house.end(running)
         house.let_go()
         assert "stopped by the user" in await _notices(house, stopped.conversation)
@@ -154,14 +154,14 @@ async def test_b107_a_deleted_conversation_leaves_nothing_to_speak_from(
     async with open_house(store_url, tmp_path) as house:
         old = (await house.say("a secret", to=TALK)).conversation
         await house.quiet(old)
-        await house.engine.delete(old)
+        await house.engine.delete_conversation(old)
         await house.say("what did I say?", to=TALK)
         assert shape(house.provider.sent[-1]) == ["what did I say?"]
-        assert old not in house.means.warm
+        assert old not in house.means.context_cache
     async with open_house(store_url, tmp_path) as house:
         await house.say("what did I say?", to=TALK)
         assert "a secret" not in shape(house.provider.sent[-1])
-        assert (await house.engine.search("secret")).items == ()
+        assert (await house.engine.search_messages("secret")).items == ()
 
 
 async def test_b109_a_message_in_flight_during_a_compaction_and_everything_else_has_one_id(
@@ -187,6 +187,6 @@ async def test_b109_a_message_in_flight_during_a_compaction_and_everything_else_
         head = (await house.head(old)).id
         assert head != old
         assert {ended.session, second.session, (await house.head(CHAT.key)).id} == {head}
-        said_since = (await house.engine.entries(conversation, after=30))[1:]
+        said_since = (await house.engine.read_entries(conversation, after=30))[1:]
         assert {entry.session_id for entry in said_since} == {head}
         assert "a second thing" in shape(house.provider.sent[-1])

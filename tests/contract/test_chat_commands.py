@@ -14,7 +14,7 @@ from clew.core.route import Route, local_route
 from clew.core.scope import LOCAL, scope_of
 from clew.core.session import IDLE, REOPEN, RESTORE, REWIND
 from clew.engine.engine import Engine
-from clew.engine.model_choice import ModelChoice
+from clew.engine.model_choice import ModelOverrides
 from clew.engine.slash import COMMANDS, is_command
 from clew.errors import NotFound, SettingsError
 from clew.hooks.specs import hookimpl
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage, ModelResponse
 
-    from clew.engine.slash import Command, Reply
+    from clew.engine.slash import ChatCommand, ChatCommandReply
 
 CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
 OTHER = Route(platform="telegram", kind="dm", chat="c2", user="u2")
@@ -43,8 +43,8 @@ async def house(store_url: str, tmp_path: Path) -> AsyncIterator[House]:
         yield opened
 
 
-async def _do(house: House, text: str, *, at: Route = CHAT) -> Reply:
-    return await house.engine.command(text, target=at, viewer=scope_of(at))
+async def _do(house: House, text: str, *, at: Route = CHAT) -> ChatCommandReply:
+    return await house.engine.run_command(text, target=at, viewer=scope_of(at))
 
 
 async def test_an_unknown_command_gets_a_hint_and_never_silence(house: House) -> None:
@@ -71,7 +71,7 @@ async def test_help_lists_every_command_and_describes_one(house: House) -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 async def test_every_command_says_something_where_nothing_was_said_yet(
-    command: Command, house: House
+    command: ChatCommand, house: House
 ) -> None:
     for name in (command.name, *command.aliases):
         assert (await _do(house, f"/{name}")).text.strip()
@@ -83,7 +83,7 @@ async def test_new_and_its_alias_start_afresh_with_a_title(house: House) -> None
     assert reply.text.startswith("New session: My plans\nModel: offline, with a context ")
     assert reply.conversation is not None
     assert reply.conversation != old
-    view = await house.engine.show(reply.conversation)
+    view = await house.engine.get_view(reply.conversation)
     assert (view.conversation.title, view.routes) == ("My plans", (CHAT.key,))
     again = await _do(house, "/reset@clew_bot my plans")
     assert "New session" in again.text
@@ -114,7 +114,7 @@ async def test_undo_takes_whole_exchanges_out_and_says_which(house: House) -> No
 
 async def test_undo_counts_messages_that_were_answered_together_as_one(house: House) -> None:
     await house.say("before", to=CHAT)
-    conversation = await house.engine.resolve(CHAT.key)
+    conversation = await house.engine.resolve_name(CHAT.key)
     await house.store.write(fill, conversation, 2, size=10)
     reply = await _do(house, "/undo")
     assert "1: xxx" in reply.text
@@ -131,7 +131,7 @@ async def test_retry_asks_the_last_message_again_in_its_place(house: House) -> N
     ended = await house.end(reply.accepted)
     assert ended.text == "You said: two"
     assert shape(house.provider.sent[-1]) == ["one", "You said: one", "two"]
-    item = [e.text for e in await house.engine.entries(ended.conversation)]
+    item = [e.text for e in await house.engine.read_entries(ended.conversation)]
     assert item.count("two") == 2
 
 
@@ -154,9 +154,9 @@ async def test_branch_goes_on_in_a_copy_and_leaves_the_original(house: House) ->
     ended = await house.say("and now?", to=CHAT)
     assert ended.conversation == reply.conversation
     assert shape(house.provider.sent[-1]) == ["hello", "You said: hello", "and now?"]
-    view = await house.engine.show(ended.conversation)
+    view = await house.engine.get_view(ended.conversation)
     assert (view.conversation.title, view.conversation.origin) == ("Another way", old)
-    assert (await house.engine.show(old)).conversation.last_seq == 2
+    assert (await house.engine.get_view(old)).conversation.last_seq == 2
 
 
 async def test_rewind_goes_back_to_an_entry(house: House) -> None:
@@ -173,11 +173,11 @@ async def test_compress_makes_the_context_smaller_and_restore_undoes_it(house: H
     await house.store.write(fill, conversation, 20)
     assert (await _do(house, "/compact the weather")).text.startswith("Compacted: 20 messages")
     assert house.summariser.calls == 1
-    await house.end(await house.engine.lifecycle.restore(conversation))
+    await house.end(await house.engine.sessions.queue_restore(conversation))
     assert (await house.head(CHAT.key)).opened_by == RESTORE
     await house.say("and now?", to=CHAT)
     assert len(house.provider.sent[-1]) == 21
-    nothing = await house.engine.lifecycle.restore(conversation)
+    nothing = await house.engine.sessions.queue_restore(conversation)
     assert "no compaction to undo" in str((await house.end(nothing)).note)
 
 
@@ -250,12 +250,12 @@ async def test_a_conversation_that_ended_by_a_pause_is_gone_on_with_after_resume
     async with open_house(store_url, tmp_path, clock=clock, reset=policy) as house:
         first = (await house.say("remember me", to=CHAT)).conversation
         clock.ahead = timedelta(hours=2)
-        await house.engine.maintain()
+        await house.engine.run_maintenance()
         await house.quiet(first)
         assert (await house.head(first)).end_reason == IDLE
         # The route leads there still; a message would start afresh.
         await _do(house, "/resume 1")
-        assert (await house.engine.maintain(dry_run=True)).overdue == 0
+        assert (await house.engine.run_maintenance(dry_run=True)).overdue == 0
         ended = await house.say("do you?", to=CHAT)
         assert ended.conversation == first
 
@@ -269,7 +269,7 @@ async def test_a_conversation_that_has_paused_long_is_not_left_right_after_resum
         clock.ahead = timedelta(hours=2)
         reply = await _do(house, f"/resume {first}", at=LOCALLY)
         assert reply.conversation == first
-        assert (await house.engine.maintain(dry_run=True)).overdue == 0
+        assert (await house.engine.run_maintenance(dry_run=True)).overdue == 0
         assert (await house.say("do you?", to=LOCALLY)).conversation == first
 
 
@@ -284,24 +284,24 @@ async def test_nobody_sees_or_moves_to_what_is_in_another_scope(house: House) ->
     assert "Secret plans" in (await _do(house, "/title Secret plans")).text
     stranger = scope_of(CHAT)
     for target in (OTHER, theirs):
-        reply = await house.engine.command("/status", target=target, viewer=stranger)
+        reply = await house.engine.run_command("/status", target=target, viewer=stranger)
         assert "there is no conversation" in reply.text.lower()
     for command in ("/new", "/resume 1", "/stop", "/title Mine now"):
-        reply = await house.engine.command(command, target=OTHER, viewer=stranger)
+        reply = await house.engine.run_command(command, target=OTHER, viewer=stranger)
         assert "there is no conversation" in reply.text.lower()
-    assert await house.engine.resolve(OTHER.key) == theirs
+    assert await house.engine.resolve_name(OTHER.key) == theirs
     # Whoever sits at the machine sees all.
     assert "Secret" in (await _do(house, "/sessions", at=LOCALLY)).text
-    reply = await house.engine.command("/status", target=theirs, viewer=LOCAL)
+    reply = await house.engine.run_command("/status", target=theirs, viewer=LOCAL)
     assert "Secret plans" in reply.text
 
 
 async def test_an_id_has_no_route_to_move(house: House) -> None:
     conversation = (await house.say("hello", to=LOCALLY)).conversation
     for command in ("/new", f"/resume {conversation}"):
-        reply = await house.engine.command(command, target=conversation, viewer=LOCAL)
+        reply = await house.engine.run_command(command, target=conversation, viewer=LOCAL)
         assert "needs a name or a chat" in reply.text
-    reply = await house.engine.command("/branch", target=conversation, viewer=LOCAL)
+    reply = await house.engine.run_command("/branch", target=conversation, viewer=LOCAL)
     assert str(reply.conversation) in reply.text
 
 
@@ -344,9 +344,11 @@ async def test_approve_and_deny_answer_what_waits_here_and_only_here(
         store_url, tmp_path, tools=[pay], plugins=[Careful()], provider=Provider(_buys)
     ) as house:
         accepted = await house.engine.submit("buy bread", target=CHAT)
-        await wait_until(lambda: house.engine.approvals(accepted.conversation_id), "a question")
+        await wait_until(
+            lambda: house.engine.list_approvals(accepted.conversation_id), "a question"
+        )
         elsewhere = replace(CHAT, thread="t1")
-        await house.engine.lifecycle.resume(elsewhere, accepted.conversation_id)
+        await house.engine.sessions.resume_conversation(elsewhere, accepted.conversation_id)
         assert "Nothing waits" in (await _do(house, command, at=elsewhere)).text
         assert "no question 2" in (await _do(house, "/approve 2")).text
         assert (await _do(house, command)).text == said
@@ -365,7 +367,7 @@ async def test_a_conversation_asks_the_model_that_was_chosen_for_it(
                 raise SettingsError(f"there is no model {name!r}")
             return ModelChain([other.model], RetryPolicy(attempts=1), lambda: 0.0)
 
-        choice = ModelChoice(house.store, offered=("main", "other"), make=make)
+        choice = ModelOverrides(house.store, offered=("main", "other"), make=make)
         means = replace(house.means, choice=choice)
         async with Engine(means, role="second", version="0") as engine:
             chosen = replace(house, engine=engine)
@@ -384,8 +386,8 @@ async def test_a_conversation_asks_the_model_that_was_chosen_for_it(
 
 async def test_a_deleted_conversation_leaves_no_choice_behind(house: House) -> None:
     conversation = (await house.say("hello", to=LOCALLY)).conversation
-    await house.engine.models.choose(conversation, "offline")
-    await house.engine.delete(conversation)
+    await house.engine.model_overrides.choose_model(conversation, "offline")
+    await house.engine.delete_conversation(conversation)
     with pytest.raises(NotFound):
-        await house.engine.show(conversation)
+        await house.engine.get_view(conversation)
     assert await house.store.read(lambda t: t.fetch_all("SELECT * FROM setting")) == []

@@ -10,7 +10,7 @@ from clew.core.compaction import MAX_CRASHES, CompactionState
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
 from clew.core.turn import TurnOutcome
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.store.transactions import compactions
 from tests.contract.lifecycle.doubles import Provider, Summariser, answered
 from tests.contract.lifecycle.filling import fill
@@ -85,11 +85,11 @@ async def test_a_compaction_in_which_the_process_died_again_and_again_is_put_off
         session = (await house.head(TALK.key)).id
         died = CompactionState(failures=MAX_CRASHES)
         await house.store.write(compactions.save_compaction_state, session, died)
-        ended = await house.end(await house.engine.lifecycle.compress(conversation))
+        ended = await house.end(await house.engine.sessions.queue_compaction(conversation))
         assert f"died {MAX_CRASHES} times" in json.loads(ended.note or "{}")["note"]
         assert house.summariser.calls == 0
         # Whoever asks again is not held up by it.
-        await house.end(await house.engine.lifecycle.compress(conversation))
+        await house.end(await house.engine.sessions.queue_compaction(conversation))
         assert house.summariser.calls == 1
         assert (await house.head(TALK.key)).id != session
 
@@ -104,7 +104,7 @@ async def test_a_stop_in_a_compaction_leaves_no_rotation_and_is_no_failure_of_it
         before = (await house.head(TALK.key)).id
         first = await house.engine.submit("go on", target=TALK)
         await held.asked.wait()
-        house.means.compactions.plans.policy = Policy(window=None)
+        house.means.compaction.planner.policy = CompactionPolicy(window=None)
         second = await house.engine.submit(
             "rather this", target=TALK, double_text=DoubleText.INTERRUPT
         )

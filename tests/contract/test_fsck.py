@@ -34,19 +34,19 @@ async def test_what_can_be_repaired_is_found_exactly_told_exactly_and_repaired(
 ) -> None:
     await tell(store_url, tmp_path, REPAIRABLE)
     async with opened(store_url, tmp_path) as fsck:
-        assert (await fsck.examine()).findings == ()
+        assert (await fsck.find_problems()).findings == ()
     plant(store_url, tmp_path, REPAIRABLE)
     async with opened(store_url, tmp_path) as fsck:
-        before = await fsck.examine()
+        before = await fsck.find_problems()
         assert found(before, REPAIRABLE) == expected(REPAIRABLE)
-        assert not before.clean
+        assert not before.is_clean
         assert all(f.repair and not f.decide and not f.repaired for f in before.findings)
-        after = await fsck.repair()
-        assert after.clean
+        after = await fsck.repair_problems()
+        assert after.is_clean
         assert {(f.check, f.detail, f.repair) for f in before.findings} <= {
             (f.check, f.detail, f.repair) for f in after.findings if f.repaired
         }
-        assert (await fsck.examine()).findings == ()
+        assert (await fsck.find_problems()).findings == ()
 
 
 async def test_what_only_a_person_can_decide_is_told_and_left_as_it_is(
@@ -56,9 +56,9 @@ async def test_what_only_a_person_can_decide_is_told_and_left_as_it_is(
     plant(store_url, tmp_path, UNDECIDED)
     async with opened(store_url, tmp_path) as fsck:
         before = await _rows(store_url, tmp_path)
-        report = await fsck.repair()
+        report = await fsck.repair_problems()
         assert found(report, UNDECIDED) == expected(UNDECIDED)
-        assert not report.clean
+        assert not report.is_clean
         assert all(f.decide and not f.repair for f in report.findings)
         assert await _rows(store_url, tmp_path) == before
 
@@ -94,7 +94,7 @@ async def test_an_entry_whose_hash_was_made_anew_is_given_away_by_the_next_one(
     change = f"UPDATE entry SET text = 'never said', hash = {literal} WHERE seq = 4"
     harm(store_url, tmp_path, [change])
     async with opened(store_url, tmp_path) as fsck:
-        (finding,) = (await fsck.examine()).findings
+        (finding,) = (await fsck.find_problems()).findings
     assert (finding.check, finding.seq) == ("hash-chain", 5)
     assert "was replaced" in finding.detail
 
@@ -118,7 +118,7 @@ async def test_a_turn_under_way_is_no_fault_and_a_repair_lets_it_be(
             living = [tasks.create_task(live(f"live_{n}")) for n in range(6)]
             looks = 0
             while not all(task.done() for task in living) or not looks:
-                assert (await fsck.repair()).findings == ()
+                assert (await fsck.repair_problems()).findings == ()
                 looks += 1
 
 
@@ -142,5 +142,5 @@ async def _walk(url: str, home: Path, *, processes: int) -> None:
     await tell(url, home, changed)
     plant(url, home, changed)
     async with opened(url, home, processes=processes) as fsck:
-        (finding,) = (await fsck.examine()).findings
+        (finding,) = (await fsck.find_problems()).findings
     assert (finding.check, finding.conversation, finding.seq) == ("hash-chain", "cnv_changed", 4)

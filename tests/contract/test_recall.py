@@ -9,7 +9,7 @@ from clew.config import load_settings
 from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.core.session import COMPRESSION
-from clew.runtime import open_product
+from clew.runtime import open_application
 from clew.testing import FakeProvider
 from tests.context.checker import complaints
 from tests.context.recall import SHORT, TOOLS, WINDOW, Memoryless, carry_on
@@ -39,19 +39,19 @@ class InProcess:
         self._stack = AsyncExitStack()
 
     async def start(self) -> None:
-        opening = open_product(self._settings, role="test")
+        opening = open_application(self._settings, role="test")
         self.product = await self._stack.enter_async_context(opening)
 
     async def say(self, text: str) -> str:
         accepted = await self.product.engine.submit(text, target=TALK)
-        return (await self.product.engine.carried_out(accepted)).text
+        return (await self.product.engine.wait_for_input(accepted)).text
 
     async def restart(self) -> None:
         await self.end()
         await self.start()
 
     async def switch(self) -> None:
-        await self.product.engine.command("/model openai:another", target=TALK, viewer=LOCAL)
+        await self.product.engine.run_command("/model openai:another", target=TALK, viewer=LOCAL)
 
     async def end(self) -> None:
         await self._stack.aclose()
@@ -71,7 +71,7 @@ async def test_b013_whatever_was_said_is_known_after_compactions_restarts_and_a_
         await driver.start()
         recalled = await carry_on(driver, SHORT)
         engine, store = driver.product.engine, driver.product.store
-        sessions = (await engine.show(await engine.resolve(TALK.key))).sessions
+        sessions = (await engine.get_view(await engine.resolve_name(TALK.key))).sessions
         assert await store.read(invariants.check) == []
         await driver.end()
         asked = provider.settled()

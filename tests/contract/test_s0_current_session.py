@@ -10,7 +10,7 @@ import pytest
 
 from clew.core.route import Route
 from clew.core.session import COMPRESSION
-from clew.engine.turn_facts import ANSWERED, END
+from clew.engine.turn_facts import ANSWERED_HOOK, END_HOOK
 from clew.testing import Call, Calls, FakeProvider, Text, Usage
 from clew.wire import methods
 from clew.wire.params import ResumeParams
@@ -178,7 +178,7 @@ async def test_s0_4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one
         await product.submit(client, f"look {tmp_path}/talk")
         for name in ("talk", other.conversation):
             await product.at_rest(name)
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
         assert (await product.log())[-1].text == "seen"
         assert await product.head_by(client, "talk") == NEW
     assert [set(seen) for seen in _notes(tmp_path / "talk")] == [{OLD}, {OLD}, {NEW}, {NEW}]
@@ -188,7 +188,7 @@ async def test_s0_4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one
     assert [(one.hook, one.facts["session_id"]) for one in told if one.hook == "pre_tool_call"] == [
         ("pre_tool_call", session) for session in (OLD, OLD, NEW, NEW)
     ]
-    ended = [one.facts["session_id"] for one in told if one.hook in (ANSWERED, END)]
+    ended = [one.facts["session_id"] for one in told if one.hook in (ANSWERED_HOOK, END_HOOK)]
     assert ended == [NEW, NEW]
     # A hook finds in its environment what it is told.
     assert all(one.environment == [one.facts["session_id"]] * 2 for one in told)

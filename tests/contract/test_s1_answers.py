@@ -85,9 +85,9 @@ async def test_s1_7_a_turn_that_the_user_interrupted_after_it_had_worked_stays_s
         sent = await product.submit(client, "hello")
         await wait_until(lambda: len(product.model.turns) == 6, "two requests", seconds=SOON)
         await product.command(client, "/stop")
-        item = await product.engine.input(sent.inbox_id)  # pyright: ignore[reportArgumentType]
+        item = await product.engine.get_input(sent.inbox_id)  # pyright: ignore[reportArgumentType]
         await product.at_rest()
-        end = await product.engine.input_end(item.id)
+        end = await product.engine.get_input_result(item.id)
         assert end is not None
         assert end.turn is not None
         assert (end.turn.outcome, end.text) == (TurnOutcome.CANCELLED, "")

@@ -119,7 +119,7 @@ async def test_s1_3_after_a_compaction_the_old_session_id_acts_on_the_new_sessio
         again = await house.engine.submit("once more", target=ConversationId(OLD))
         named = [
             session
-            async for event in house.engine.follow_input(again)
+            async for event in house.engine.stream_input(again)
             if (session := _session(event)) is not None
         ]
         assert named

@@ -96,7 +96,7 @@ async def _left(
             await _nothing_is_lost(product)
             closed = await wait_until(lambda: _closed(logs), "maintenance", seconds=SOON)
             # What is closed, or left alone, is not found again.
-            assert (await product.engine.maintain(dry_run=True)).orphans == 0
+            assert (await product.engine.run_maintenance(dry_run=True)).orphans == 0
             return sum(closed), await product.lineage(TALK)
 
 
@@ -122,7 +122,7 @@ async def test_s1_11_old_unfinished_continuation_is_closed(store_url: str, tmp_p
             await product.becomes([(OLD, COMPRESSION), (NEW, "orphaned_compression")], TALK)
             assert len(await product.log(TALK)) == 4
             assert await wait_until(lambda: _closed(logs), seconds=SOON) == [1]
-            assert (await product.engine.maintain(dry_run=True)).orphans == 0
+            assert (await product.engine.run_maintenance(dry_run=True)).orphans == 0
 
 
 def _route(t: Tx) -> None:

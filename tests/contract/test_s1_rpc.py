@@ -166,7 +166,7 @@ async def test_a_compaction_can_be_looked_at_first_and_taken_back(
 
 async def _title(house: House, conversation: ConversationId) -> str | None:
     await house.quiet(conversation)
-    return (await house.engine.show(conversation)).conversation.title
+    return (await house.engine.get_view(conversation)).conversation.title
 
 
 async def test_s1_4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropped_if_it_is_taken(
@@ -196,7 +196,7 @@ async def test_s1_5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever
         conversation = ConversationId(found.conversation.id)
         await one.submit("talk", "hello")
         await house.quiet(conversation)
-        view = await house.engine.show(conversation)
+        view = await house.engine.get_view(conversation)
         assert view.conversation.title is None
         assert await house.store.read(titles.get_pending_title, conversation) == "Trip"
         failing.mend()

@@ -30,16 +30,16 @@ CHAT = Route(platform="telegram", kind="dm", chat="c1", user="u1")
 
 async def _titled(house: House, conversation: ConversationId) -> Conversation:
     await house.quiet(conversation)
-    return (await house.engine.show(conversation)).conversation
+    return (await house.engine.get_view(conversation)).conversation
 
 
 async def test_s1_4_a_title_that_was_taken_meanwhile_is_dropped_and_the_talk_names_itself(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:
-        conversation = await house.engine.titles.ask(TALK, "Trip")
+        conversation = await house.engine.titles.request_title(TALK, "Trip")
         assert (await _titled(house, conversation)).title is None
-        await house.engine.rename(await house.open(OTHER), "Trip")
+        await house.engine.rename_conversation(await house.open(OTHER), "Trip")
         await house.say("plan my trip to Rome", to=TALK)
         found = await _titled(house, conversation)
         assert (found.title, found.titled_by) == ("plan my trip to Rome", TitledBy.MODEL)
@@ -50,7 +50,7 @@ async def test_s1_4_a_title_that_turns_out_invalid_is_dropped(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:
-        conversation = await house.engine.titles.ask(TALK, "x" * 201)
+        conversation = await house.engine.titles.request_title(TALK, "x" * 201)
         await house.say("hello there", to=TALK)
         assert (await _titled(house, conversation)).title == "hello there"
         assert await house.store.read(titles.get_pending_title, conversation) is None
@@ -60,7 +60,7 @@ async def test_s1_4_a_title_that_was_asked_for_early_is_given_with_the_first_tur
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:
-        conversation = await house.engine.titles.ask(TALK, "  My   trip ")
+        conversation = await house.engine.titles.request_title(TALK, "  My   trip ")
         await house.say("hello", to=TALK)
         found = await _titled(house, conversation)
         assert (found.title, found.titled_by) == ("My trip", TitledBy.PERSON)
@@ -71,7 +71,7 @@ async def test_s1_5_a_title_that_failed_for_a_passing_reason_is_given_after_a_la
 ) -> None:
     failing = FailingStore.at("titles.give_pending_title", StoreUnavailable("for now"))
     async with open_house(store_url, tmp_path, around=failing.around) as house:
-        conversation = await house.engine.titles.ask(TALK, "Trip")
+        conversation = await house.engine.titles.request_title(TALK, "Trip")
         await house.say("hello", to=TALK)
         assert (await _titled(house, conversation)).title is None
         assert await house.store.read(titles.get_pending_title, conversation) == "Trip"
@@ -88,7 +88,7 @@ async def test_s1_5_a_title_of_a_conversation_that_is_there_is_kept_where_the_st
     failing = FailingStore.at("titles.give_title", StoreUnavailable("for now"))
     async with open_house(store_url, tmp_path, around=failing.around) as house:
         conversation = (await house.say("hello", to=TALK)).conversation
-        await house.engine.titles.ask(TALK, "Trip")
+        await house.engine.titles.request_title(TALK, "Trip")
         failing.mend()
         await house.say("hello again", to=TALK)
         assert (await _titled(house, conversation)).title == "Trip"
@@ -98,15 +98,15 @@ async def test_a_title_of_a_conversation_that_is_there_is_refused_at_once(
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_house(store_url, tmp_path) as house:
-        await house.engine.rename(await house.open(OTHER), "Trip")
+        await house.engine.rename_conversation(await house.open(OTHER), "Trip")
         await house.open(TALK)
         with pytest.raises(TitleTaken):
-            await house.engine.titles.ask(TALK, "Trip")
+            await house.engine.titles.request_title(TALK, "Trip")
         with pytest.raises(UsageError, match="at most 200"):
-            await house.engine.titles.ask(TALK, "x" * 201)
+            await house.engine.titles.request_title(TALK, "x" * 201)
         # In another scope the title is free.
         await house.open(CHAT)
-        await house.engine.titles.ask(CHAT, "Trip")
+        await house.engine.titles.request_title(CHAT, "Trip")
 
 
 async def test_an_automatic_title_is_numbered_where_it_is_taken_and_never_replaces_a_persons(
@@ -117,7 +117,7 @@ async def test_an_automatic_title_is_numbered_where_it_is_taken_and_never_replac
         second = (await house.say("Good morning!", to=OTHER)).conversation
         assert (await _titled(house, first)).title == "Good morning!"
         assert (await _titled(house, second)).title == "Good morning! (2)"
-        await house.engine.rename(first, "Mine")
+        await house.engine.rename_conversation(first, "Mine")
         await house.say("something else", to=TALK)
         assert (await _titled(house, first)).title == "Mine"
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.engine.warm import State
+    from clew.engine.warm import CachedContext
     from clew.store.contract import Store, Tx
     from clew.testing import Reply, Request
     from clew.tui.client import Client
@@ -43,9 +43,9 @@ def given(url: str, home: Path, **more: Any) -> Plan:
     return plan(url, home, plugins=(), own_only=True, **more)
 
 
-def kept(product: Product, conversation: ConversationId) -> State:
+def kept(product: Product, conversation: ConversationId) -> CachedContext:
     """The state that a process keeps, as its last turn has left it."""
-    found = product.means.warm.get(conversation)
+    found = product.means.context_cache.get(conversation)
     assert found is not None, f"nothing is kept of {conversation}"
     return found
 
@@ -71,15 +71,15 @@ async def test_s2_1_a_route_that_switches_away_and_back_finds_its_warm_state_aga
         assert len(await product.log("route")) == 3
         other = await product.open(client, "other")
         state = kept(product, TALK)
-        messages = [one.message for one in state.kept]
+        messages = [one.message for one in state.messages]
         await lead(client, other)
         assert await product.log("route") == []
         await product.say(client, "hello, other", to="route")
         await lead(client, TALK)
         await product.say(client, "hello again", to="route")
         assert kept(product, TALK) is state
-        assert len(state.kept) == 4
-        again = [one.message for one in state.kept[: len(messages)]]
+        assert len(state.messages) == 4
+        again = [one.message for one in state.messages[: len(messages)]]
         assert all(mine is before for mine, before in zip(again, messages, strict=True))
 
 
@@ -120,11 +120,11 @@ async def test_s2_3_what_another_process_appends_is_in_the_next_request(
     elsewhere = replace(begun, model=Plays(turn=lambda _: Text("from the other one")))
     async with running(begun) as one, one.client() as client:
         first = await one.say(client, "from one")
-        state = kept(one, await one.engine.resolve("talk"))
+        state = kept(one, await one.engine.resolve_name("talk"))
         async with running(elsewhere) as other, other.client() as its:
             await other.say(its, "from another")
         await one.say(client, "from one again")
-        assert kept(one, await one.engine.resolve("talk")) is state
+        assert kept(one, await one.engine.resolve_name("talk")) is state
         assert said(begun.model.turns[-1]) == [
             "from one",
             first,
@@ -141,15 +141,15 @@ async def test_s2_4_refreshing_one_conversation_changes_nothing_of_another(
     async with running(begun) as one, one.client() as client:
         for name in ("a", "b"):
             await one.say(client, f"in {name}", to=name)
-        a, b = [await one.engine.resolve(name) for name in ("a", "b")]
+        a, b = [await one.engine.resolve_name(name) for name in ("a", "b")]
         state = kept(one, a)
-        before = (state.session, state.position, list(state.kept), state.size)
+        before = (state.session, state.position, list(state.messages), state.size)
         async with running(replace(begun)) as other, other.client() as its:
             await other.say(its, "in b, from another", to="b")
         await one.say(client, "in b again", to="b")
         assert kept(one, b).position.seq == 5
         assert kept(one, a) is state
-        assert (state.session, state.position, list(state.kept), state.size) == before
+        assert (state.session, state.position, list(state.messages), state.size) == before
         await one.say(client, "in a again", to="a")
         assert said(begun.model.turns[-1]) == ["in a", "echo: in a", "in a again"]
 
@@ -162,7 +162,7 @@ async def test_s2_5_after_own_appends_the_kept_position_is_the_stored_one(
     products: list[Product] = []
 
     def answer(request: Request) -> Reply:
-        (state,) = products[0].means.warm.all()
+        (state,) = products[0].means.context_cache.list_contexts()
         positions.append(state.position.seq)
         return dying.answer(request)
 
@@ -209,9 +209,9 @@ async def test_s2_6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_mor
     begun = given(store_url, tmp_path, around=around)
     async with running(begun) as product, product.client() as client:
         first = await product.say(client, "hello")
-        conversation = await product.engine.resolve("talk")
+        conversation = await product.engine.resolve_name("talk")
         state = kept(product, conversation)
-        before = (state.position, list(state.kept))
+        before = (state.position, list(state.messages))
         (held,) = stores
         held.holds = True
         await product.submit(client, "and again")
@@ -220,10 +220,10 @@ async def test_s2_6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_mor
         # Deleting it ends what is read there, and forgets what is kept.
         await client.call(methods.DELETE, Named(conversation="talk"))
         held.may_go_on.set()
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
         await client.call(methods.UNDELETE, UndeleteParams(conversation=conversation))
         await product.say(client, "still there?", to=conversation)
-        assert (state.position, list(state.kept)) == before
+        assert (state.position, list(state.messages)) == before
         assert kept(product, conversation) is not state
         # What is read anew is read whole.
         assert said(begun.model.turns[-1]) == ["hello", first, "and again\n\nstill there?"]
@@ -237,13 +237,13 @@ async def test_s2_7_a_state_of_a_session_that_is_no_more_is_not_reused(
     async with running(begun) as one, one.client() as client:
         await one.say(client, "hello")
         state = kept(one, TALK)
-        before = len(state.kept)
+        before = len(state.messages)
         async with running(replace(begun)) as other, other.client() as its:
             await other.command(its, "/compress")
             assert len(await other.lineage()) == 2
         await one.say(client, "and now?")
         assert kept(one, TALK) is not state
-        assert len(state.kept) == before
+        assert len(state.messages) == before
         assert SUMMARY.strip()[:40] in said(begun.model.turns[-1])[0]
 
 
@@ -259,10 +259,10 @@ async def test_s2_7_a_state_that_the_store_does_not_know_is_not_reused(
     begun = given(store_url, tmp_path)
     async with running(begun) as product, product.client() as client:
         first = await product.say(client, "hello")
-        state = kept(product, await product.engine.resolve("talk"))
+        state = kept(product, await product.engine.resolve_name("talk"))
         # What is kept is of a store that is no more.
         state.position = replace(state.position, **known)
-        state.kept.clear()
+        state.messages.clear()
         await product.say(client, "and now?")
-        assert kept(product, await product.engine.resolve("talk")) is not state
+        assert kept(product, await product.engine.resolve_name("talk")) is not state
         assert said(begun.model.turns[-1]) == ["hello", first, "and now?"]

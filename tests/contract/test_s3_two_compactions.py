@@ -40,8 +40,10 @@ Told = tuple[bool, str, int, str | None]
 async def _compact(url: str, home: Path, ready: Callable[[], object]) -> Told:
     """One actor: it holds the session, waits for the others and compacts."""
     async with open_house(url, home, window=WINDOW, summariser=Summariser(seconds=0.25)) as house:
-        context = await house.means.warm.refresh(await house.engine.resolve(TALK.key))
-        held = [kept.message for kept in context.kept]
+        context = await house.means.context_cache.refresh_context(
+            await house.engine.resolve_name(TALK.key)
+        )
+        held = [kept.message for kept in context.messages]
         assert len(held) == 20
         await asyncio.to_thread(ready)
         done = await house.engine.compact(SessionId(OLD), held)
@@ -73,7 +75,7 @@ async def _judge(url: str, home: Path, outcomes: list[Told]) -> None:
     assert sum(calls for _, _, calls, _ in outcomes) == 1
     assert [held_by for _, _, _, held_by in outcomes] == [None, None]
     async with open_house(url, home) as house:
-        conversation = await house.engine.resolve(OLD)
+        conversation = await house.engine.resolve_name(OLD)
         lineage: list[Session] = await house.store.read(sessions.list_sessions, conversation)
         (successor,) = [one.id for one in lineage if one.predecessor == OLD]
         assert lineage[-1].id == successor
@@ -149,11 +151,11 @@ async def test_s3_2_while_the_lock_is_held_nothing_is_summarised_and_nothing_mov
         assert holder == "external_holder"
         # Neither does a turn of this conversation compact it, nor a person who asks for it.
         assert (await house.say("and now?", to=TALK)).session == OLD
-        asked = await house.engine.command("/compact", target=TALK, viewer=LOCAL)
+        asked = await house.engine.run_command("/compact", target=TALK, viewer=LOCAL)
         assert "under way" in asked.text
         assert house.summariser.calls == 0
         await house.store.write(locks.release_compression_lock, session, "external_holder")
-        await house.engine.command("/compact", target=TALK, viewer=LOCAL)
+        await house.engine.run_command("/compact", target=TALK, viewer=LOCAL)
         assert (await house.head(TALK.key)).id == NEW
         assert house.summariser.calls == 1
 
@@ -248,5 +250,5 @@ async def test_a_compaction_beside_a_running_turn_of_the_same_process_leaves_its
 
 async def _leased(house: House, conversation: ConversationId) -> bool:
     return conversation in await house.store.read(
-        leases.list_leased_conversations, house.engine.owner
+        leases.list_leased_conversations, house.engine.owner_id
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.ids import IdGenerator
 from clew.core.session import IDLE
-from clew.engine.exports import Exports
-from clew.engine.imports import Imports
+from clew.engine.exports import ConversationExporter
+from clew.engine.imports import ConversationImporter
 from clew.testing import FakeProvider, Hang, echo
 from tests.contract.lifecycle.later import Later
 from tests.contract.lifecycle.product import (
@@ -322,9 +322,9 @@ async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
         for name in RECORDS:
             await product.say(client, "hello", to=name)
             await product.command(client, "/new", to=name)
-        await product.engine.idle()
-        exports = Exports(product.store)
-        export = b"".join([line async for line in exports.lines(None)])
+        await product.engine.wait_until_idle()
+        exports = ConversationExporter(product.store)
+        export = b"".join([line async for line in exports.iter_lines(None)])
     said = said_in(export)
     sessions = {line["conversation"]: line["id"] for kind, line in said if kind == "session"}
     for kind, line in said:
@@ -333,9 +333,12 @@ async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
             line |= RECORDS[sessions[line["conversation"]]][0]
     export = b"".join(sealed(said))
     here = plan(store_url, tmp_path, clock=Later(MINUTES))
-    async with stored(here) as store, Imports(store, ids, version="0").opened() as imports:
+    async with (
+        stored(here) as store,
+        ConversationImporter(store, ids, version="0").register_owner() as imports,
+    ):
         for outline in verified(export).conversations:
-            await imports.take(io.BytesIO(export), outline)
+            await imports.import_conversation(io.BytesIO(export), outline)
     async with running(here) as product:
         untold = {name for name, (_, told) in RECORDS.items() if not told}
 
@@ -344,5 +347,5 @@ async def test_s4_7_of_two_names_in_an_imported_record_the_newer_one_decides(
             return {str(one.facts["session_id"]) for one in finalized}
 
         await wait_until(lambda: told() >= untold, str(untold), seconds=SOON)
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
         assert told() == untold

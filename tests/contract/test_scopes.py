@@ -52,11 +52,11 @@ async def begun(engine: Engine, owner: str, *, n: int = 0) -> Talk:
     """Someone's conversation; number 0 is where their route leads."""
     route = PLACES[owner]
     accepted = await engine.submit(f"{WORD} of {owner}", target=route)
-    async for _ in engine.follow_input(accepted):
+    async for _ in engine.stream_input(accepted):
         pass
     title = f"{owner}, {n}"
-    await engine.rename(accepted.conversation_id, title)
-    view = await engine.show(accepted.conversation_id)
+    await engine.rename_conversation(accepted.conversation_id, title)
+    view = await engine.get_view(accepted.conversation_id)
     return Talk(
         owner=owner,
         route=route,
@@ -70,88 +70,88 @@ async def begun(engine: Engine, owner: str, *, n: int = 0) -> Talk:
 async def opened(url: str, home: Path) -> AsyncGenerator[Engine]:
     settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
     async with await open_store(url, home=home) as store:
-        means = runtime.make_means(settings, store)
+        means = runtime.build_services(settings, store)
         async with Engine(means, role="test", version="0") as engine:
             yield engine
         assert await store.read(invariants.check) == []
 
 
 async def listed(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    page = await engine.list(viewer=viewer, limit=1000, adhoc=True)
-    titled = await engine.views(viewer=viewer, title=talk.title, limit=1000)
+    page = await engine.list_conversations(viewer=viewer, limit=1000, adhoc=True)
+    titled = await engine.list_views(viewer=viewer, title=talk.title, limit=1000)
     found = talk.id in {one.id for one in page.items}
     assert found == (talk.id in {one.conversation.id for one in titled.items})
     # A list shows of each conversation what looking at it does.
     assert list(titled.items) == [
-        await engine.show(one.conversation.id, viewer=viewer) for one in titled.items
+        await engine.get_view(one.conversation.id, viewer=viewer) for one in titled.items
     ]
     return found
 
 
 async def found_by_its_words(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    hits = (await engine.search(WORD, viewer=viewer, limit=100)).items
+    hits = (await engine.search_messages(WORD, viewer=viewer, limit=100)).items
     return talk.id in {hit.conversation_id for hit in hits}
 
 
 async def shown(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    return await _may(engine.show(talk.id, viewer=viewer))
+    return await _may(engine.get_view(talk.id, viewer=viewer))
 
 
 async def read(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    return await _may(engine.entries(talk.id, viewer=viewer))
+    return await _may(engine.read_entries(talk.id, viewer=viewer))
 
 
 async def resolved(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     names = [talk.id, talk.session, talk.route.key]
-    found = {await _may(engine.resolve(name, viewer=viewer)) for name in names}
+    found = {await _may(engine.resolve_name(name, viewer=viewer)) for name in names}
     assert len(found) == 1
     return found.pop()
 
 
 async def resumed(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     here = Route(platform="telegram", kind="dm", chat="c")
-    before = await engine.start_afresh(here)
-    may = await _may(engine.lifecycle.resume(here, talk.id, viewer=viewer))
-    assert (await engine.resolve(here.key) == before) != may
+    before = await engine.start_new_conversation(here)
+    may = await _may(engine.sessions.resume_conversation(here, talk.id, viewer=viewer))
+    assert (await engine.resolve_name(here.key) == before) != may
     return may
 
 
 async def branched(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    return await _may(engine.lifecycle.branch(talk.id, viewer=viewer))
+    return await _may(engine.sessions.branch_conversation(talk.id, viewer=viewer))
 
 
 async def renamed(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    may = await _may(engine.rename(talk.id, "taken over", viewer=viewer))
-    title = (await engine.show(talk.id)).conversation.title
+    may = await _may(engine.rename_conversation(talk.id, "taken over", viewer=viewer))
+    title = (await engine.get_view(talk.id)).conversation.title
     assert (title == talk.title) != may
-    await engine.rename(talk.id, talk.title)
+    await engine.rename_conversation(talk.id, talk.title)
     return may
 
 
 async def resumed_by_command(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     """By its id, its session, its route and its title; nothing is told of what is not theirs."""
     here = next(route for route in PLACES.values() if scope_of(route) == viewer)
-    home = await engine.resolve(here.key)
+    home = await engine.resolve_name(here.key)
     moved: set[bool] = set()
     for name in (talk.id, talk.session, talk.title):
-        reply = await engine.command(f"/resume {name}", target=here, viewer=viewer)
-        moved.add(await engine.resolve(here.key) == talk.id)
+        reply = await engine.run_command(f"/resume {name}", target=here, viewer=viewer)
+        moved.add(await engine.resolve_name(here.key) == talk.id)
         assert (talk.title in reply.text.replace(name, "")) <= moved.copy().pop()
-        await engine.lifecycle.resume(here, home)
+        await engine.sessions.resume_conversation(here, home)
     assert len(moved) == 1
     return moved.pop()
 
 
 async def listed_by_command(engine: Engine, viewer: Scope, talk: Talk) -> bool:
     here = next(route for route in PLACES.values() if scope_of(route) == viewer)
-    reply = await engine.command("/sessions", target=here, viewer=viewer)
+    reply = await engine.run_command("/sessions", target=here, viewer=viewer)
     assert (talk.id in reply.text) == (talk.title in reply.text)
     return talk.id in reply.text
 
 
 async def deleted(engine: Engine, viewer: Scope, talk: Talk) -> bool:
-    may = await _may(engine.delete(talk.id, viewer=viewer))
-    assert await _may(engine.show(talk.id)) != may
+    may = await _may(engine.delete_conversation(talk.id, viewer=viewer))
+    assert await _may(engine.get_view(talk.id)) != may
     return may
 
 
@@ -203,7 +203,12 @@ async def test_what_is_not_theirs_is_as_if_it_were_not_there(
     async with opened(store_url, tmp_path) as engine:
         talk = await begun(engine, "A")
         strange = ConversationId(talk.id[:-1] + ("0" if talk.id[-1] != "0" else "1"))
-        for job in (engine.show, engine.entries, engine.delete, engine.resolve):
+        for job in (
+            engine.get_view,
+            engine.read_entries,
+            engine.delete_conversation,
+            engine.resolve_name,
+        ):
             with pytest.raises(NotFound) as hidden:
                 await job(talk.id, viewer=viewer)
             with pytest.raises(NotFound) as missing:
@@ -219,10 +224,10 @@ async def test_a_title_is_taken_within_a_scope_whoever_gives_it(
         for owner in PLACES:
             talk = await begun(engine, owner)
             giver = LOCAL if viewer == "local" else scope_of(talk.route)
-            await engine.rename(talk.id, "Labyrinth", viewer=giver)
-            second = await engine.start_afresh(talk.route)
-            assert await _is_taken(engine.rename(second, "Labyrinth", viewer=giver))
-            assert (await engine.show(second)).conversation.title is None
+            await engine.rename_conversation(talk.id, "Labyrinth", viewer=giver)
+            second = await engine.start_new_conversation(talk.route)
+            assert await _is_taken(engine.rename_conversation(second, "Labyrinth", viewer=giver))
+            assert (await engine.get_view(second)).conversation.title is None
 
 
 async def _is_taken(asked: Awaitable[object]) -> bool:
@@ -247,7 +252,7 @@ async def test_what_clients_open_in_passing_belongs_to_the_owner(
 ) -> None:
     async with opened(store_url, tmp_path) as engine:
         accepted = await engine.submit(f"{WORD}!", target=local_route("passing"))
-        found = (await engine.show(accepted.conversation_id)).conversation
+        found = (await engine.get_view(accepted.conversation_id)).conversation
         assert found.scope == LOCAL
-        hits = await engine.search(WORD, viewer=scope_of(PLACES["A"]))
+        hits = await engine.search_messages(WORD, viewer=scope_of(PLACES["A"]))
         assert hits.items == ()

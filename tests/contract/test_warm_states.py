@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from clew.core.route import local_route
-from clew.engine.warm import Warm
+from clew.engine.warm import ContextCache
 from tests.contract.lifecycle.counting import CountedStore
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import open_house
@@ -54,18 +54,18 @@ async def test_a_state_that_is_still_being_built_is_not_touched_by_a_refresh(
         conversation = await house.open(A)
         await house.store.write(fill, conversation, 3, size=10)
         slow = SlowReads(house.store)
-        warm = Warm(slow)
+        warm = ContextCache(slow)
         late, soon = asyncio.Event(), asyncio.Event()
         slow.gates = [late, soon]
-        first = asyncio.create_task(warm.refresh(conversation))
+        first = asyncio.create_task(warm.refresh_context(conversation))
         await slow.has_read(first)
         soon.set()
-        built = await warm.refresh(conversation)
-        kept = list(built.kept)
+        built = await warm.refresh_context(conversation)
+        kept = list(built.messages)
         late.set()
         # The one that was late builds on what is there: nothing is doubled, nothing replaced.
         assert await first is built
-        assert list(built.kept) == kept
+        assert list(built.messages) == kept
         assert len(kept) == 3
 
 
@@ -76,17 +76,17 @@ async def test_a_refresh_that_read_less_takes_nothing_away_from_one_that_read_mo
         conversation = await house.open(A)
         await house.store.write(fill, conversation, 3, size=10)
         slow = SlowReads(house.store)
-        warm = Warm(slow)
-        state = await warm.refresh(conversation)
+        warm = ContextCache(slow)
+        state = await warm.refresh_context(conversation)
         late, soon = asyncio.Event(), asyncio.Event()
         slow.gates = [late, soon]
-        first = asyncio.create_task(warm.refresh(conversation))
+        first = asyncio.create_task(warm.refresh_context(conversation))
         await slow.has_read(first)
         await house.say("and more", to=A)
         soon.set()
-        assert len((await warm.refresh(conversation)).kept) == 5
+        assert len((await warm.refresh_context(conversation)).messages) == 5
         late.set()
-        assert len((await first).kept) == 5
+        assert len((await first).messages) == 5
         assert state.position.seq == 5
 
 
@@ -97,11 +97,11 @@ async def test_states_are_dropped_by_count_and_by_size_the_least_recently_used_f
         found = [await house.open(local_route(name)) for name in "abc"]
         for conversation in found:
             await house.store.write(fill, conversation, 2, size=1_000)
-        by_count = Warm(house.store, most=2)
+        by_count = ContextCache(house.store, most=2)
         for conversation in found:
-            await by_count.refresh(conversation)
+            await by_count.refresh_context(conversation)
         assert [one in by_count for one in found] == [False, True, True]
-        by_size = Warm(house.store, most_bytes=6_000)
+        by_size = ContextCache(house.store, most_bytes=6_000)
         for conversation in (*found[:2], found[0], found[2]):
-            await by_size.refresh(conversation)
+            await by_size.refresh_context(conversation)
         assert [one in by_size for one in found] == [True, False, True]

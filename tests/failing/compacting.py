@@ -52,12 +52,12 @@ async def filled(desk: Desk, count: int, *, size: int, about: str = "hello") -> 
 
 async def log_of(desk: Desk, talk: str) -> Sequence[Entry]:
     """Everything that was ever said."""
-    return await desk.engine.entries(desk.ids[talk], limit=1000)
+    return await desk.engine.read_entries(desk.ids[talk], limit=1000)
 
 
 async def sessions_of(desk: Desk, talk: str) -> list[str]:
     """By what each of its sessions was opened."""
-    view = await desk.engine.show(desk.ids[talk])
+    view = await desk.engine.get_view(desk.ids[talk])
     return [session.opened_by for session in view.sessions]
 
 

@@ -22,7 +22,7 @@ from clew.core.entry import EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted, TurnFinished
 from clew.core.ids import ConversationId
 from clew.core.route import local_route
-from clew.engine.compaction import Compactions
+from clew.engine.compaction import CompactionService
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.testing import FakeProvider, Text
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from clew.core.entry import Entry
     from clew.core.events import ConversationEvent, InputCompleted
     from clew.core.inbox import AcceptResult
-    from clew.engine.compaction import Policy
-    from clew.engine.turns import Means
+    from clew.engine.compaction import CompactionPolicy
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Store
     from clew.testing import Captured, Reply, Script
 
@@ -150,7 +150,7 @@ class Desk:
     """One process, and its providers: the first model's, then those of its stand-ins."""
 
     engine: Engine
-    means: Means
+    means: EngineServices
     store: Store
     providers: Sequence[FakeProvider]
     names: int = 0
@@ -203,14 +203,18 @@ class Desk:
         events: list[ConversationEvent] = []
         async with asyncio.TaskGroup() as tasks:
             following = tasks.create_task(self._follow(self.ids[name], events))
-            await wait_until(lambda: self.means.hub.followed(self.ids[name]), "a follower")
+            await wait_until(
+                lambda: self.means.event_bus.has_live_subscriber(self.ids[name]), "a follower"
+            )
             accepted = await self.engine.submit(text, target=target)
             await following
         return await self.told_of(accepted, await self._end(accepted), events, before)
 
     async def _follow(self, conversation: ConversationId, events: list[ConversationEvent]) -> None:
-        said = await self.engine.entries(conversation, limit=1000)
-        async with aclosing(self.engine.follow(conversation, after=said[-1].seq)) as following:
+        said = await self.engine.read_entries(conversation, limit=1000)
+        async with aclosing(
+            self.engine.stream_events(conversation, after=said[-1].seq)
+        ) as following:
             async for event in following:
                 events.append(event)
                 if isinstance(event, TurnFinished):
@@ -218,7 +222,8 @@ class Desk:
 
     async def _end(self, accepted: AcceptResult) -> InputCompleted:
         ended = await wait_until(
-            lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
+            lambda: self.engine.get_input_result(accepted.inbox_id),
+            f"the end of {accepted.inbox_id}",
         )
         assert ended is not None
         return ended
@@ -233,7 +238,7 @@ class Desk:
         """All that came of a message that was handed in after so many requests."""
         turn = ended.turn
         assert turn is not None
-        entries = await self.engine.entries(
+        entries = await self.engine.read_entries(
             accepted.conversation_id, after=turn.first_seq - 1, limit=1000
         )
         requests = [
@@ -271,7 +276,7 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
     *formats: Format,
     patience: RetryPolicy = HASTE,
     agent: Agent[Any, Any] | None = None,
-    policy: Policy | None = None,
+    policy: CompactionPolicy | None = None,
     monotonic: Callable[[], float] = time.monotonic,
     model_name: str = "fake-model",
     max_steps: int = 50,
@@ -297,13 +302,13 @@ async def open_desk(  # noqa: PLR0913  (a test sets one or two of them)
             await open_store(f"sqlite:///{home}/clew.db", home=home, clock=clock)
         )
         settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
-        means = runtime.make_means(settings, store)
-        compactions = means.compactions
+        means = runtime.build_services(settings, store)
+        compactions = means.compaction
         means = replace(
             means,
             loop=HastyLoop(agent or Agent(), max_steps=max_steps),
             models=ModelChain(models[:-1] if apart else models, patience, monotonic),
-            compactions=Compactions(
+            compactions=CompactionService(
                 store,
                 means.ids,
                 clock or SystemClock(),

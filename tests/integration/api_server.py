@@ -21,7 +21,7 @@ from clew.config.secret import Secret
 from clew.config.settings import ApiSettings, ModelSettings, Settings, StoreSettings
 from clew.engine.engine import Engine
 from clew.errors import NotFound
-from clew.runtime import make_means, make_models
+from clew.runtime import build_services, make_models
 from clew.store.opening import open_store
 from clew.testing import sequence
 from tests.waiting import wait_until
@@ -74,10 +74,10 @@ class Server:
 
     async def _running(self, name: str) -> bool:
         try:
-            conversation = await self.engine.resolve(name)
+            conversation = await self.engine.resolve_name(name)
         except NotFound:
             return False
-        return await self.engine.unfinished_turn(conversation) is not None
+        return await self.engine.get_unfinished_turn(conversation) is not None
 
 
 def always(reply: Reply) -> Script:
@@ -132,7 +132,7 @@ async def running(
         )
         await stack.enter_async_context(close_models_on_exit())
         means = replace(
-            make_means(settings, store),
+            build_services(settings, store),
             models=ModelChain(make_models(settings), RetryPolicy(first_wait=0.001), time.monotonic),
         )
         engine = await stack.enter_async_context(Engine(means, role="serve", version="test"))

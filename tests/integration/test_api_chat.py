@@ -113,8 +113,8 @@ async def test_only_the_last_message_of_the_user_is_taken(
 
 async def test_a_plain_answer_names_conversation_session_and_turn(server: Server) -> None:
     answer = await server.say("hello")
-    view = await server.engine.show(await server.engine.resolve("talk"))
-    turn = (await server.engine.entries(view.conversation.id))[0].turn_id
+    view = await server.engine.get_view(await server.engine.resolve_name("talk"))
+    turn = (await server.engine.read_entries(view.conversation.id))[0].turn_id
     assert answer.headers["X-Clew-Conversation"] == view.conversation.id
     assert answer.headers["X-Clew-Session"] == view.conversation.head
     assert answer.headers["X-Clew-Turn"] == turn
@@ -169,7 +169,7 @@ async def test_a_name_may_be_any_printable_text(server: Server) -> None:
         json={"messages": [{"role": "user", "content": "hi"}]},
         headers=[(b"X-Clew-Conversation", name.encode())],
     )
-    assert answer.headers["X-Clew-Conversation"] == await server.engine.resolve(name)
+    assert answer.headers["X-Clew-Conversation"] == await server.engine.resolve_name(name)
 
 
 async def test_an_id_of_nothing_is_not_found(server: Server) -> None:
@@ -189,7 +189,7 @@ async def test_a_failure_of_the_provider_is_told_once_and_not_repeated_by_the_cl
     assert failed.value.response.headers["x-should-retry"] == "false"
     assert failed.value.code == "authentication"
     assert "Incorrect API key" in failed.value.message
-    entries = await server.engine.entries(await server.engine.resolve("talk"))
+    entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
     # What stands for the answer has no text: only the model reads it.
     assert [each.text for each in entries if each.kind is EntryKind.MESSAGE] == ["hello", ""]
 
@@ -232,7 +232,7 @@ async def test_an_attempt_that_fails_after_words_went_out_ends_the_stream_with_a
     # The turn goes on without its client.
     again = await server.say("and?")
     assert again.status_code == 200
-    entries = await server.engine.entries(await server.engine.resolve("talk"))
+    entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
     said = [each.text for each in entries if each.kind is EntryKind.MESSAGE]
     assert said[:2] == ["hello", "the whole"]
 
@@ -279,7 +279,7 @@ async def test_a_turn_that_somebody_stopped_has_no_answer(
     async with server.openai() as client:
         asked = asyncio.create_task(ask(client, "hello", stream=stream))
         await server.begun()
-        await server.engine.stop(await server.engine.resolve("talk"))
+        await server.engine.request_stop(await server.engine.resolve_name("talk"))
         with pytest.raises(openai.APIError) as failed:
             await asked
     assert failed.value.code == "cancelled"

@@ -57,8 +57,8 @@ async def answered(server: Server, conversation: str, entries: int) -> None:
     """Wait until the log has so many entries and nothing is under way."""
 
     async def done() -> bool:
-        view = await server.engine.show(await server.engine.resolve(conversation))
-        unfinished = await server.engine.unfinished_turn(view.conversation.id)
+        view = await server.engine.get_view(await server.engine.resolve_name(conversation))
+        unfinished = await server.engine.get_unfinished_turn(view.conversation.id)
         return view.conversation.last_seq >= entries and unfinished is None
 
     await until(done)

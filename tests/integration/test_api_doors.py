@@ -86,7 +86,7 @@ async def test_nothing_but_health_is_served_without_the_token(server: Server, ca
             assert answer.status_code == 401, (method, path)
             assert answer.headers["WWW-Authenticate"] == "Bearer"
             assert answer.json()["error"]["code"] in ("missing_api_key", "invalid_api_key")
-    assert (await server.engine.list(adhoc=True)).items == ()
+    assert (await server.engine.list_conversations(adhoc=True)).items == ()
 
 
 async def test_a_token_may_hold_any_letters(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ async def test_without_a_token_pages_from_elsewhere_are_not(
         headers={"Content-Type": "text/plain", **headers},
     )
     assert (sent.status_code, sent.json()["error"]["code"]) == (403, "foreign_origin")
-    assert (await without_token.engine.list(adhoc=True)).items == ()
+    assert (await without_token.engine.list_conversations(adhoc=True)).items == ()
 
 
 async def test_a_page_of_this_machine_is_served(without_token: Server) -> None:

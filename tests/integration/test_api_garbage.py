@@ -122,7 +122,7 @@ def assert_refused(status: int, body: Any, code: str, param: str | None) -> None
 
 
 async def assert_nothing_is_stored(server: Server) -> None:
-    assert (await server.engine.list(adhoc=True)).items == ()
+    assert (await server.engine.list_conversations(adhoc=True)).items == ()
 
 
 async def test_an_unknown_model_is_not_found_as_openai_says_it(server: Server) -> None:
@@ -177,7 +177,7 @@ async def test_nul_and_lone_surrogates_are_replaced(store_url: str, tmp_path: Pa
             "/v1/chat/completions", content=raw, headers={"X-Clew-Conversation": "talk"}
         )
         assert answer.status_code == 200
-        entries = await server.engine.entries(await server.engine.resolve("talk"))
+        entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
     assert entries[0].text == "a\ufffdb \ufffd c"
 
 

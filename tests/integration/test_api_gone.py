@@ -42,10 +42,10 @@ async def server(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[Serve
 
 async def only_turn(server: Server) -> Turn | None:
     """The first turn of the only conversation, once it began."""
-    found = (await server.engine.list(adhoc=True)).items
+    found = (await server.engine.list_conversations(adhoc=True)).items
     if not found:
         return None
-    entries = await server.engine.entries(found[0].id)
+    entries = await server.engine.read_entries(found[0].id)
     if not entries or entries[0].turn_id is None:
         return None
     return await server.store.read(stops.get_turn, entries[0].turn_id)

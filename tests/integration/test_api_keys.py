@@ -66,7 +66,7 @@ async def test_the_same_key_gives_the_first_answer_again(
     async with running(settings) as server:
         third = await ask(server)
         streamed = await ask(server, stream=True)
-        entries = await server.engine.entries(await server.engine.resolve("talk"))
+        entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
     assert first.json() == second.json() == third.json()
     for again in (second, third, streamed):
         for name in ("X-Clew-Conversation", "X-Clew-Session", "X-Clew-Turn"):
@@ -187,7 +187,7 @@ async def test_a_turn_that_another_process_ends_is_answered_under_its_key(
     provider.script = always(Text("late but whole"))
     async with running(settings) as server:
         answer = await ask(server)
-        entries = await server.engine.entries(await server.engine.resolve("talk"))
+        entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
     assert text_of(answer) == "late but whole"
     assert [entry.text for entry in entries] == ["hello", "late but whole"]
 
@@ -205,4 +205,4 @@ async def test_an_answer_whose_client_went_away_is_fetched_with_the_key(
 
 
 async def _done(server: Server) -> bool:
-    return await server.engine.unfinished_turn(await server.engine.resolve("talk")) is None
+    return await server.engine.get_unfinished_turn(await server.engine.resolve_name("talk")) is None

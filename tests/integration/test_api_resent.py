@@ -73,7 +73,9 @@ async def test_a_history_that_is_the_context_goes_on_in_its_conversation(
         for text in ("one", "two", "three"):
             await client.say(text)
         assert len(set(client.conversations)) == 1
-        view = await server.engine.show(await server.engine.resolve(client.conversations[0]))
+        view = await server.engine.get_view(
+            await server.engine.resolve_name(client.conversations[0])
+        )
     assert contents(provider) == [(each["role"], each["content"]) for each in client.messages[:-1]]
     # Nothing is said twice: the log holds each message once.
     assert view.conversation.last_seq == 6
@@ -82,8 +84,8 @@ async def test_a_history_that_is_the_context_goes_on_in_its_conversation(
 
 async def test_such_a_conversation_is_left_out_of_lists_unless_asked_for(server: Server) -> None:
     await Client(server).say("hello")
-    assert (await server.engine.list()).items == ()
-    assert len((await server.engine.list(adhoc=True)).items) == 1
+    assert (await server.engine.list_conversations()).items == ()
+    assert len((await server.engine.list_conversations(adhoc=True)).items) == 1
 
 
 async def test_a_history_that_came_from_elsewhere_is_taken_over_as_it_is(
@@ -188,9 +190,9 @@ async def test_a_conversation_that_went_on_elsewhere_is_not_the_same_any_more(
 async def test_a_conversation_that_was_rewound_is_not_the_same_any_more(server: Server) -> None:
     client = Client(server)
     await client.say("one")
-    conversation = await server.engine.resolve(client.conversations[0])
-    filed = await server.engine.rewind(conversation, to=0)
-    async for _ in server.engine.follow_input(filed):
+    conversation = await server.engine.resolve_name(client.conversations[0])
+    filed = await server.engine.queue_rewind(conversation, to=0)
+    async for _ in server.engine.stream_input(filed):
         pass
     await client.say("two")
     assert client.conversations[0] != client.conversations[1]
@@ -199,7 +201,9 @@ async def test_a_conversation_that_was_rewound_is_not_the_same_any_more(server: 
 async def test_a_deleted_conversation_is_begun_anew_from_its_history(server: Server) -> None:
     client = Client(server)
     await client.say("one")
-    await server.engine.delete(await server.engine.resolve(client.conversations[0]))
+    await server.engine.delete_conversation(
+        await server.engine.resolve_name(client.conversations[0])
+    )
     assert await client.say("two") == "turn 2: I have seen: one | two"
     assert client.conversations[0] != client.conversations[1]
 

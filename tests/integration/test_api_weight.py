@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.engine.checks import LONGEST_MESSAGE
+from clew.engine.checks import MAX_MESSAGE_LENGTH
 from tests.contract import invariants
 from tests.crowd import talk_to
 from tests.integration.api_server import TOKEN, running, settings_for
@@ -39,7 +39,7 @@ async def test_three_hundred_tiny_messages_are_answered_each_once(
     async with running(settings_for(tmp_path, store_url=store_url)) as server:
         wrong = await talk_to(server.http, messages=300, conversations=20, at_once=10)
         assert wrong == []
-        listed = (await server.engine.list(limit=100)).items
+        listed = (await server.engine.list_conversations(limit=100)).items
         assert sorted(one.last_seq for one in listed) == [30] * 20
         assert await server.store.read(invariants.check) == []
 
@@ -79,15 +79,15 @@ async def dangling(
 async def test_the_longest_message_is_answered_and_a_longer_one_refused_with_the_limit(
     store_url: str, tmp_path: Path
 ) -> None:
-    long = "labyrinth " * (LONGEST_MESSAGE // 10)
+    long = "labyrinth " * (MAX_MESSAGE_LENGTH // 10)
     async with running(settings_for(tmp_path, store_url=store_url)) as server:
         answer = await server.say(long)
         assert answer.status_code == 200
         assert long.strip() in answer.json()["choices"][0]["message"]["content"]
-        refused = await server.say("x" * (LONGEST_MESSAGE + 1))
+        refused = await server.say("x" * (MAX_MESSAGE_LENGTH + 1))
         assert refused.status_code == 400
-        assert f"{LONGEST_MESSAGE:,}" in refused.json()["error"]["message"]
-        entries = await server.engine.entries(await server.engine.resolve("talk"))
+        assert f"{MAX_MESSAGE_LENGTH:,}" in refused.json()["error"]["message"]
+        entries = await server.engine.read_entries(await server.engine.resolve_name("talk"))
         assert len(entries) == 2
         assert entries[0].text == long
 
@@ -109,4 +109,4 @@ async def test_bodies_of_fifty_megabytes_are_refused_while_others_are_served(
         answers = [(await server.say("hello there")).status_code for _ in range(5)]
     assert answers == [200] * 5
     assert [task.result() for task in sent] == [413] * 4
-    assert len((await server.engine.list(adhoc=True)).items) == 1
+    assert len((await server.engine.list_conversations(adhoc=True)).items) == 1

@@ -40,7 +40,7 @@ async def world(store_url: str, tmp_path: Path) -> AsyncGenerator[World]:
 
 async def _questions(world: World, conversation: ConversationId) -> Sequence[Approval]:
     await world.waiting(conversation)
-    return await world.engine.approvals(conversation)
+    return await world.engine.list_approvals(conversation)
 
 
 async def test_what_needs_no_approval_runs_at_once_and_all_results_are_one_request(
@@ -53,8 +53,8 @@ async def test_what_needs_no_approval_runs_at_once_and_all_results_are_one_reque
     assert (dare.tool, pay.tool) == ("dare", "pay")
     assert set(world.tools.ran) == {"look a01", "send a03"}
     assert await world.store.inner.read(_holders) == [None]
-    await world.engine.answer(dare.id, yes=True)
-    await world.engine.answer(pay.id, yes=True)
+    await world.engine.answer_approval(dare.id, yes=True)
+    await world.engine.answer_approval(pay.id, yes=True)
     ended = await world.end(accepted)
     asked = ["pay?", "look?", "dare?", "send?"]
     got = ["pay!", "look!", "dare!", "send!"]
@@ -91,7 +91,7 @@ async def test_the_arguments_that_were_shown_are_those_that_run(
         question = await world.question(accepted.conversation_id)
     async with open_world(store_url, tmp_path, tools=lambda _: tools) as world:
         world.model.script = respond
-        await world.engine.answer(question.id, yes=True)
+        await world.engine.answer_approval(question.id, yes=True)
         await world.end(accepted)
     assert [_hash(what) for what in ran] == [_hash(json.loads(question.args)["what"])]
     assert ran == [command]
@@ -138,7 +138,7 @@ async def test_an_approved_call_whose_run_was_cut_off_is_not_run_again(
             await world.over.wait()
 
         world.points.arm("journal.intend after", hang)
-        await world.engine.answer(question.id, yes=True)
+        await world.engine.answer_approval(question.id, yes=True)
         await begun.wait()
     async with open_world(store_url, tmp_path) as world:
         await world.end(accepted)
@@ -161,13 +161,13 @@ async def test_a_question_that_nobody_answers_in_time_is_answered_no(
             with pytest.raises(
                 InvalidTransition, match="approval cannot go from expired to approved"
             ):
-                await world.engine.answer(question.id, yes=True)
+                await world.engine.answer_approval(question.id, yes=True)
             await world.end(accepted)
     clock.advance(hours=25)
     async with open_world(store_url, tmp_path, clock=clock) as world:
         await world.end(accepted)
         with pytest.raises(InvalidTransition, match="approval cannot go from expired to approved"):
-            await world.engine.answer(question.id, yes=True)
+            await world.engine.answer_approval(question.id, yes=True)
         assert not world.tools.ran
         told = "pay!not approved: nobody answered in time"
         shape = ["a", "pay?", told, '"answer to a"']
@@ -178,7 +178,10 @@ async def test_of_many_answers_the_first_counts_and_the_others_are_told(world: W
     accepted = await world.say("a: pay")
     question = await world.question(accepted.conversation_id)
     answers = await asyncio.gather(
-        *[world.engine.answer(question.id, yes=n % 2 == 0, by=f"person {n}") for n in range(10)],
+        *[
+            world.engine.answer_approval(question.id, yes=n % 2 == 0, by=f"person {n}")
+            for n in range(10)
+        ],
         return_exceptions=True,
     )
     first = [answer for answer in answers if not isinstance(answer, BaseException)]
@@ -187,7 +190,7 @@ async def test_of_many_answers_the_first_counts_and_the_others_are_told(world: W
     await world.end(accepted)
     assert sum(world.tools.ran.values()) == int(first[0].state is ApprovalState.APPROVED)
     with pytest.raises(InvalidTransition):
-        await world.engine.answer(question.id, yes=True, by="late")
+        await world.engine.answer_approval(question.id, yes=True, by="late")
 
 
 async def test_a_stop_while_the_turn_waits_ends_it_and_what_was_allowed_does_not_run(
@@ -195,14 +198,14 @@ async def test_a_stop_while_the_turn_waits_ends_it_and_what_was_allowed_does_not
 ) -> None:
     accepted = await world.say("a: pay pay")
     allowed, other = await _questions(world, accepted.conversation_id)
-    await world.engine.answer(allowed.id, yes=True)
-    assert await world.engine.stop(accepted.conversation_id)
+    await world.engine.answer_approval(allowed.id, yes=True)
+    assert await world.engine.request_stop(accepted.conversation_id)
     ended = await world.end(accepted)
     assert ended.turn is not None
     assert ended.turn.outcome is TurnOutcome.CANCELLED
     assert not world.tools.ran
     with pytest.raises(InvalidTransition, match="approval cannot go from denied to approved"):
-        await world.engine.answer(other.id, yes=True)
+        await world.engine.answer_approval(other.id, yes=True)
     assert (await world.end(await world.say("b:"))).text == "answer to a b"
 
 
@@ -211,8 +214,8 @@ async def test_an_answer_that_comes_while_other_calls_run_is_not_lost(world: Wor
 
     async def answer_meanwhile() -> None:
         await world.until(lambda: _is_asked(world))
-        (question,) = await world.engine.approvals(await world.engine.resolve("talk"))
-        await world.engine.answer(question.id, yes=True)
+        (question,) = await world.engine.list_approvals(await world.engine.resolve_name("talk"))
+        await world.engine.answer_approval(question.id, yes=True)
         answered.set()
 
     world.points.arm("look begins", answer_meanwhile)
@@ -223,7 +226,7 @@ async def test_an_answer_that_comes_while_other_calls_run_is_not_lost(world: Wor
 
 
 async def _is_asked(world: World) -> bool:
-    return bool(await world.engine.approvals(await world.engine.resolve("talk")))
+    return bool(await world.engine.list_approvals(await world.engine.resolve_name("talk")))
 
 
 async def test_a_tool_that_asks_although_it_was_approved_fails(
@@ -237,7 +240,7 @@ async def test_a_tool_that_asks_although_it_was_approved_fails(
     async with open_world(store_url, tmp_path, tools=lambda _: tools) as world:
         accepted = await world.say("a: never")
         question = await world.question(accepted.conversation_id)
-        await world.engine.answer(question.id, yes=True)
+        await world.engine.answer_approval(question.id, yes=True)
         await world.end(accepted)
         told = "never!error: it asks for approval, which it was given"
         shape = ["a", "never?", told, '"answer to a"']

@@ -10,7 +10,7 @@ import pytest
 from pydantic_ai import Agent
 
 from clew.agent.compactor import HarnessCompactor
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.testing import (
     Call,
     Calls,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
-WINDOW = Policy(window=12_000)
+WINDOW = CompactionPolicy(window=12_000)
 SIZE = 320
 
 
@@ -46,7 +46,7 @@ async def test_b032_a_context_larger_than_the_window_is_summarised_in_parts_that
 ) -> None:
     """As after a change to a smaller model: the context is 120 % of the true window."""
     plays = Plays()
-    policy = Policy(window=4_000) if known else None
+    policy = CompactionPolicy(window=4_000) if known else None
     async with open_desk(tmp_path, "chat", policy=policy) as desk:
         talk = await filled(desk, 60, size=SIZE)
         desk.play(within(4_000, plays))
@@ -117,7 +117,7 @@ async def test_b036_a_turn_goes_on_where_compacting_would_help_nothing(tmp_path:
     plays = Plays(
         turn=lambda _: Calls([Call("note", {"number": len(ran)})]) if len(ran) < 4 else Text("done")
     )
-    policy, agent = Policy(window=6_000), Agent(tools=[note])
+    policy, agent = CompactionPolicy(window=6_000), Agent(tools=[note])
     async with open_desk(tmp_path, "chat", policy=policy, agent=agent) as desk:
         talk = await desk.begin()
         desk.play(plays)
@@ -127,7 +127,7 @@ async def test_b036_a_turn_goes_on_where_compacting_would_help_nothing(tmp_path:
 
 
 #: As ``WINDOW``, and everything old is read at once.
-AT_ONCE = Policy(window=24_000, threshold=0.375, keep_recent=0.1)
+AT_ONCE = CompactionPolicy(window=24_000, threshold=0.375, keep_recent=0.1)
 WRONG_KINDS: tuple[Reply, ...] = (
     Calls([Call("save", {"text": SUMMARY})]),
     MalformedArguments("save"),

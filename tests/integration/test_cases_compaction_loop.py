@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from clew.agent.compactor import HarnessCompactor
 from clew.agent.results import MAX_RESULT_CHARS
 from clew.core.compaction import MAX_PER_TURN
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.testing import Call, Calls, Hang, Text
 from tests.failing.compacting import Plays, filled, sent, sessions_of
 from tests.failing.desk import open_desk
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.testing import Reply, Request
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
-WINDOW = Policy(window=12_000)
+WINDOW = CompactionPolicy(window=12_000)
 SIZE = 320
 #: Longer than the pause after a failure.
 LATER = 301
@@ -51,11 +51,11 @@ async def test_b016_summaries_as_long_as_what_they_replace_are_given_up_after_tw
     async with open_desk(tmp_path, "chat", policy=WINDOW, clock=clock) as desk:
         plays = Plays()
         desk.play(plays)
-        conversation = await desk.engine.resolve(talk)
+        conversation = await desk.engine.resolve_name(talk)
         desk.ids[talk] = conversation
         await desk.say(talk, "and now?")
         assert plays.summaries == []
-        await desk.end(await desk.engine.lifecycle.compress(conversation))
+        await desk.end(await desk.engine.sessions.queue_compaction(conversation))
         assert await sessions_of(desk, talk) == ["start", "compression"]
 
 
@@ -69,7 +69,7 @@ async def test_b017_after_a_compaction_the_new_size_counts(tmp_path: Path) -> No
         first = len(plays.summaries)
     async with open_desk(tmp_path, "chat", policy=WINDOW) as desk:
         desk.play(plays)
-        desk.ids[talk] = await desk.engine.resolve(talk)
+        desk.ids[talk] = await desk.engine.resolve_name(talk)
         for _ in range(3):
             assert (await desk.say(talk, "and now?")).text == "an answer"
         assert len(plays.summaries) == first
@@ -158,7 +158,7 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
         return Calls([Call("read", {"part": len(results)})]) if len(results) < 10 else Text("read")
 
     plays = Plays(turn=turn)
-    policy = Policy(window=272_000)
+    policy = CompactionPolicy(window=272_000)
     async with open_desk(tmp_path, "chat", policy=policy, agent=Agent(tools=[read])) as desk:
         talk = await desk.begin()
         desk.play(plays)
@@ -189,7 +189,7 @@ async def test_a_tool_that_fills_the_window_each_turn_costs_few_summaries(
 async def test_b023_a_context_of_nothing_but_a_summary_is_left_alone(tmp_path: Path) -> None:
     long = "## Intent\n" + "The person talks about rivers, at length. " * 300
     plays = Plays(summary=lambda _: Text(long))
-    policy = Policy(window=5_000)
+    policy = CompactionPolicy(window=5_000)
     async with open_desk(tmp_path, "chat", policy=policy) as desk:
         talk = await filled(desk, 20, size=2_000)
         desk.play(plays)
@@ -199,5 +199,5 @@ async def test_b023_a_context_of_nothing_but_a_summary_is_left_alone(tmp_path: P
         chunks = len(plays.summaries)
         assert await sessions_of(desk, talk) == ["start", "compression"]
         for _ in range(2):
-            await desk.end(await desk.engine.lifecycle.compress(desk.ids[talk]))
+            await desk.end(await desk.engine.sessions.queue_compaction(desk.ids[talk]))
         assert len(plays.summaries) == chunks

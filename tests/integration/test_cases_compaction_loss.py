@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 
 from clew.agent.compactor import SUMMARY_HEADINGS
 from clew.core.scope import LOCAL
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.testing import Call, Calls, CutStream, Fail, Text
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.contract.lifecycle.filling import fill
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.testing import Reply, Request
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
-WINDOW = Policy(window=12_000)
+WINDOW = CompactionPolicy(window=12_000)
 SIZE = 320
 
 
@@ -73,7 +73,7 @@ async def test_b003_b007_a_call_runs_once_and_its_result_is_in_the_next_request(
         return Text("all is booked")
 
     plays = Plays(turn=turn)
-    window = Policy(window=16_000 if room == "cleared" else 12_000)
+    window = CompactionPolicy(window=16_000 if room == "cleared" else 12_000)
     async with open_desk(tmp_path, "chat", policy=window, agent=Agent(tools=[book])) as desk:
         talk = await filled(desk, 2 if room == "cleared" else 75, size=SIZE)
         desk.play(plays)
@@ -91,7 +91,7 @@ async def test_b003_b007_a_call_runs_once_and_its_result_is_in_the_next_request(
 
 
 #: As ``WINDOW``, and everything old is read at once.
-AT_ONCE = Policy(window=24_000, threshold=0.375, keep_recent=0.1)
+AT_ONCE = CompactionPolicy(window=24_000, threshold=0.375, keep_recent=0.1)
 NOTHING_SAID = ("", "   ", "Done.", "I cannot help with that request.", "## Intent\nGo on.")
 
 
@@ -104,7 +104,9 @@ async def test_b005_a_summary_that_says_nothing_is_refused_and_the_person_told(
             desk.play(Plays(summary=always(Text(summary))))
             told = await desk.say(talk, "and now?")
             assert (summary, told.text, len(told.notices)) == (summary, "an answer", 1)
-            by_hand = await desk.engine.command("/compress", target=desk.ids[talk], viewer=LOCAL)
+            by_hand = await desk.engine.run_command(
+                "/compress", target=desk.ids[talk], viewer=LOCAL
+            )
             assert by_hand.text.startswith("Nothing was compacted: ")
             assert await sessions_of(desk, talk) == ["start"]
 
@@ -137,7 +139,7 @@ async def test_b005_b009_b010_the_summariser_reads_everything_that_it_is_to_keep
         )
 
     plays = Plays(summary=summarise)
-    async with open_desk(tmp_path, "chat", policy=Policy(window=6_000)) as desk:
+    async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=6_000)) as desk:
         talk = await desk.begin()
         for fact in FACTS:
             desk.play(lambda _, fact=fact: Text(f"Noted: {fact}. " + "It may be of use. " * 60))
@@ -179,15 +181,15 @@ async def test_b014_who_only_looks_at_a_long_conversation_compacts_nothing(
         desk.play(plays)
         conversation = desk.ids[talk]
         before = await log_of(desk, talk)
-        await desk.engine.list()
-        view = await desk.engine.show(conversation)
-        await desk.engine.context(conversation)
-        await desk.engine.lifecycle.preview(conversation)
+        await desk.engine.list_conversations()
+        view = await desk.engine.get_view(conversation)
+        await desk.engine.inspect_context(conversation)
+        await desk.engine.sessions.preview_compaction(conversation)
         for text in ("/status", "/sessions", "/usage", f"/resume {conversation}"):
-            await desk.engine.command(
-                text, target=desk.engine.target("elsewhere"), viewer=view.conversation.scope
+            await desk.engine.run_command(
+                text, target=desk.engine.parse_target("elsewhere"), viewer=view.conversation.scope
             )
-        await desk.engine.idle()
+        await desk.engine.wait_until_idle()
         assert (plays.turns, plays.summaries) == ([], [])
         assert await log_of(desk, talk) == before
         assert await sessions_of(desk, talk) == ["start"]

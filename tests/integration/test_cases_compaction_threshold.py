@@ -9,9 +9,9 @@ import pytest
 from pydantic_ai import Agent
 
 from clew.config import load_settings
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.errors import SettingsError
-from clew.runtime import make_means
+from clew.runtime import build_services
 from clew.store.opening import open_store
 from clew.testing import Call, Calls, Fail, FakeProvider, Text, Usage, counter, within
 from tests.failing.compacting import Plays, filled, log_of, sent, sessions_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from clew.testing import Reply, Request
 
-WINDOW = Policy(window=12_000)
+WINDOW = CompactionPolicy(window=12_000)
 SIZE = 320
 
 
@@ -65,7 +65,7 @@ async def test_b024_a_hundred_clients_that_come_and_go_leave_no_thread(tmp_path:
 async def test_b025_what_the_provider_counted_wins_over_an_estimate(tmp_path: Path) -> None:
     """The estimate is 11,300 tokens, the threshold 10,000, and the provider counted 5,800."""
     plays = Plays(turn=always(Text("an answer", usage=Usage(5_800, 10))))
-    async with open_desk(tmp_path, "chat", policy=Policy(window=13_334)) as desk:
+    async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=13_334)) as desk:
         talk = await filled(desk, 2, size=10)
         desk.play(plays)
         for text in ("read this: ".ljust(33_000, "x"), "and now?", "and now?"):
@@ -83,7 +83,7 @@ async def test_b026_instructions_that_leave_no_room_are_told_at_the_start(tmp_pa
     settings = load_settings(home=tmp_path, flags=flags, environ={})
     async with await open_store(f"sqlite:///{tmp_path}/clew.db", home=tmp_path) as store:
         with pytest.raises(SettingsError, match=r"4,000.*4,5\d\d"):
-            make_means(settings, store)
+            build_services(settings, store)
 
 
 @pytest.mark.parametrize("window", [None, 100, 40_000], ids=["unknown", "tiny", "plenty"])
@@ -92,7 +92,9 @@ async def test_b026_a_first_message_is_answered_or_clearly_refused(
 ) -> None:
     plays = Plays()
     agent = Agent(instructions="You know everything about rivers. " * 100)
-    async with open_desk(tmp_path, "chat", policy=Policy(window=window), agent=agent) as desk:
+    async with open_desk(
+        tmp_path, "chat", policy=CompactionPolicy(window=window), agent=agent
+    ) as desk:
         desk.play(plays)
         assert (await desk.say("new", "hi")).text == "an answer"
         desk.play(within(500, plays))
@@ -107,7 +109,7 @@ async def test_b028_with_compaction_off_an_overflow_is_told_and_a_larger_model_g
     tmp_path: Path,
 ) -> None:
     plays = Plays()
-    async with open_desk(tmp_path, "chat", policy=Policy(enabled=False)) as desk:
+    async with open_desk(tmp_path, "chat", policy=CompactionPolicy(enabled=False)) as desk:
         talk = await filled(desk, 60, size=SIZE)
         desk.play(within(2_000, plays))
         told = await desk.say(talk, "and now?")
@@ -121,7 +123,9 @@ async def test_b028_with_compaction_off_an_overflow_is_told_and_a_larger_model_g
 
 async def test_b029_the_window_of_the_model_is_not_the_summarisers(tmp_path: Path) -> None:
     plays = Plays()
-    async with open_desk(tmp_path, "chat", "chat", policy=Policy(window=4_000), apart=True) as desk:
+    async with open_desk(
+        tmp_path, "chat", "chat", policy=CompactionPolicy(window=4_000), apart=True
+    ) as desk:
         talk = await filled(desk, 60, size=SIZE)
         desk.play(plays, plays)
         assert (await desk.say(talk, "and now?")).text == "an answer"
@@ -141,7 +145,7 @@ async def test_b030_a_result_larger_than_the_window_is_shortened(
         return Text("found") if request.results else Calls([Call("find", {"what": "the key"})])
 
     plays = Plays(turn=turn)
-    policy = Policy(window=8_000) if known else None
+    policy = CompactionPolicy(window=8_000) if known else None
     async with open_desk(tmp_path, "chat", policy=policy, agent=Agent(tools=[find])) as desk:
         talk = await filled(desk, 10, size=SIZE)
         desk.play(within(8_000, plays))

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from clew.agent import messages
 from clew.agent.pairing import pair_calls_with_results
 from clew.core.ids import EntryId
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 from clew.store.transactions import entries, leases, sessions
 from tests.contract.lifecycle.filling import EARLIER
 from tests.failing.compacting import Plays, sent, sessions_of
@@ -114,7 +114,7 @@ def _named(event: Any) -> list[str]:
 
 async def test_b048_such_a_history_can_be_compacted_too(tmp_path: Path) -> None:
     plays = Plays()
-    async with open_desk(tmp_path, "chat", policy=Policy(window=4_000)) as desk:
+    async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=4_000)) as desk:
         for name, (said, _) in HISTORIES.items():
             talk = await desk.begin()
             more = [_said("more of it. " * 500), _ANSWER] * 4

@@ -72,23 +72,23 @@ async def questions(desk: MemoryDesk, count: int, key: str | None = None) -> Con
     """Wait until questions were shown; the conversation that asks them."""
     shown = desk.platform.messages
     await until(lambda: sum(bool(one.buttons) for one in shown) == count)
-    conversation = await desk.world.engine.resolve(key or desk.platform.route.key)
+    conversation = await desk.world.engine.resolve_name(key or desk.platform.route.key)
     await desk.world.until(lambda: _sent(desk, conversation))
     return conversation
 
 
 async def _sent(desk: MemoryDesk, conversation: Conversation) -> bool:
     del conversation
-    return not await desk.world.engine.deliveries.undelivered()
+    return not await desk.world.engine.deliveries.list_undelivered_routes()
 
 
 async def test_a_text_that_is_no_command_approves_nothing(desk: MemoryDesk) -> None:
     desk.platform.say("pay")
     conversation = await questions(desk, 1)
-    (asked,) = await desk.world.engine.approvals(conversation)
+    (asked,) = await desk.world.engine.list_approvals(conversation)
     desk.platform.say("actually no, do not do that: approve, yes, allow, ok")
     await until(lambda: len(desk.platform.texts()) == 2)
-    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.DENIED
+    assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.DENIED
     await desk.quiet()
     assert desk.world.tools.ran == {}
 
@@ -96,7 +96,7 @@ async def test_a_text_that_is_no_command_approves_nothing(desk: MemoryDesk) -> N
 async def test_where_several_wait_one_is_chosen_by_a_number_that_stays(desk: MemoryDesk) -> None:
     desk.platform.say("pay dare")
     conversation = await questions(desk, 2)
-    open_ = await desk.world.engine.approvals(conversation)
+    open_ = await desk.world.engine.list_approvals(conversation)
     desk.platform.say("/approve")
     await until(lambda: len(desk.platform.texts()) == 3)
     listed = f"1 ({open_[0].tool}), 2 ({open_[1].tool})"
@@ -128,16 +128,16 @@ async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
     desk.platform.throttles = refuse
     desk.platform.say("pay dare")
     await until(lambda: held)
-    conversation = await desk.world.engine.resolve(desk.platform.route.key)
-    shown, hidden = await desk.world.engine.approvals(conversation)
+    conversation = await desk.world.engine.resolve_name(desk.platform.route.key)
+    shown, hidden = await desk.world.engine.list_approvals(conversation)
     desk.platform.say("/approve all")
 
     async def answered() -> bool:
-        return (await desk.world.engine.approval(shown.id)).state is ApprovalState.APPROVED
+        return (await desk.world.engine.get_approval(shown.id)).state is ApprovalState.APPROVED
 
     await desk.world.until(answered)
-    assert (await desk.world.engine.approval(hidden.id)).state is ApprovalState.OPEN
-    await desk.world.engine.stop(conversation)
+    assert (await desk.world.engine.get_approval(hidden.id)).state is ApprovalState.OPEN
+    await desk.world.engine.request_stop(conversation)
 
 
 async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk) -> None:
@@ -145,14 +145,14 @@ async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk
     key = "agent:main:memory:group:club"
     platform.say("pay", user="42", chat="club", kind="group")
     conversation = await questions(desk, 1, key)
-    (asked,) = await desk.world.engine.approvals(conversation)
+    (asked,) = await desk.world.engine.list_approvals(conversation)
     other = _press(platform, "43")
     await until(lambda: other in platform.answers)
     assert "Only whoever asked for it" in platform.answers[other]
     platform.say("/approve", user="43", chat="club", kind="group")
     await until(lambda: len(platform.texts("club")) == 2)
     assert "Only whoever asked for it" in platform.texts("club")[1]
-    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.OPEN
+    assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.OPEN
     boss = _press(platform, "boss")
     await until(lambda: boss in platform.answers)
     assert platform.answers[boss] == "Allowed: pay"
@@ -163,7 +163,7 @@ async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk
 async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: MemoryDesk) -> None:
     desk.platform.say("pay")
     conversation = await questions(desk, 1)
-    (asked,) = await desk.world.engine.approvals(conversation)
+    (asked,) = await desk.world.engine.list_approvals(conversation)
     for label, says in (
         ("Refuse", "Refused: pay"),
         ("Refuse", "Refused: pay"),
@@ -173,7 +173,7 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
         await until(lambda event=event: event in desk.platform.answers)
         assert desk.platform.answers[event] == says
     assert desk.platform.outcomes == ["Refused: pay"] * 3
-    assert (await desk.world.engine.approval(asked.id)).state is ApprovalState.DENIED
+    assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.DENIED
     await desk.quiet()
     assert desk.world.tools.ran == {}
 

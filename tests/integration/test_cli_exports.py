@@ -175,7 +175,7 @@ def test_mistakes_are_told_in_a_sentence(clew: Clew, tmp_path: Path) -> None:
 def test_an_import_that_is_stopped_says_how_to_go_on(
     clew: Clew, export: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = imports.Imports.take
+    take = imports.ConversationImporter.import_conversation
 
     async def pressed(*args: Any, **kwargs: Any) -> Any:
         taken = await take(*args, **kwargs)
@@ -187,7 +187,7 @@ def test_an_import_that_is_stopped_says_how_to_go_on(
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(imports.Imports, "take", pressed)
+            patch.setattr(imports.ConversationImporter, "take", pressed)
             code, _, err = clew("sessions", "import", export, home="other")
     finally:
         signal.signal(signal.SIGINT, before)

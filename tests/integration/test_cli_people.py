@@ -40,7 +40,7 @@ def code(tmp_path: Path) -> str:
     async def ask() -> str | None:
         async with open_people(load_settings(home=tmp_path, environ={})) as people:
             route = RouteKey("agent:main:telegram:dm:42")
-            return await people.code_for(ACCOUNT, "42", name="Ann", route=route)
+            return await people.issue_code(ACCOUNT, "42", name="Ann", route=route)
 
     code = asyncio.run(ask())
     assert code is not None

@@ -25,7 +25,7 @@ from clew.cli.prompting import Keyboard
 from clew.cli.terminal import Output
 from clew.config import Secret, Settings
 from clew.config.settings import ModelSettings
-from clew.runtime import log_plainly, open_product
+from clew.runtime import configure_default_logging, open_application
 from clew.testing import (
     CutStream,
     Endless,
@@ -232,9 +232,9 @@ def test_what_was_left_is_taken_up(tmp_path: Path, provider: FakeProvider) -> No
 
 async def leave(home: Path, provider: FakeProvider) -> None:
     """Hand two messages in, and go away while the first is being answered."""
-    async with open_product(with_model(home, provider), role="test", own_only=True) as product:
+    async with open_application(with_model(home, provider), role="test", own_only=True) as product:
         for text in ("first", "second"):
-            await product.engine.submit(text, target=product.engine.target("main"))
+            await product.engine.submit(text, target=product.engine.parse_target("main"))
         await asyncio.to_thread(block_until, lambda: bool(provider.requests))
 
 
@@ -304,7 +304,7 @@ def test_what_people_said_is_in_no_traceback_of_a_program_that_set_no_logs_up(
     before = structlog.get_config()
     structlog.reset_defaults()
     try:
-        log_plainly()
+        configure_default_logging()
         said = "the cat is called Minka"
         try:
             raise LookupError(str(len(said)))

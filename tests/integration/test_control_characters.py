@@ -70,7 +70,7 @@ async def test_over_the_messages_endpoint(server: Server, provider: FakeProvider
         headers={"Content-Type": "application/json"},
     )
     assert answer.status_code == 202
-    await server.engine.idle()
+    await server.engine.wait_until_idle()
     assert await said(server) == asked(provider) == STORED
 
 
@@ -78,7 +78,7 @@ async def test_over_json_rpc(server: Server, provider: FakeProvider) -> None:
     async with client(over_socket(server)) as one:
         await one.call(methods.OPEN, OpenParams(conversation="talk"))
         await one.call(methods.SUBMIT, SubmitParams(session_id="talk", text=SENT))
-        await server.engine.idle()
+        await server.engine.wait_until_idle()
     assert await said(server) == asked(provider) == STORED
 
 
@@ -88,9 +88,9 @@ async def test_from_a_channel(store_url: str, tmp_path: Path) -> None:
         platform.say(SENT)
         await until(desk.texts)
         await desk.quiet()
-        found = await desk.world.engine.list(limit=10)
+        found = await desk.world.engine.list_conversations(limit=10)
         (conversation,) = found.items
-        first = (await desk.world.engine.entries(conversation.id))[0]
+        first = (await desk.world.engine.read_entries(conversation.id))[0]
         assert first.text == STORED
 
 

@@ -19,9 +19,11 @@ async def test_a_turn_whose_conversation_is_deleted_ends_without_an_error(
     with FakeProvider(always(Hang())) as provider, structlog.testing.capture_logs() as logs:
         settings = settings_for(tmp_path, provider=provider, store_url=store_url)
         async with running(settings) as server:
-            accepted = await server.engine.submit("hello", target=server.engine.target("talk"))
+            accepted = await server.engine.submit(
+                "hello", target=server.engine.parse_target("talk")
+            )
             await server.begun()
-            await server.engine.delete(accepted.conversation_id)
+            await server.engine.delete_conversation(accepted.conversation_id)
 
             async def gone() -> bool:
                 # Whichever it notices first: that it has lost the lease, or that nothing is there.

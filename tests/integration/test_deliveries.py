@@ -135,7 +135,7 @@ async def test_b086_a_wait_while_an_answer_is_shown_stops_what_is_shown_and_not_
         go_on.set()
         await passes(timer, 0.5, until_=lambda: platform.throttled)
         finish.set()
-        await desk.world.engine.idle()
+        await desk.world.engine.wait_until_idle()
         timer.advance(platform.throttled["42"] - timer.monotonic() - 0.5)
         await asyncio.sleep(0.05)
         assert desk.texts() == ["one two …"]
@@ -237,13 +237,13 @@ async def test_a_platform_that_never_answers_gets_a_few_marked_tries_and_then_a_
 
     async def given_up() -> bool:
         timer.advance(60)
-        return bool(await desk.world.engine.deliveries.list())
+        return bool(await desk.world.engine.deliveries.list_deliveries())
 
     await desk.world.until(given_up)
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "may have arrived" in (letter.error or "")
     desk.platform.fails.clear()
-    await desk.world.engine.deliveries.retry(letter.id)
+    await desk.world.engine.deliveries.retry_delivery(letter.id)
     await desk.quiet()
     assert desk.texts() == ["(may be a repeat) short"]
 
@@ -257,9 +257,9 @@ async def test_what_is_refused_for_good_is_kept_and_holds_nothing_up(desk: Memor
     desk.platform.say("two")
     await until(lambda: desk.texts() == ["short"])
     await desk.quiet()
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert letter.error == "no such chat"
-    await desk.world.engine.deliveries.retry(letter.id)
+    await desk.world.engine.deliveries.retry_delivery(letter.id)
     await until(lambda: desk.texts() == ["short", "short"])
 
 
@@ -267,12 +267,12 @@ async def test_what_waits_can_be_dropped(desk: MemoryDesk, timer: FakeTimer) -> 
     desk.platform.throttle(1000)
     desk.platform.say("one")
     (pending,) = await _waiting(desk)
-    await desk.world.engine.deliveries.drop(pending, why="dropped")
+    await desk.world.engine.deliveries.drop_delivery(pending, why="dropped")
     timer.advance(1001)
     desk.platform.say("two")
     await passes(timer, 1, until_=lambda: desk.texts() == ["short"])
     await desk.quiet()
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert (letter.id, letter.error) == (pending, "dropped")
 
 
@@ -302,8 +302,8 @@ async def test_what_is_dropped_while_it_is_on_its_way_stays_dropped(
 
 async def _drop_all(desk: MemoryDesk) -> None:
     deliveries = desk.world.engine.deliveries
-    for letter, _ in await deliveries.list([DeliveryState.SENDING]):
-        await deliveries.drop(letter.id, why="dropped")
+    for letter, _ in await deliveries.list_deliveries([DeliveryState.SENDING]):
+        await deliveries.drop_delivery(letter.id, why="dropped")
 
 
 async def _waiting(desk: MemoryDesk) -> list[DeliveryId]:
@@ -312,7 +312,7 @@ async def _waiting(desk: MemoryDesk) -> list[DeliveryId]:
 
     async def there() -> bool:
         states = [DeliveryState.PENDING]
-        found[:] = [one.id for one, _ in await desk.world.engine.deliveries.list(states)]
+        found[:] = [one.id for one, _ in await desk.world.engine.deliveries.list_deliveries(states)]
         return bool(found)
 
     await desk.world.until(there)
@@ -335,7 +335,7 @@ async def test_a_fault_of_the_channel_buries_one_delivery_and_not_the_chat(
     desk.platform.say("much")
     desk.platform.say("little")
     await passes(timer, 1, until_=lambda: desk.texts() == ["short"])
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "internal error" in (letter.error or "")
 
 
@@ -425,9 +425,9 @@ async def test_what_a_channel_makes_no_message_of_is_a_dead_letter(
     desk.platform.say("hello")
 
     async def buried() -> bool:
-        return bool(await desk.world.engine.deliveries.list())
+        return bool(await desk.world.engine.deliveries.list_deliveries())
 
     await desk.world.until(buried)
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert letter.error == "the channel makes no message of this text"
     await desk.quiet()

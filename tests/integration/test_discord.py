@@ -131,7 +131,7 @@ async def test_in_guilds_what_is_meant_for_it_is_answered_and_a_thread_is_kept_a
     ]
     assert desk.discord.texts(THREAD) == [f"You said: Ada (42): and here @{JOINER}you"]
     assert desk.discord.sent[0].reply_to == first or desk.discord.sent[1].reply_to == first
-    assert len((await desk.world.engine.list()).items) == 2
+    assert len((await desk.world.engine.list_conversations()).items) == 2
 
 
 JOINER = "\N{WORD JOINER}"
@@ -289,7 +289,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: P
             for number, user in product(range(2), range(1, 7)):
                 discord.say(f"message {number} of {user}", user=str(user))
             await desk.quiet()
-            assert await desk.world.engine.deliveries.list() == []
+            assert await desk.world.engine.deliveries.list_deliveries() == []
         assert discord.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]

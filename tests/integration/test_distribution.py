@@ -160,7 +160,7 @@ async def test_a_plain_turn_has_three_commits(world: World) -> None:
         # The first one gives the conversation a title as well.
         before = len(store.written)
         await world.idle((await world.say(text)).conversation_id)
-        await world.engine.idle()
+        await world.engine.wait_until_idle()
     of_a_turn = [job for job in store.written[before:] if not job.startswith("maintenance.")]
     assert of_a_turn == ["expiry.accept_in_time", "turns.begin", "turns.finish"]
 

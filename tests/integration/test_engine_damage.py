@@ -42,6 +42,6 @@ async def _said(job: Job, say: Say) -> InputCompleted:
         means = make_means(job, store, Killer(None, job.fronts, job.folder))
         async with Engine(means, role="test", version="0") as engine:
             accepted = await engine.submit(say.text, target=local_route(say.conversation))
-            events = [event async for event in engine.follow_input(accepted)]
+            events = [event async for event in engine.stream_input(accepted)]
     assert isinstance(events[-1], InputCompleted)
     return events[-1]

@@ -68,12 +68,12 @@ async def test_a_turn_that_waits_for_a_person_is_not_begun_again_and_again(
     say = Say(key="c1m1", plan="pay")
     accepted = await engine.submit(say.text, target=local_route("c1"))
     await engine.submit(Say(key="c1m2").text, target=local_route("c1"))
-    await wait_until(lambda: engine.approvals(accepted.conversation_id), "a question")
+    await wait_until(lambda: engine.list_approvals(accepted.conversation_id), "a question")
     watched.reached.clear()
     await asyncio.sleep(1.2)
     assert watched.reached[BEGUN] <= 1
-    (approval,) = await engine.approvals(accepted.conversation_id)
-    await engine.answer(approval.id, yes=True)
+    (approval,) = await engine.list_approvals(accepted.conversation_id)
+    await engine.answer_approval(approval.id, yes=True)
     assert (await _end(engine, accepted)) == "answer to c1m1"
 
 
@@ -91,6 +91,6 @@ async def test_a_burst_that_is_being_collected_is_begun_once(watched: Watched) -
 
 
 async def _end(engine: Engine, accepted: AcceptResult) -> str:
-    events = [event async for event in engine.follow_input(accepted)]
+    events = [event async for event in engine.stream_input(accepted)]
     assert isinstance(events[-1], InputCompleted)
     return events[-1].text

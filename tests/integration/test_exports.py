@@ -15,8 +15,8 @@ from clew.core.route import local_route
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnOutcome
 from clew.engine import imports as importing
-from clew.engine.exports import Exports
-from clew.engine.imports import Imported, Imports, Result
+from clew.engine.exports import ConversationExporter
+from clew.engine.imports import ConversationImporter, ImportOutcome, ImportResult
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, leases, marks
 from tests import postgres
@@ -54,25 +54,25 @@ async def opened(url: str, home: Path) -> AsyncGenerator[Store]:
 
 
 async def exported(store: Store, *names: str, secrets: Sequence[str] = ()) -> bytes:
-    exports = Exports(store, secrets=secrets)
-    chosen = await exports.chosen(names) if names else None
-    return b"".join([line async for line in exports.lines(chosen)])
+    exports = ConversationExporter(store, secrets=secrets)
+    chosen = await exports.resolve_names(names) if names else None
+    return b"".join([line async for line in exports.iter_lines(chosen)])
 
 
-async def taken_in(store: Store, export: bytes, *, revive: bool = False) -> list[Imported]:
+async def taken_in(store: Store, export: bytes, *, revive: bool = False) -> list[ImportResult]:
     found = verified(export)
     assert found.findings == []
-    async with Imports(store, ids, version="0").opened() as imports:
+    async with ConversationImporter(store, ids, version="0").register_owner() as imports:
         taken = [
-            await imports.take(io.BytesIO(export), outline, revive=revive)
+            await imports.import_conversation(io.BytesIO(export), outline, revive=revive)
             for outline in found.conversations
         ]
-        await imports.bury(found.tombstones)
+        await imports.import_tombstones(found.tombstones)
         return taken
 
 
-def results(taken: Sequence[Imported]) -> list[Result]:
-    return [one.result for one in taken]
+def results(taken: Sequence[ImportResult]) -> list[ImportOutcome]:
+    return [one.outcome for one in taken]
 
 
 async def test_what_is_taken_in_is_exported_again_to_the_byte(
@@ -87,10 +87,10 @@ async def test_what_is_taken_in_is_exported_again_to_the_byte(
     assert kinds >= {"session", "turn", "input", "entry", "usage", "attachment", "tombstone"}
     for url in (another_url, f"sqlite:///{tmp_path}/third.db"):
         async with opened(url, tmp_path) as store:
-            assert results(await taken_in(store, export)) == [Result.IMPORTED] * 3
+            assert results(await taken_in(store, export)) == [ImportOutcome.IMPORTED] * 3
             assert await exported(store) == export
-            assert results(await taken_in(store, export)) == [Result.KNOWN] * 3
-            assert results(await taken_in(store, one)) == [Result.KNOWN]
+            assert results(await taken_in(store, export)) == [ImportOutcome.UNCHANGED] * 3
+            assert results(await taken_in(store, one)) == [ImportOutcome.UNCHANGED]
             assert await exported(store) == export
             assert await exported(store, names[0]) == one
 
@@ -105,8 +105,8 @@ async def test_what_was_taken_in_goes_on_there(store_url: str, tmp_path: Path) -
         assert ended.turn is not None
         assert ended.turn.outcome is TurnOutcome.ANSWERED
         assert len(world.model.sent[-1]) > 8, "with everything that was said before"
-        assert (await world.engine.show(name)).routes == ()
-        await world.engine.delete(name)
+        assert (await world.engine.get_view(name)).routes == ()
+        await world.engine.delete_conversation(name)
         assert await world.check() == []
 
 
@@ -119,7 +119,7 @@ class Both:
     async def export(self, *, secrets: Sequence[str] = ()) -> bytes:
         return await exported(self.there.store.inner, self.name, secrets=secrets)
 
-    async def carry(self, *, revive: bool = False) -> Imported:
+    async def carry(self, *, revive: bool = False) -> ImportResult:
         """Export the conversation there and take it in here."""
         export = await self.export()
         (taken,) = await taken_in(self.here.store.inner, export, revive=revive)
@@ -131,11 +131,11 @@ class Both:
 
     async def undo(self, world: World) -> None:
         """Undo the last message; the names stay, so that all of them are equal."""
-        name = await self.there.engine.resolve(self.name)
-        await world.end(await world.engine.lifecycle.undo(name))
+        name = await self.there.engine.resolve_name(self.name)
+        await world.end(await world.engine.sessions.queue_undo(name))
 
     async def entries(self, name: str) -> int:
-        return (await self.here.engine.show(ConversationId(name))).conversation.last_seq
+        return (await self.here.engine.get_view(ConversationId(name))).conversation.last_seq
 
 
 async def say(world: World, text: str, to: str) -> ConversationId:
@@ -173,43 +173,47 @@ async def test_one_that_has_grown_is_gone_on_with_and_one_that_is_behind_changes
     both: Both,
 ) -> None:
     name = await both.say("a:look")
-    assert (await both.carry()).result is Result.IMPORTED
+    assert (await both.carry()).outcome is ImportOutcome.IMPORTED
     before = await both.export()
     await both.say("b:read;look")
     await both.undo(both.there)
-    await both.there.engine.rename(name, f"Title of {both.name}")
+    await both.there.engine.rename_conversation(name, f"Title of {both.name}")
     grown = await both.carry()
-    assert (grown.result, grown.here, grown.entries) == (Result.GROWN, name, 6)
+    assert (grown.outcome, grown.local_id, grown.entries) == (ImportOutcome.EXTENDED, name, 6)
     now = await both.export()
     assert await exported(both.here.store.inner, name) == now
-    assert results(await taken_in(both.here.store.inner, before)) == [Result.KNOWN]
+    assert results(await taken_in(both.here.store.inner, before)) == [ImportOutcome.UNCHANGED]
     assert await exported(both.here.store.inner, name) == now
 
 
 async def test_two_that_went_on_apart_are_never_merged(both: Both) -> None:
     name = await both.say("a:look")
-    await both.there.engine.rename(name, both.name)
+    await both.there.engine.rename_conversation(name, both.name)
     await both.carry()
     await say(both.here, "mine:", to=name)
     mine = await exported(both.here.store.inner, name)
     await both.say("theirs:look")
     copied = await both.carry()
-    assert copied.result is Result.COPIED
+    assert copied.outcome is ImportOutcome.COPIED
     assert await exported(both.here.store.inner, name) == mine
-    copy = (await both.here.engine.show(ConversationId(copied.here))).conversation
+    copy = (await both.here.engine.get_view(ConversationId(copied.local_id))).conversation
     assert (copy.origin, copy.origin_seq, copy.title) == (name, 4, f"{both.name} (2)")
-    assert (await both.carry()).result is Result.KNOWN
+    assert (await both.carry()).outcome is ImportOutcome.UNCHANGED
     await both.say("more:")
     grown = await both.carry()
-    assert (grown.result, grown.here, grown.entries) == (Result.GROWN, copied.here, 2)
+    assert (grown.outcome, grown.local_id, grown.entries) == (
+        ImportOutcome.EXTENDED,
+        copied.local_id,
+        2,
+    )
     # The copy goes on as well, apart from where it came from.
-    await say(both.here, "mine:", to=copied.here)
+    await say(both.here, "mine:", to=copied.local_id)
     await both.say("again:")
     second = await both.carry()
-    assert second.result is Result.COPIED
-    assert second.here not in (name, copied.here)
-    assert (await both.carry()).result is Result.KNOWN
-    assert await both.entries(second.here) == 12
+    assert second.outcome is ImportOutcome.COPIED
+    assert second.local_id not in (name, copied.local_id)
+    assert (await both.carry()).outcome is ImportOutcome.UNCHANGED
+    assert await both.entries(second.local_id) == 12
 
 
 async def test_a_session_without_entries_is_a_way_of_its_own(both: Both) -> None:
@@ -217,30 +221,30 @@ async def test_a_session_without_entries_is_a_way_of_its_own(both: Both) -> None
     await both.say("b:")
     await both.carry()
     await both.undo(both.there)
-    assert (await both.carry()).result is Result.GROWN
+    assert (await both.carry()).outcome is ImportOutcome.EXTENDED
     await both.undo(both.here)
     await both.undo(both.there)
-    assert (await both.carry()).result is Result.COPIED
+    assert (await both.carry()).outcome is ImportOutcome.COPIED
 
 
 async def test_what_was_deleted_here_stays_deleted_unless_it_is_asked_for(both: Both) -> None:
     name = await both.say("a:")
     await both.carry()
-    await both.here.engine.delete(name)
-    assert (await both.carry()).result is Result.DELETED
+    await both.here.engine.delete_conversation(name)
+    assert (await both.carry()).outcome is ImportOutcome.DELETED
     revived = await both.carry(revive=True)
-    assert revived.result is Result.COPIED
-    assert await both.entries(revived.here) == 2
-    assert (await both.carry(revive=True)).result is Result.KNOWN
-    await both.here.engine.delete(ConversationId(revived.here))
-    assert (await both.carry(revive=True)).result is Result.DELETED
+    assert revived.outcome is ImportOutcome.COPIED
+    assert await both.entries(revived.local_id) == 2
+    assert (await both.carry(revive=True)).outcome is ImportOutcome.UNCHANGED
+    await both.here.engine.delete_conversation(ConversationId(revived.local_id))
+    assert (await both.carry(revive=True)).outcome is ImportOutcome.DELETED
 
 
 async def test_a_deletion_leaves_a_mark_that_fits_what_was_exported_before(both: Both) -> None:
     name = await both.say("unheard_of:")
     before = await both.export()
     await both.carry()
-    await both.there.engine.delete(name)
+    await both.there.engine.delete_conversation(name)
     after = await exported(both.there.store.inner, name)
     assert b"unheard_of" in before
     assert b"unheard_of" not in after
@@ -248,7 +252,7 @@ async def test_a_deletion_leaves_a_mark_that_fits_what_was_exported_before(both:
     # It is not deleted here, and deleting it here later leaves a mark of its own.
     await taken_in(both.here.store.inner, after)
     assert await both.entries(name) == 2
-    await both.here.engine.delete(name)
+    await both.here.engine.delete_conversation(name)
     after = await exported(both.here.store.inner, name)
     assert verify_export(io.BytesIO(after), earlier=verified(before)).findings == []
 
@@ -257,7 +261,7 @@ async def test_a_turn_that_is_not_over_is_stopped_where_it_was_taken_in(both: Bo
     asked = await both.there.say("a:look pay", to=both.name)
     await both.there.waiting(asked.conversation_id)
     ran = both.here.tools.ran.total()
-    assert (await both.carry()).result is Result.IMPORTED
+    assert (await both.carry()).outcome is ImportOutcome.IMPORTED
     await both.here.idle(asked.conversation_id)
     turn = await both.here.store.inner.read(_only_turn, asked.conversation_id)
     assert turn == ("done", "cancelled")
@@ -274,13 +278,13 @@ async def test_one_that_others_write_to_is_left_for_later(both: Both) -> None:
     await both.carry()
     await both.say("b:")
     store = both.here.store.inner
-    lease = (await store.write(leases.acquire_lease, name, owner=both.here.engine.owner)).lease
+    lease = (await store.write(leases.acquire_lease, name, owner=both.here.engine.owner_id)).lease
     taken = await both.carry()
-    assert (taken.result, taken.entries) == (Result.FAILED, 0)
+    assert (taken.outcome, taken.entries) == (ImportOutcome.FAILED, 0)
     assert taken.note is not None
     assert "import again later" in taken.note
     await store.write(leases.release_lease, lease)
-    assert (await both.carry()).result is Result.GROWN
+    assert (await both.carry()).outcome is ImportOutcome.EXTENDED
 
 
 async def test_ids_that_others_have_here_are_not_taken_from_them(both: Both) -> None:
@@ -290,36 +294,38 @@ async def test_ids_that_others_have_here_are_not_taken_from_them(both: Both) -> 
     await both.here.store.inner.write(
         conversations.open_conversation, other, scope=LOCAL, session_ids=lambda _: session
     )
-    assert (await both.carry()).result is Result.COPIED
+    assert (await both.carry()).outcome is ImportOutcome.COPIED
     assert await both.entries(other) == 0
 
 
 async def test_secrets_of_the_settings_are_in_no_export(both: Both) -> None:
     secret = 'sk-"ünd"\\hidden'
     name = await both.say(f"a:{secret}")
-    await both.there.engine.rename(name, f"About {secret} and {both.name}")
+    await both.there.engine.rename_conversation(name, f"About {secret} and {both.name}")
     export = await both.export(secrets=[secret])
     assert "hidden" not in export.decode()
     assert verified(export).conversations[0].withheld
     # Without all that was said its hashes prove nothing: it gets others.
     (taken,) = await taken_in(both.here.store.inner, export)
-    assert taken.result is Result.COPIED
-    assert results(await taken_in(both.here.store.inner, export)) == [Result.KNOWN]
-    assert results(await taken_in(both.there.store.inner, export)) == [Result.KNOWN]
+    assert taken.outcome is ImportOutcome.COPIED
+    assert results(await taken_in(both.here.store.inner, export)) == [ImportOutcome.UNCHANGED]
+    assert results(await taken_in(both.there.store.inner, export)) == [ImportOutcome.UNCHANGED]
 
 
 async def test_routes_lead_to_what_was_taken_in_only_on_request(both: Both) -> None:
     name, other = await both.say("a:"), f"other-{both.name}"
     await say(both.here, "b:", to=other)
-    await both.there.engine.lifecycle.resume(local_route(other), name)
+    await both.there.engine.sessions.resume_conversation(local_route(other), name)
     export, here = await both.export(), both.here.engine
     (taken,) = await taken_in(both.here.store.inner, export)
-    assert (await here.show(name)).routes == ()
-    async with Imports(both.here.store.inner, ids, version="0").opened() as imports:
+    assert (await here.get_view(name)).routes == ()
+    async with ConversationImporter(
+        both.here.store.inner, ids, version="0"
+    ).register_owner() as imports:
         (outline,) = verified(export).conversations
-        await imports.lead_to(io.BytesIO(export), outline, taken)
-    assert await here.resolve(both.name) == name
-    assert await here.resolve(other) != name
+        await imports.claim_routes(io.BytesIO(export), outline, taken)
+    assert await here.resolve_name(both.name) == name
+    assert await here.resolve_name(other) != name
 
 
 @pytest.mark.parametrize(
@@ -335,9 +341,9 @@ async def test_s4_7_the_end_of_a_session_that_was_told_elsewhere_is_not_told_aga
     both: Both, record: dict[str, bool], told: bool
 ) -> None:
     name = await both.say("a:")
-    await both.there.engine.start_afresh(local_route(both.name))
+    await both.there.engine.start_new_conversation(local_route(both.name))
     await both.there.idle(name)
-    await both.there.engine.idle()
+    await both.there.engine.wait_until_idle()
     said = said_in(await exported(both.there.store.inner, name))
     (end,) = (line for kind, line in said if kind == "input" and line["kind"] == "command")
     assert end.pop("expiry_finalized") is True
@@ -381,9 +387,9 @@ async def test_an_import_that_is_stopped_anywhere_leaves_whole_conversations_and
         lengths: list[int] = []
         for writes in range(1, 40):
             stopping: Any = Stopping(store, writes)
-            imports = Imports(stopping, ids, version="0")
+            imports = ConversationImporter(stopping, ids, version="0")
             try:
-                await imports.take(io.BytesIO(export), outline)
+                await imports.import_conversation(io.BytesIO(export), outline)
             except Stopped:
                 pass
             else:

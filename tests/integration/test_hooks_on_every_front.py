@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.engine.turn_facts import CALLED
+from clew.engine.turn_facts import CALLED_HOOK
 from clew.hooks import specs
 from clew.testing import Call, Calls, FakeProvider, Hang, Text
 from tests.acceptance.program import Clew
@@ -115,7 +115,7 @@ async def _over_http(given: Plan, clock: Later) -> str:
         # No request starts a conversation anew: time does.
         clock.ahead = timedelta(hours=2)
         await say("hello")
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
     return "local"
 
 
@@ -123,7 +123,7 @@ async def _over_rpc(given: Plan, clock: Later) -> str:
     async with running(given) as product, product.client() as client:
         await product.say(client, "look")
         await product.command(client, "/new")
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
     return "local"
 
 
@@ -133,7 +133,7 @@ async def _on_a_channel(given: Plan, clock: Later) -> str:
         await product.chat("look")
         await product.chat("/new")
         await wait_until(lambda: product.home.told("on_session_reset"), "a reset", seconds=SOON)
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
     return "telegram"
 
 
@@ -172,7 +172,7 @@ async def test_every_hook_is_called_with_its_arguments(
         assert None not in one.facts.values(), one
         assert one.facts.get("platform", platform) == platform
         assert one.facts.get("model", "fake-model") == "fake-model"
-    called = {one.facts["tool_name"]: one.facts for one in told if one.hook == CALLED}
+    called = {one.facts["tool_name"]: one.facts for one in told if one.hook == CALLED_HOOK}
     assert (called["look"]["status"], called["look"]["args"]) == ("ok", {"at": "the moon"})
     assert (called["burn"]["status"], called["burn"]["args"]) == ("denied", {"what": "a letter"})
     assert "nothing is burnt: ['args', 'session_id', 'tool_call_id', 'turn_id']" in str(
@@ -191,12 +191,14 @@ async def test_a_call_that_a_person_refuses_or_stops_is_told_too(tmp_path: Path)
     async with running(_plan(tmp_path)) as product, product.client() as client:
         for command in ("/deny", "/stop", "/approve"):
             await product.submit(client, "pay")
-            talk = await product.engine.resolve("talk")
-            await wait_until(lambda: product.engine.approvals(talk), "a question", seconds=SOON)  # noqa: B023
+            talk = await product.engine.resolve_name("talk")
+            await wait_until(
+                lambda: product.engine.list_approvals(talk), "a question", seconds=SOON
+            )
             await product.command(client, command)
             await product.at_rest()
-        await product.engine.idle()
-        statuses = [one.facts["status"] for one in product.home.told(CALLED)]
+        await product.engine.wait_until_idle()
+        statuses = [one.facts["status"] for one in product.home.told(CALLED_HOOK)]
     assert statuses == ["denied", "cancelled", "ok"]
 
 
@@ -212,7 +214,7 @@ async def test_a_turn_that_is_stopped_is_no_answer_and_a_session_starts_once(
         await product.say(client, "hello")
         await product.command(client, "/new")
         await product.say(client, "hello again")
-        await product.engine.idle()
+        await product.engine.wait_until_idle()
     told = product.home.told("on_session_start", "on_session_end", "post_llm_call")
     assert [(one.hook, one.facts["session_id"]) for one in told] == [
         ("on_session_start", "sess-1"),

@@ -48,7 +48,7 @@ async def shown(desk: Desk, talk: str, text: str, *, size: int = SIZE) -> Told:
         id=f"att_{number:026}", name=f"river{number}.png", media_type="image/png", content=content
     )
     before = [len(provider.requests) for provider in desk.providers]
-    placed = await desk.engine.orders.place(text, target=local_route(talk), files=[file])
+    placed = await desk.engine.requests.submit(text, target=local_route(talk), files=[file])
     desk.ids[talk] = placed.accepted.conversation_id
     return await desk.told_of(placed.accepted, await desk.end(placed.accepted), [], before)
 
@@ -84,7 +84,7 @@ async def test_older_pictures_become_a_line_and_the_request_is_made_again_once(
         assert await desk.check() == []
     async with open_desk(tmp_path, form) as desk:
         desk.play(takes(MOST, answer))
-        desk.ids[talk] = await desk.engine.resolve(talk)
+        desk.ids[talk] = await desk.engine.resolve_name(talk)
         assert (await desk.say(talk, "and after a restart?")).text == "I see 2"
 
 

@@ -94,10 +94,10 @@ async def test_who_leaves_the_screen_ends_the_session_unless_others_look(
             await one.see("echo: hello")
             async with at(server, tmp_path / "two"):
                 pass
-            found = await server.engine.resolve("talk")
-            (session,) = (await server.engine.show(found)).sessions
+            found = await server.engine.resolve_name("talk")
+            (session,) = (await server.engine.get_view(found)).sessions
             assert session.is_open
         await wait_until(home.boundaries, "plugins to be told", seconds=SOON)
-        (session,) = (await server.engine.show(found)).sessions
+        (session,) = (await server.engine.get_view(found)).sessions
         assert session.end_reason == TUI_CLOSE
         assert home.boundaries() == [("finalize", {"session_id": session.id, "platform": "local"})]

@@ -103,7 +103,7 @@ async def test_a_burst_is_due_at_its_time_after_a_restart_too(
         said = await _burst(world, 2, QUIET_PERIOD / 2)
         due = (await world.item(said[0])).due_at
     async with open_world(store_url, tmp_path, clock=clock) as world:
-        world.engine.attend(said[0].conversation_id)
+        world.engine.wake_conversation(said[0].conversation_id)
         await asyncio.sleep(0.05)
         assert await _outcomes(world, said) == [None, None]
         await _let_pass(world, due - clock.now(), said)
@@ -113,7 +113,7 @@ async def test_a_burst_is_due_at_its_time_after_a_restart_too(
 
 async def _let_pass(world: World, time: timedelta, said: Sequence[AcceptResult]) -> None:
     world.clock.advance(seconds=time.total_seconds())
-    world.engine.attend(said[0].conversation_id)
+    world.engine.wake_conversation(said[0].conversation_id)
 
 
 # Writes whose answer is lost
@@ -143,7 +143,7 @@ async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world
     for burst in range(4):
         left.append((await world.say(f"first{burst}: look read")).conversation_id)
         talking = [talk(100 * burst + number) for number in range(12)]
-        await asyncio.gather(*talking[:6], world.engine.start_afresh(TALK), *talking[6:])
+        await asyncio.gather(*talking[:6], world.engine.start_new_conversation(TALK), *talking[6:])
     for accepted in said:
         await world.end(accepted)
     for conversation in left:
@@ -151,10 +151,10 @@ async def test_messages_that_race_with_a_new_conversation_land_on_one_side(world
         items = await world.store.inner.read(_items, conversation)
         assert items[-1].kind is InboxKind.COMMAND
         assert all(item.outcome is not None for item in items)
-        view = await world.engine.show(conversation)
+        view = await world.engine.get_view(conversation)
         assert view.sessions[-1].end_reason == "reset"
         assert strict.complaints(strict.log_bits(await world.log(conversation))) == []
-    assert await world.engine.resolve(TALK.key) not in left
+    assert await world.engine.resolve_name(TALK.key) not in left
 
 
 def _items(t: Tx, conversation: ConversationId) -> list[InboxItem]:
@@ -167,7 +167,7 @@ async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: W
 
     async def start_afresh() -> None:
         waiting.extend([await world.say("b:"), await world.say("c:", DoubleText.STEER)])
-        await world.engine.start_afresh(TALK)
+        await world.engine.start_new_conversation(TALK)
         await world.over.wait()
 
     world.points.arm("look begins", start_afresh)
@@ -178,7 +178,7 @@ async def test_a_new_conversation_ends_what_runs_and_cancels_what_waits(world: W
     assert [(await world.end(item)).outcome for item in waiting] == [InboxOutcome.CANCELLED] * 2
     assert (await world.say("d:")).conversation_id != first.conversation_id
     await world.idle(first.conversation_id)
-    assert (await world.engine.show(first.conversation_id)).sessions[-1].end_reason == "reset"
+    assert (await world.engine.get_view(first.conversation_id)).sessions[-1].end_reason == "reset"
 
 
 # Rewinds
@@ -190,7 +190,7 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
     log = await world.log(conversation)
     kept: list[int | None] = []
     for to in (*range(len(log)), len(log) - 2):
-        await world.end(await world.engine.rewind(conversation, to=to))
+        await world.end(await world.engine.queue_rewind(conversation, to=to))
         found = await world.store.inner.read(context.read_head_context, conversation)
         boundary = max(
             seq for seq in range(to + 1) if not strict.complaints(strict.log_bits(log[:seq]))
@@ -198,12 +198,12 @@ async def test_a_rewind_to_any_point_gives_the_context_of_its_boundary(world: Wo
         kept = [message.seq for message in found.messages]
         assert kept == list(range(1, boundary + 1))
     # Where the last rewind stands: what it took out does not come back.
-    await world.end(await world.engine.rewind(conversation, to=len(log)))
+    await world.end(await world.engine.queue_rewind(conversation, to=len(log)))
     found = await world.store.inner.read(context.read_head_context, conversation)
     assert [message.seq for message in found.messages] == kept
     assert len(await world.log(conversation)) == len(log)
     with pytest.raises(UsageError, match=f"there is no entry {len(log) + 1}"):
-        await world.engine.rewind(conversation, to=len(log) + 1)
+        await world.engine.queue_rewind(conversation, to=len(log) + 1)
     assert (await world.end(await world.say("d:"))).text == "answer to d"
 
 
@@ -211,7 +211,7 @@ async def test_a_rewind_waits_for_the_turn_that_runs(world: World) -> None:
     filed: list[AcceptResult] = []
 
     async def rewind() -> None:
-        filed.append(await world.engine.rewind(first.conversation_id, to=0))
+        filed.append(await world.engine.queue_rewind(first.conversation_id, to=0))
         filed.append(await world.say("b:", DoubleText.STEER))
 
     world.points.arm("look begins", rewind)
@@ -239,7 +239,7 @@ async def test_a_stop_of_another_process_ends_the_turn(
     world.points.arm("read begins", hang)
     accepted = await world.say("a: read")
     await begun.wait()
-    turn = await world.engine.unfinished_turn(accepted.conversation_id)
+    turn = await world.engine.get_unfinished_turn(accepted.conversation_id)
     assert turn is not None
     await other.say("stop", turn.id, url=store_url, home=tmp_path)
     ended = await world.end(accepted)
@@ -271,7 +271,7 @@ async def test_a_turn_that_was_stopped_stays_so_after_a_restart(
         world.points.arm("look begins", hang)
         accepted = await world.say("a: look; send")
         await begun.wait()
-        turn = await world.engine.unfinished_turn(accepted.conversation_id)
+        turn = await world.engine.get_unfinished_turn(accepted.conversation_id)
     assert turn is not None
     async with await open_store(store_url, home=tmp_path) as store:
         assert await store.write(stops.request_stop, turn.id, StopRequest.STOP)

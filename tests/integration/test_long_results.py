@@ -13,10 +13,10 @@ from pydantic_ai.messages import ToolReturn
 from clew.agent.results import MAX_RESULT_CHARS
 from clew.agent.stored_results import MAX_STORED_BYTES, READ_TOOL, abridge_result, format_excerpt
 from clew.core.ids import IdGenerator
-from clew.engine.compaction import Policy
-from clew.engine.exports import Exports
-from clew.engine.fsck import Fsck
-from clew.engine.imports import Imports
+from clew.engine.compaction import CompactionPolicy
+from clew.engine.exports import ConversationExporter
+from clew.engine.fsck import StoreChecker
+from clew.engine.imports import ConversationImporter
 from clew.store.opening import open_store
 from clew.store.transactions import files
 from clew.testing import Call, Calls, Reply, Text
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.engine.fsck import Report
+    from clew.engine.fsck import FsckReport
     from clew.store.contract import Tx
     from clew.testing import Request
     from tests.failing.desk import Desk, Format
@@ -109,9 +109,11 @@ def _silent(_: str) -> None:
     """Nobody listens to the progress."""
 
 
-async def _examined(desk: Desk, home: Path) -> Report:
-    fsck = Fsck(desk.store, url=f"sqlite:///{home}/clew.db", home=home, say=_silent, processes=1)
-    return await fsck.examine()
+async def _examined(desk: Desk, home: Path) -> FsckReport:
+    fsck = StoreChecker(
+        desk.store, url=f"sqlite:///{home}/clew.db", home=home, say=_silent, processes=1
+    )
+    return await fsck.find_problems()
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -145,7 +147,7 @@ async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: P
         return "\n".join(f"page {n:05} of the book" for n in range(900))
 
     first = Plays(turn=lambda r: Text("read") if r.results else Calls([Call("page")]))
-    policy = Policy(window=12_000)
+    policy = CompactionPolicy(window=12_000)
     agent = Agent(tools=[page])
     async with open_desk(tmp_path, "chat", agent=agent, policy=policy) as desk:
         talk = await desk.begin()
@@ -162,7 +164,7 @@ async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: P
 
     async with open_desk(tmp_path, "chat", agent=agent, policy=policy) as desk:
         desk.play(Plays(turn=again))
-        desk.ids[talk] = await desk.engine.resolve(talk)
+        desk.ids[talk] = await desk.engine.resolve_name(talk)
         assert (await desk.say(talk, "what is on page 450?")).text == "found it"
         assert await desk.check() == []
 
@@ -175,10 +177,12 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
         await desk.say(talk, "where is 4711?")
         call_id, _ = _pointer(_results(plays.turns[-1])[0])
         source = desk.ids[talk]
-        copy = await desk.engine.lifecycle.branch(source)
-        exports = Exports(desk.store)
-        export = b"".join([line async for line in exports.lines(await exports.chosen([source]))])
-        await desk.engine.delete(source, at_once=True)
+        copy = await desk.engine.sessions.branch_conversation(source)
+        exports = ConversationExporter(desk.store)
+        export = b"".join(
+            [line async for line in exports.iter_lines(await exports.resolve_names([source]))]
+        )
+        await desk.engine.delete_conversation(source, at_once=True)
         await desk.until(lambda: desk.store.read(_count, source))
         assert await desk.store.read(files.find_tool_result, copy, call_id) == TEXT.encode()
         assert (await _examined(desk, tmp_path)).findings == ()
@@ -186,9 +190,11 @@ async def test_a_branch_an_export_and_a_delete_know_the_whole_result(tmp_path: P
     assert found.findings == []
     home = tmp_path / "other"
     async with await open_store("sqlite:///clew.db", home=home) as store:
-        async with Imports(store, IdGenerator(lambda: 1), version="0").opened() as imports:
+        async with ConversationImporter(
+            store, IdGenerator(lambda: 1), version="0"
+        ).register_owner() as imports:
             for outline in found.conversations:
-                await imports.take(io.BytesIO(export), outline)
+                await imports.import_conversation(io.BytesIO(export), outline)
         assert await store.read(files.find_tool_result, source, call_id) == TEXT.encode()
         assert await store.read(invariants.check) == []
 

@@ -20,11 +20,11 @@ from clew.agent.models import ModelSpec, build_model, close_models_on_exit, get_
 from clew.config import load_settings
 from clew.errors import SettingsError
 from clew.runtime import (
-    make_chosen,
+    find_model_problems,
+    make_chosen_models,
     make_models,
-    make_summariser,
-    make_titler,
-    model_problems,
+    make_summary_model,
+    make_title_model,
 )
 
 if TYPE_CHECKING:
@@ -152,8 +152,13 @@ def test_a_provider_without_an_address_of_its_own_wants_one(kind: str) -> None:
 def _places(home: Path, flags: dict[str, Any], chosen: str) -> list[tuple[str, str]]:
     """Where each kind of model is asked, and with which key."""
     settings = load_settings(home=home, flags=flags, environ={"OPENAI_API_KEY": "public-OPENAI"})
-    picked = make_chosen(settings, chosen).find_by_name(None)
-    models = [*make_models(settings), make_summariser(settings), make_titler(settings), picked]
+    picked = make_chosen_models(settings, chosen).find_by_name(None)
+    models = [
+        *make_models(settings),
+        make_summary_model(settings),
+        make_title_model(settings),
+        picked,
+    ]
     clients: list[Any] = [getattr(model, "client", None) for model in models if model is not None]
     return [(client.base_url.host, client.api_key) for client in clients]
 
@@ -243,7 +248,7 @@ async def test_what_cannot_be_honoured_is_told_with_its_setting(
 ) -> None:
     settings = load_settings(home=tmp_path, flags={"model.name": "offline", **flags}, environ={})
     async with close_models_on_exit():
-        [problem] = model_problems(settings)
+        [problem] = find_model_problems(settings)
         assert said in problem
         with pytest.raises(SettingsError, match=re.escape(said)):
             _start(settings)
@@ -251,8 +256,8 @@ async def test_what_cannot_be_honoured_is_told_with_its_setting(
 
 def _start(settings: Any) -> None:
     make_models(settings)
-    make_summariser(settings)
-    make_titler(settings)
+    make_summary_model(settings)
+    make_title_model(settings)
 
 
 def test_a_table_beside_the_models_own_settings_is_a_contradiction(tmp_path: Path) -> None:

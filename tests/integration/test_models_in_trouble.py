@@ -22,7 +22,7 @@ from clew.core.events import (
 )
 from clew.core.ids import TurnId
 from clew.core.route import local_route
-from clew.engine.hub import CHANGED
+from clew.engine.hub import STORE_CHANGED
 from clew.testing import (
     Call,
     Calls,
@@ -91,7 +91,7 @@ async def talk_at_length(desk: Desk, turns: int = 4) -> str:
 
 
 async def sessions(desk: Desk, talk: str) -> int:
-    return len((await desk.engine.show(desk.ids[talk])).sessions)
+    return len((await desk.engine.get_view(desk.ids[talk])).sessions)
 
 
 # Stand-ins
@@ -340,7 +340,7 @@ async def test_a_client_sees_a_cut_stream_taken_back_and_the_text_once(tmp_path:
         desk.play(sequence([CutStream(after=3, reply=text)], text))
         accepted = await desk.engine.submit("count", target=local_route(talk))
         screen, shown, took_back = "", 0, 0
-        async with aclosing(desk.engine.follow_input(accepted)) as events:
+        async with aclosing(desk.engine.stream_input(accepted)) as events:
             async for event in events:
                 match event:
                     case Delta(text=piece):
@@ -377,17 +377,21 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         text = Text("one two three four five six", chunks=6)
         called = Calls([Call("look", {"at": "it"})], text="I look.")
         desk.play(sequence([CutStream(after=2), called, CutStream(after=3, reply=text), text]))
-        said = await desk.engine.entries(conversation)
+        said = await desk.engine.read_entries(conversation)
         told: list[ConversationEvent] = []
-        async with aclosing(desk.engine.follow(conversation, after=said[-1].seq)) as events:
+        async with aclosing(desk.engine.stream_events(conversation, after=said[-1].seq)) as events:
             first = asyncio.create_task(anext(events))
-            await wait_until(lambda: desk.means.hub.followed(conversation), "a follower", pause=0)
+            await wait_until(
+                lambda: desk.means.event_bus.has_live_subscriber(conversation),
+                "a follower",
+                pause=0,
+            )
             if woken:
-                desk.means.hub.publish(conversation, CHANGED)
+                desk.means.event_bus.publish(conversation, STORE_CHANGED)
             await desk.say(talk, "count")
             # It comes back only now, and reads what was told meanwhile.
             told.append(await first)
-            desk.means.hub.publish(conversation, CHANGED)
+            desk.means.event_bus.publish(conversation, STORE_CHANGED)
             first_turn = await until_closed(events, told)
             await desk.say(talk, "again")
             last_turn = await until_closed(events, told)
@@ -407,12 +411,12 @@ async def test_a_busy_client_is_told_a_quick_turn_from_its_begin_to_its_end(
     async with open_desk(tmp_path, "chat") as desk:
         talk = await desk.begin()
         conversation = desk.ids[talk]
-        said = await desk.engine.entries(conversation)
-        events = desk.engine.follow(conversation, after=said[-1].seq, with_standing=True)
+        said = await desk.engine.read_entries(conversation)
+        events = desk.engine.stream_events(conversation, after=said[-1].seq, with_standing=True)
         async with aclosing(events):
             told = [await anext(events)]
             # It reads on only when the turn is over, and is told to look at the store first.
-            desk.means.hub.publish(conversation, CHANGED)
+            desk.means.event_bus.publish(conversation, STORE_CHANGED)
             desk.play(always(Text("quick")))
             await desk.say(talk, "hello")
             await until_closed(events, told)
@@ -426,7 +430,7 @@ async def test_pieces_that_their_entry_has_overtaken_are_not_told(tmp_path: Path
     async with open_desk(tmp_path, "chat") as desk:
         talk = await desk.begin()
         conversation = desk.ids[talk]
-        last = (await desk.engine.entries(conversation))[-1].seq
+        last = (await desk.engine.read_entries(conversation))[-1].seq
         late, next_one = (
             Delta(
                 conversation=conversation,
@@ -437,16 +441,16 @@ async def test_pieces_that_their_entry_has_overtaken_are_not_told(tmp_path: Path
             )
             for after in (last - 1, last)
         )
-        async with aclosing(desk.engine.follow(conversation, after=last - 1)) as events:
+        async with aclosing(desk.engine.stream_events(conversation, after=last - 1)) as events:
             assert isinstance(await anext(events), EntryAppended)
             following = asyncio.create_task(anext(events))
             await asyncio.sleep(0)
             # The entry was read from the store before this process had told of its pieces.
-            desk.means.hub.publish(conversation, late)
-            desk.means.hub.publish(conversation, Retracted(
+            desk.means.event_bus.publish(conversation, late)
+            desk.means.event_bus.publish(conversation, Retracted(
                 conversation=conversation, turn=late.turn, after=last - 1, reason="again"
             ))  # fmt: skip
-            desk.means.hub.publish(conversation, next_one)
+            desk.means.event_bus.publish(conversation, next_one)
             assert await following == next_one
 
 
@@ -457,7 +461,7 @@ async def test_pieces_that_their_entry_has_overtaken_are_not_told(tmp_path: Path
 async def test_each_request_of_a_turn_is_counted(tmp_path: Path, form: Format) -> None:
     async with open_desk(tmp_path, form, agent=Agent(tools=[look])) as desk:
         talk = await desk.begin()
-        before = (await desk.engine.show(desk.ids[talk])).usage
+        before = (await desk.engine.get_view(desk.ids[talk])).usage
         desk.play(
             sequence(
                 [
@@ -468,7 +472,7 @@ async def test_each_request_of_a_turn_is_counted(tmp_path: Path, form: Format) -
             )
         )
         await desk.say(talk, "look", stream=form == "chat")
-        after = (await desk.engine.show(desk.ids[talk])).usage
+        after = (await desk.engine.get_view(desk.ids[talk])).usage
         assert after.input_tokens - before.input_tokens == 300
         assert after.cached_tokens - before.cached_tokens == 130
         assert after.output_tokens - before.output_tokens == 16
@@ -478,13 +482,13 @@ async def test_each_request_of_a_turn_is_counted(tmp_path: Path, form: Format) -
 async def test_replies_that_came_to_nothing_are_counted_too(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "messages") as desk:
         talk = await desk.begin()
-        before = (await desk.engine.show(desk.ids[talk])).usage
+        before = (await desk.engine.get_view(desk.ids[talk])).usage
         early = EarlyEnd(reply=Text("one two", usage=Usage(100, 7)))
         empty = Text("", usage=Usage(30, 1))
         desk.play(sequence([early, empty, empty]))
         told = await desk.say(talk, "do it")
         assert told.code == "empty_reply"
-        after = (await desk.engine.show(desk.ids[talk])).usage
+        after = (await desk.engine.get_view(desk.ids[talk])).usage
         assert after.input_tokens - before.input_tokens == 160
         assert after.output_tokens - before.output_tokens == 9
 
@@ -492,10 +496,10 @@ async def test_replies_that_came_to_nothing_are_counted_too(tmp_path: Path) -> N
 async def test_a_summary_is_counted(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat") as desk:
         talk = await talk_at_length(desk)
-        before = (await desk.engine.show(desk.ids[talk])).usage
+        before = (await desk.engine.get_view(desk.ids[talk])).usage
         desk.play(summarising(within(2_500, always(Text("it fits", usage=Usage(10, 1))))))
         told = await desk.say(talk, "and the next one?")
-        after = (await desk.engine.show(desk.ids[talk])).usage
+        after = (await desk.engine.get_view(desk.ids[talk])).usage
         summaries = len(told.requests) - 2
         assert summaries >= 1
         assert after.input_tokens - before.input_tokens > 10 + 500 * summaries
@@ -504,10 +508,10 @@ async def test_a_summary_is_counted(tmp_path: Path) -> None:
 async def test_the_price_is_known_where_the_library_knows_it(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat", model_name="gpt-4o-mini") as desk:
         talk = await desk.begin()
-        before = (await desk.engine.show(desk.ids[talk])).usage.cost_micros
+        before = (await desk.engine.get_view(desk.ids[talk])).usage.cost_micros
         assert before is not None
         desk.play(always(Text("done", usage=Usage(1_000_000, 1_000_000))))
         await desk.say(talk, "do it")
-        after = (await desk.engine.show(desk.ids[talk])).usage.cost_micros
+        after = (await desk.engine.get_view(desk.ids[talk])).usage.cost_micros
         assert after is not None
         assert after - before >= 100_000

@@ -60,7 +60,7 @@ async def printed(desk: Desk) -> tuple[str, str]:
     out, notes = io.StringIO(), io.StringIO()
     teller = Teller(Output(out), Output(notes))
     accepted = await desk.engine.submit("hello", target=local_route("talk"))
-    async for event in desk.engine.follow_input(accepted):
+    async for event in desk.engine.stream_input(accepted):
         teller.tell(event)
     return out.getvalue(), notes.getvalue()
 

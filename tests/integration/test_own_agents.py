@@ -23,7 +23,7 @@ from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
 from clew.hooks.specs import hookimpl
-from clew.runtime import make_means
+from clew.runtime import build_services
 from clew.store.opening import open_store
 from clew.testing import Call, Calls, FakeProvider, Hang, Text, sequence
 from tests.contract import invariants
@@ -49,7 +49,7 @@ class Desk:
 
     async def say(self, text: str) -> InputCompleted:
         said = await self.engine.submit(text, target=local_route("talk"))
-        events = [event async for event in self.engine.follow_input(said)]
+        events = [event async for event in self.engine.stream_input(said)]
         assert isinstance(events[-1], InputCompleted)
         return events[-1]
 
@@ -73,10 +73,10 @@ async def open_desk(
             close_models_on_exit(),
             await open_store("sqlite:///clew.db", home=home) as store,
         ):
-            means = make_means(settings_for(home, provider=provider), store)
+            means = build_services(settings_for(home, provider=provider), store)
             means.models.retry_policy = RetryPolicy(first_wait=0.001)
             if plugin is not None:
-                means.facts.plugins.register_plugin(plugin, "changing")
+                means.hooks.plugins.register_plugin(plugin, "changing")
             means = replace(means, loop=AgentLoop(agent, max_steps=50, code=code))
             async with Engine(means, role="test", version="0") as engine:
                 yield Desk(engine=engine, provider=provider, store=store, loop=means.loop)
@@ -207,7 +207,7 @@ async def test_what_a_developer_brings_and_never_ends_is_told_by_its_name(
         else:
             accepted = await desk.engine.submit("hello", target=local_route("talk"))
             ended = await wait_until(
-                lambda: desk.engine.input_end(accepted.inbox_id), "the end of the turn"
+                lambda: desk.engine.get_input_result(accepted.inbox_id), "the end of the turn"
             )
         assert ended is not None
         assert ended.turn is not None
@@ -296,11 +296,11 @@ async def test_changed_arguments_are_what_the_tool_declares(
 
 
 async def _ended(desk: Desk, inbox_id: Any) -> bool:
-    return await desk.engine.input_end(inbox_id) is not None
+    return await desk.engine.get_input_result(inbox_id) is not None
 
 
 async def _approve(desk: Desk, conversation: Any) -> bool:
-    for question in await desk.engine.approvals(conversation):
-        await desk.engine.answer(question.id, yes=True)
+    for question in await desk.engine.list_approvals(conversation):
+        await desk.engine.answer_approval(question.id, yes=True)
         return True
     return False

@@ -48,8 +48,8 @@ def talk(_: Sequence[ModelMessage]) -> ModelResponse:
 async def spoken(desk: MemoryDesk) -> list[str]:
     """What the context has the agent say in the chat 42."""
     engine = desk.world.engine
-    conversation = await engine.resolve(desk.platform.route.key)
-    entries = await engine.entries(conversation, after=0, limit=100)
+    conversation = await engine.resolve_name(desk.platform.route.key)
+    entries = await engine.read_entries(conversation, after=0, limit=100)
     return [one.text.strip() for one in entries if one.role is Role.ASSISTANT and one.text]
 
 
@@ -86,8 +86,8 @@ async def test_what_the_context_has_of_a_stopped_answer_is_sent_where_nothing_wa
     ) as desk:
         platform.say("hello")
         await until(desk.texts)
-        conversation = await desk.world.engine.resolve(platform.route.key)
-        events = desk.world.engine.follow(conversation, after=0, live=True)
+        conversation = await desk.world.engine.resolve_name(platform.route.key)
+        events = desk.world.engine.stream_events(conversation, after=0, live=True)
         reading = asyncio.ensure_future(read_to_end(events))
         stop_at(desk, "two", asyncio.Event())
         platform.say("again")
@@ -186,7 +186,7 @@ async def test_nothing_is_shown_of_an_answer_before_the_one_before_has_arrived(
         platform.throttles = once("send", 1, 100)
         platform.say("first")
         await until(lambda: platform.throttled)
-        await desk.world.engine.idle()
+        await desk.world.engine.wait_until_idle()
         stop_at(desk, "said:", asyncio.Event())
         platform.say("second")
         await until(lambda: "piece 'said:'" in desk.world.points.names)

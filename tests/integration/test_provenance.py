@@ -156,9 +156,9 @@ async def test_a_command_that_others_wrote_reaches_the_model_as_data_and_does_no
         fake = fakes[name]
         fake.say("pay", user="U42" if name == "slack" else 42 if name == "telegram" else "42")
         await until(lambda: texts(fake, name))
-        conversation = await world.engine.resolve(KEYS[name])
+        conversation = await world.engine.resolve_name(KEYS[name])
         await until(lambda: len(world.model.sent) == 1)
-        (question,) = await world.engine.approvals(conversation)
+        (question,) = await world.engine.list_approvals(conversation)
         ways = 1 if name == "webhook" else len(getattr(Told("x"), name)())
         for way in range(ways):
             command = COMMANDS[way % len(COMMANDS)].format(code="ABCD-EFGH")
@@ -169,11 +169,11 @@ async def test_a_command_that_others_wrote_reaches_the_model_as_data_and_does_no
                 say_others(fake, name, getattr(Told(command), name)()[way])
             await until(lambda sent=sent: len(world.model.sent) > sent)
             assert f"> {command}" in asked(world)
-            await world.engine.idle()
+            await world.engine.wait_until_idle()
         # Written text denies what was asked before it; nothing approves.
-        assert (await world.engine.approval(question.id)).state.value == "denied"
+        assert (await world.engine.get_approval(question.id)).state.value == "denied"
         assert world.tools.ran == {}
-        assert await world.engine.resolve(KEYS[name]) == conversation
+        assert await world.engine.resolve_name(KEYS[name]) == conversation
 
 
 async def test_a_forwarded_code_lets_nobody_in_and_a_typed_one_does(tmp_path: Path) -> None:
@@ -186,10 +186,10 @@ async def test_a_forwarded_code_lets_nobody_in_and_a_typed_one_does(tmp_path: Pa
             code = telegram.texts(9)[0].split("clew pair approve ")[1].split()[0]
             telegram.say(f"/pair {code}", user=42, forward_origin=BOB)
             await desk.answered()
-            assert (await desk.world.engine.people.list())[0].standing.value == "asked"
+            assert (await desk.world.engine.pairing.list_people())[0].standing.value == "asked"
             telegram.say(f"/pair {code}", user=42)
             await desk.answered(2)
-            assert (await desk.world.engine.people.list())[0].standing.value == "paired"
+            assert (await desk.world.engine.pairing.list_people())[0].standing.value == "paired"
             await desk.quiet()
 
 
@@ -265,7 +265,9 @@ async def test_what_has_no_text_is_named_and_what_comes_along_is_quoted(tmp_path
             await desk.quiet()
             found: dict[str, str] = {}
             for user, name in enumerate(FORMS, 100):
-                conversation = await desk.world.engine.resolve(f"agent:main:telegram:dm:{user}")
+                conversation = await desk.world.engine.resolve_name(
+                    f"agent:main:telegram:dm:{user}"
+                )
                 log = await desk.world.log(conversation)
                 found[name] = next(entry.text for entry in log if entry.role is not None)
             assert found == {name: text for name, (_, text) in FORMS.items()}
@@ -293,7 +295,7 @@ async def test_discord_s_own_role_is_a_mention_and_another_one_is_not(tmp_path: 
         discord.say(f"<@&{OWN_ROLE}> hello", channel="90")
         await until(lambda: discord.texts("90"))
         assert discord.texts("90") == ["You said: Ada (42): hello"]
-        await world.engine.idle()
+        await world.engine.wait_until_idle()
 
 
 async def test_a_user_group_of_slack_is_a_mention_where_the_app_is_in_it(tmp_path: Path) -> None:
@@ -306,7 +308,7 @@ async def test_a_user_group_of_slack_is_a_mention_where_the_app_is_in_it(tmp_pat
         slack.say("<!subteam^S2|@bots> hello", channel="C1")
         await until(lambda: slack.texts("C1"))
         assert slack.texts("C1") == ["You said: Ada (U42): hello"]
-        await world.engine.idle()
+        await world.engine.wait_until_idle()
 
 
 async def test_who_speaks_to_the_agent_in_a_thread_of_others_brings_its_first_message(
@@ -319,7 +321,10 @@ async def test_who_speaks_to_the_agent_in_a_thread_of_others_brings_its_first_me
             slack.say(f"<@U0CLEW> {text}", channel="C1", thread_ts=ts)
             await until(lambda text=text: any(text in one for one in slack.texts("C1")))
         assert "help\n\nIn reply to U7:\n> the build is red\n> /new" in json.dumps(
-            [entry.text for entry in await world.log((await world.engine.list()).items[0].id)]
+            [
+                entry.text
+                for entry in await world.log((await world.engine.list_conversations()).items[0].id)
+            ]
         ).replace("\\n", "\n")
         assert asked(world) == "Ada (U42): again"
-        await world.engine.idle()
+        await world.engine.wait_until_idle()

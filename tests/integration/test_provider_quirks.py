@@ -30,7 +30,7 @@ from clew.agent.models import ModelSpec, build_model
 from clew.agent.tolerant import notes
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
-from clew.engine.plans import Policy
+from clew.engine.plans import CompactionPolicy
 from clew.testing.provider import Raw, Reply, Request, Text, Usage, chat
 from clew.testing.provider.quirks import QUIRKS, Case, cases
 from clew.testing.provider.quirks.quirk import TEXT, events_of, json_body, stream_body
@@ -324,7 +324,7 @@ async def test_a_count_that_cannot_be_true_decides_nothing(
             return Text(summary)
         return Text("an answer", usage=told)
 
-    async with open_desk(tmp_path, "chat", policy=Policy(window=6_000)) as desk:
+    async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=6_000)) as desk:
         talk = await desk.begin()
         desk.play(plays)
         for n in range(6):

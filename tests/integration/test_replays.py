@@ -105,15 +105,15 @@ async def test_no_tool_runs_and_nothing_is_appended(tmp_path: Path) -> None:
         assert said.ended.turn is not None
         conversation, turn = desk.ids["talk"], said.ended.turn.id
         desk.play(always(calls))
-        sent = await desk.engine.replays.find(conversation, turn, 1)
-        again = await desk.engine.replays.ask(sent)
+        sent = await desk.engine.replays.find_request(conversation, turn, 1)
+        again = await desk.engine.replays.resend_request(sent)
         assert again.now == again.stored
         assert again.now.splitlines() == ["I look.", 'unheard({"at":"a"})']
-        log = await desk.engine.entries(conversation)
+        log = await desk.engine.read_entries(conversation)
         assert [entry.seq for entry in log] == [entry.seq for entry in said.entries]
         other = await desk.begin()
         with pytest.raises(NotFound, match=turn):
-            await desk.engine.replays.find(desk.ids[other], turn, 1)
+            await desk.engine.replays.find_request(desk.ids[other], turn, 1)
         assert await desk.check() == []
 
 
@@ -126,10 +126,10 @@ async def test_a_turn_is_found_by_its_number_on_both_databases(
             await world.end(one)
         conversation, ran = said[0].conversation_id, world.tools.ran.total()
         used = await world.store.inner.read(sum_usage, conversation)
-        sent = await world.engine.replays.find(conversation, "1", 1)
+        sent = await world.engine.replays.find_request(conversation, "1", 1)
         assert sent.entry.seq == 2
-        assert (await world.engine.replays.find(conversation, "2", 1)).entry.seq == 6
-        again = await world.engine.replays.ask(sent)
+        assert (await world.engine.replays.find_request(conversation, "2", 1)).entry.seq == 6
+        again = await world.engine.replays.resend_request(sent)
         assert again.now == again.stored == 'look({"what":"a00"})'
         assert world.tools.ran.total() == ran
         assert len(await world.log(conversation)) == 6
@@ -137,5 +137,5 @@ async def test_a_turn_is_found_by_its_number_on_both_databases(
         assert more.output_tokens > used.output_tokens, "it is counted"
         for name in ("3", "0", "trn_none"):
             with pytest.raises(NotFound):
-                await world.engine.replays.find(conversation, name, 1)
+                await world.engine.replays.find_request(conversation, name, 1)
         assert await world.check() == []

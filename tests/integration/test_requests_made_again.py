@@ -48,12 +48,12 @@ async def test_each_step_of_a_turn_gives_the_request_that_was_sent_for_it(
             failed, *sent = said.requests
             assert failed.body == sent[0].body, "rendered once, although it failed"
             for step, captured in enumerate(sent, 1):
-                again = await desk.engine.request_of(turn, step)
+                again = await desk.engine.find_recorded_request(turn, step)
                 assert again.body == captured.body
                 assert again.stream is stream
                 assert again.instructions == "You have been told 1 times."
             with pytest.raises(NotFound, match=f"{turn}, step 3"):
-                await desk.engine.request_of(turn, 3)
+                await desk.engine.find_recorded_request(turn, 3)
 
 
 async def test_a_step_that_failed_gives_the_last_request_made_for_it(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_step_that_failed_gives_the_last_request_made_for_it(tmp_path: P
         desk.play(always(Fail("overloaded")), always(Fail("server")))
         said = await desk.say(talk, "do it")
         assert said.ended.turn is not None
-        again = await desk.engine.request_of(said.ended.turn.id, 1)
+        again = await desk.engine.find_recorded_request(said.ended.turn.id, 1)
         assert again.model == "anthropic:fake-model"
         assert again.body == said.by_provider[1][-1].body
 
@@ -80,4 +80,4 @@ async def test_a_step_that_failed_before_its_request_has_none(tmp_path: Path) ->
         said = await desk.say(talk, "look")
         assert said.ended.turn is not None
         with pytest.raises(OperationRefused, match="does not end in what a model is to be sent"):
-            await desk.engine.request_of(said.ended.turn.id, 2)
+            await desk.engine.find_recorded_request(said.ended.turn.id, 2)

@@ -17,7 +17,7 @@ from clew.agent.models import close_models_on_exit
 from clew.core.events import InputCompleted
 from clew.core.route import local_route
 from clew.engine.engine import Engine
-from clew.runtime import make_means
+from clew.runtime import build_services
 from clew.store.opening import open_store
 from clew.store.transactions import stops
 from clew.testing import Call, Calls, EmptyText, FakeProvider, Hang, MalformedArguments, Text
@@ -54,14 +54,14 @@ def look(at: str) -> str:
 
 def make_engine(store: Store, home: Path, provider: FakeProvider) -> Engine:
     """What a process has that starts now."""
-    means = make_means(settings_for(home, provider=provider), store)
+    means = build_services(settings_for(home, provider=provider), store)
     means.models.retry_policy = RetryPolicy(attempts=1)
     agent = Agent(tools=[look], retries=RETRIES)
     return Engine(replace(means, loop=AgentLoop(agent, max_steps=50)), role="test", version="0")
 
 
 async def ended(engine: Engine, accepted: AcceptResult) -> InputCompleted:
-    events = [event async for event in engine.follow_input(accepted)]
+    events = [event async for event in engine.stream_input(accepted)]
     assert isinstance(events[-1], InputCompleted)
     return events[-1]
 

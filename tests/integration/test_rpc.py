@@ -170,7 +170,7 @@ async def test_what_waits_can_be_edited_and_taken_back(
             second, third = listed.items[-2:]
             edited = EditParams(inbox_id=second.inbox_id, text="second")
             assert (await one.call(methods.EDIT, edited)).edited
-            back = await on_each.engine.rewind(ConversationId(conversation), to=0)
+            back = await on_each.engine.queue_rewind(ConversationId(conversation), to=0)
             wrong = EditParams(inbox_id=back.inbox_id, text="undo")
             assert not (await one.call(methods.EDIT, wrong)).edited, "it is no message"
             taken_back = CancelParams(inbox_id=back.inbox_id)
@@ -478,7 +478,7 @@ async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) 
 
     async def send(frame: str) -> None:
         message = json.loads(frame)
-        listens = server.engine._hub.followed(conversation)  # pyright: ignore[reportPrivateUsage]
+        listens = server.engine._event_bus.has_live_subscriber(conversation)  # pyright: ignore[reportPrivateUsage]
         told.append((message.get("method", "answer"), listens))
         if message.get("params", {}).get("type") == "state":
             heard.set()

@@ -78,7 +78,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         serving = running(settings_for(tmp_path))
         server = runner.run(serving.__aenter__())
         yield Bench(runner, server)
-        runner.run(server.engine.idle())
+        runner.run(server.engine.wait_until_idle())
         assert runner.run(server.store.read(invariants.check)) == []
         runner.run(serving.__aexit__(None, None, None))
 

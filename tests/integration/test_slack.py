@@ -120,7 +120,7 @@ async def test_a_mention_begins_a_thread_and_its_conversation_goes_on_there(
         "You said: Ada (U42): hello",
     ]
     assert {one.thread for one in desk.slack.messages} == {ts, "1.5"}
-    assert len((await desk.world.engine.list()).items) == 2
+    assert len((await desk.world.engine.list_conversations()).items) == 2
 
 
 async def test_slash_commands_are_carried_out_once_and_answered(url: str, tmp_path: Path) -> None:
@@ -239,7 +239,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: P
                 slack.say(f"message {number} of {user}", user=f"U{user}")
         async with open_desk(url, tmp_path, slack, allow="*", double_text="queue") as desk:
             await desk.quiet()
-            assert await desk.world.engine.deliveries.list() == []
+            assert await desk.world.engine.deliveries.list_deliveries() == []
         assert slack.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]

@@ -79,9 +79,9 @@ async def test_fsck_repairs_nothing_in_a_damaged_file_and_says_to_copy_it_first(
     ruin(tmp_path, part)
     before = content(tmp_path)
     async with opened(URL, tmp_path) as fsck:
-        report = await fsck.repair()
+        report = await fsck.repair_problems()
     assert content(tmp_path) == before
-    assert not report.clean
+    assert not report.is_clean
     assert {finding.check for finding in report.findings} == {"pages"}
     for finding in report.findings:
         assert finding.repair is None
@@ -95,7 +95,7 @@ async def test_a_fault_beside_damaged_pages_is_told_and_not_repaired(tmp_path: P
     ruin(tmp_path, "journal")
     before = content(tmp_path)
     async with opened(URL, tmp_path) as fsck:
-        report = await fsck.repair()
+        report = await fsck.repair_problems()
     assert {finding.check for finding in report.findings} == {"pages", "last-seq"}
     assert not any(finding.repaired for finding in report.findings)
     assert "call-once" in report.unchecked
@@ -116,12 +116,12 @@ async def test_with_a_damaged_search_index_conversations_go_on_and_fsck_makes_it
         await store.write(Story(name="another").tell)
         await read(store)
     async with opened(URL, tmp_path) as fsck:
-        report = await fsck.examine()
+        report = await fsck.find_problems()
         assert [finding.check for finding in report.findings] == ["search-index"]
-        repaired = await fsck.repair()
-        assert repaired.clean
+        repaired = await fsck.repair_problems()
+        assert repaired.is_clean
         assert [finding.repaired for finding in repaired.findings] == [True]
-        assert (await fsck.examine()).findings == ()
+        assert (await fsck.find_problems()).findings == ()
     async with await open_store(URL, home=tmp_path) as store:
         found = Log(store, log.lease, log.session, log.scope)
         assert await found.find("word") == [1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from clew.core.reset import ResetPolicy
-from clew.engine.maintenance import maintain
+from clew.engine.maintenance import run_maintenance
 from clew.store import search, space, upkeep
 from clew.store.opening import open_store
 from clew.store.sqlite import batch, opening
@@ -56,7 +56,7 @@ async def test_what_a_deletion_frees_is_given_back_in_slices(
     given = [await store.write(space.release_space) for _ in range(2)]
     # A page of the file's own map may go with them.
     assert all(200 <= pages <= 202 for pages in given)
-    await maintain(store, NEVER)
+    await run_maintenance(store, NEVER)
     found = await store.read(space.measure_disk_usage)
     assert found.free is not None
     assert found.free <= 300 * 4096
@@ -69,12 +69,12 @@ async def test_a_process_that_idles_writes_nothing(store: Store, tmp_path: Path)
     await store.write(Story(name="one").tell)
     for _ in range(2):
         await upkeep.update_index(store)
-        await maintain(store, NEVER)
+        await run_maintenance(store, NEVER)
     log = tmp_path / "clew.db-wal"
     before = log.stat()
     for _ in range(20):
         await upkeep.update_index(store)
-        await maintain(store, NEVER)
+        await run_maintenance(store, NEVER)
     after = log.stat()
     assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
 
@@ -119,7 +119,7 @@ async def test_what_is_over_is_forgotten_in_slices_however_much_it_is(
     async with await open_store(store_url, home=tmp_path) as store:
         await store.write(add)
         assert await store.read(left) == [1_100, 1_100, 1_100, 1, 1]
-        await maintain(store, NEVER)
+        await run_maintenance(store, NEVER)
         assert await store.read(left) == [0, 0, 0, 0, 0]
 
 

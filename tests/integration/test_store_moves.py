@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from clew.core.ids import OwnerId
-from clew.engine.exports import Exports
+from clew.engine.exports import ConversationExporter
 from clew.errors import StoreError, StoreInUse, StoreUnusable, UsageError
 from clew.store.copying.moving import MigrationResult, migrate_store
 from clew.store.opening import open_store
@@ -85,7 +85,7 @@ def test_what_is_exported_is_the_same_to_the_byte_before_and_after_a_move(
 def exported(url: str, home: Path) -> bytes:
     async def run() -> bytes:
         async with await open_store(url, home=home) as store:
-            return b"".join([line async for line in Exports(store).lines(None)])
+            return b"".join([line async for line in ConversationExporter(store).iter_lines(None)])
 
     return asyncio.run(run())
 

@@ -11,7 +11,7 @@ from clew.core import scope as scopes
 from clew.core.double_text import DoubleText
 from clew.core.route import local_route
 from clew.core.turn import StopRequest
-from clew.engine.plans import Policy
+from clew.engine.plans import CompactionPolicy
 from clew.testing import Call, Calls, EmptyText, Fail, Hang, Text
 from clew.testing.provider import Request, sequence
 from tests.failing.desk import FORMATS, always, open_desk
@@ -32,7 +32,7 @@ def plays(request: Request) -> Reply:
 
 
 async def _command(desk: Desk, talk: str, text: str) -> str:
-    reply = await desk.engine.command(text, target=local_route(talk), viewer=scopes.LOCAL)
+    reply = await desk.engine.run_command(text, target=local_route(talk), viewer=scopes.LOCAL)
     return reply.text
 
 
@@ -57,11 +57,13 @@ async def _cut_short(desk: Desk, talk: str, stop: Callable[[], Awaitable[object]
 
 
 async def stopped(desk: Desk, talk: str) -> None:
-    await _cut_short(desk, talk, lambda: desk.engine.stop(desk.ids[talk]))
+    await _cut_short(desk, talk, lambda: desk.engine.request_stop(desk.ids[talk]))
 
 
 async def rolled_back(desk: Desk, talk: str) -> None:
-    await _cut_short(desk, talk, lambda: desk.engine.stop(desk.ids[talk], StopRequest.ROLLBACK))
+    await _cut_short(
+        desk, talk, lambda: desk.engine.request_stop(desk.ids[talk], StopRequest.ROLLBACK)
+    )
 
 
 async def _while_it_hangs(desk: Desk, talk: str, rule: DoubleText) -> None:
@@ -69,7 +71,7 @@ async def _while_it_hangs(desk: Desk, talk: str, rule: DoubleText) -> None:
         return desk.engine.submit("meanwhile", target=local_route(talk), double_text=rule)
 
     await _cut_short(desk, talk, again)
-    await desk.engine.idle()
+    await desk.engine.wait_until_idle()
 
 
 async def interrupted(desk: Desk, talk: str) -> None:
@@ -85,7 +87,7 @@ async def collected(desk: Desk, talk: str) -> None:
     target = local_route(talk)
     for text in ("one", "two", "three"):
         await desk.engine.submit(text, target=target, double_text=DoubleText.COLLECT)
-    await desk.engine.idle()
+    await desk.engine.wait_until_idle()
 
 
 async def empty(desk: Desk, talk: str) -> None:
@@ -101,7 +103,7 @@ async def empty_for_ever(desk: Desk, talk: str) -> None:
 async def retried(desk: Desk, talk: str) -> None:
     desk.play(plays)
     await _command(desk, talk, "/retry")
-    await desk.engine.idle()
+    await desk.engine.wait_until_idle()
 
 
 async def undone(desk: Desk, talk: str) -> None:
@@ -164,7 +166,7 @@ WAYS: Sequence[Callable[[Desk, str], Awaitable[None]]] = (
 async def test_the_next_request_takes_turns_after(
     tmp_path: Path, way: Callable[[Desk, str], Awaitable[None]], form: Any
 ) -> None:
-    async with open_desk(tmp_path, form, policy=Policy(window=6_000)) as desk:
+    async with open_desk(tmp_path, form, policy=CompactionPolicy(window=6_000)) as desk:
         talk = await desk.begin()
         await way(desk, talk)
         for text in ("and now?", "and then?"):

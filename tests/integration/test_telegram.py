@@ -11,7 +11,7 @@ from pydantic_ai.messages import BinaryContent, ModelResponse, ToolCallPart, Use
 
 from clew.core.entry import Role
 from clew.core.health import ChannelState
-from clew.engine.attached import read_messages
+from clew.engine.attached import load_messages
 from clew.gateway import supervision
 from clew.store.transactions import entries, files
 from clew.testing.telegram import FakeTelegram, Faults
@@ -142,7 +142,7 @@ async def _seen(both: Desk) -> list[Sequence[UserContent]]:
     stored = [entry.message for entry in found if entry.role is Role.USER]
     return [
         part.content
-        for message in await read_messages(store, stored, pictures=True)
+        for message in await load_messages(store, stored, pictures=True)
         for part in message.parts
         if isinstance(part, UserPromptPart)
     ]
@@ -166,8 +166,8 @@ async def test_b124_an_approval_shows_all_of_what_would_run_and_its_button_lets_
 ) -> None:
     both.telegram.say("pay")
     await until(lambda: any(message.buttons for message in both.telegram.messages))
-    conversation = await both.world.engine.resolve("agent:main:telegram:dm:42")
-    (question,) = await both.world.engine.approvals(conversation)
+    conversation = await both.world.engine.resolve_name("agent:main:telegram:dm:42")
+    (question,) = await both.world.engine.list_approvals(conversation)
     shown = "".join(message.text for message in both.telegram.messages)
     assert question.args in shown.replace("\n", "")
     stranger = both.telegram.press("Allow", user=666)
@@ -187,7 +187,7 @@ async def test_b124_an_approval_shows_all_of_what_would_run_and_its_button_lets_
     )
     await until(lambda: both.telegram.answered(late))
     assert "Too late" in (both.telegram.answered(late) or "")
-    await both.world.engine.stop(conversation)
+    await both.world.engine.request_stop(conversation)
 
 
 def _labels(desk: Desk) -> list[str]:
@@ -209,7 +209,7 @@ async def test_commands_are_listed_answered_and_carried_out_once(both: Desk) -> 
     _, new, hint = both.texts()
     assert new.startswith("New session: Another talk\nModel: ")
     assert "There is no command /nonsense" in hint
-    view = await both.world.engine.list()
+    view = await both.world.engine.list_conversations()
     assert len(view.items) == 2
 
 
@@ -226,7 +226,7 @@ async def test_a_person_who_blocked_the_bot_leaves_a_dead_letter(desk: Desk) -> 
     desk.telegram.say("hello")
     desk.telegram.block(42)
     await desk.quiet()
-    ((letter, _),) = await desk.world.engine.deliveries.list()
+    ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "blocked" in (letter.error or "")
 
 
@@ -237,11 +237,11 @@ async def test_a_group_that_gets_another_id_keeps_its_conversation(
     async with telegram_desk(store_url, tmp_path, settings=settings) as desk:
         desk.telegram.say("@clew_bot one", chat=-5)
         await desk.answered(1, -5)
-        before = await desk.world.engine.resolve("agent:main:telegram:group:-5")
+        before = await desk.world.engine.resolve_name("agent:main:telegram:group:-5")
         desk.telegram.migrate(-5, -1005)
         desk.telegram.say("@clew_bot two", chat=-1005)
         await desk.answered(1, -1005)
-        assert await desk.world.engine.resolve("agent:main:telegram:group:-1005") == before
+        assert await desk.world.engine.resolve_name("agent:main:telegram:group:-1005") == before
         await desk.quiet()
 
 
@@ -387,7 +387,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing_unmarked(
             wanted = [f"You said: message {number} of {user}" for number in range(3)]
             assert list(dict.fromkeys(told)) == wanted
             assert len(plain) == len(set(plain))
-        assert await desk.world.engine.deliveries.list() == []
+        assert await desk.world.engine.deliveries.list_deliveries() == []
 
 
 async def test_no_log_holds_the_token(

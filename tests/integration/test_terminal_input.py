@@ -54,8 +54,8 @@ async def person(
 
 async def said(server: Server) -> list[str]:
     """What the store has of the person, in order."""
-    conversation = await server.engine.resolve("talk")
-    entries = await server.engine.entries(conversation, after=0, limit=500)
+    conversation = await server.engine.resolve_name("talk")
+    entries = await server.engine.read_entries(conversation, after=0, limit=500)
     return [entry.text for entry in entries if entry.role is Role.USER]
 
 
@@ -147,7 +147,7 @@ async def test_typing_on_approves_nothing_wherever_the_question_stands(
         session.press("q")
         await session.see("Choose by letter")
         assert asking_tools.ran == []
-        (open_,) = await server.engine.approvals(await server.engine.resolve("talk"))
+        (open_,) = await server.engine.list_approvals(await server.engine.resolve_name("talk"))
         assert open_.state.value == "open"
         # On purpose, and once.
         session.clock.now += PAUSE
@@ -218,8 +218,8 @@ async def test_a_question_that_is_answered_elsewhere_closes(
         await session.see("Waiting for your approval")
         session.press("f7")
         await session.see("Allow this tool call?")
-        (asked,) = await server.engine.approvals(await server.engine.resolve("talk"))
-        await server.engine.answer(asked.id, yes=False, by="somebody")
+        (asked,) = await server.engine.list_approvals(await server.engine.resolve_name("talk"))
+        await server.engine.answer_approval(asked.id, yes=False, by="somebody")
         await session.gone("Allow this tool call?")
         assert not isinstance(session.app.screen, ApprovalScreen)
         session.press("f7")

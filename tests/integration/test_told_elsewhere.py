@@ -45,7 +45,7 @@ async def talked(desk: MemoryDesk) -> ConversationId:
     desk.platform.say("hello")
     await desk.answered()
     await desk.quiet()
-    return await desk.world.engine.resolve(desk.platform.route.key)
+    return await desk.world.engine.resolve_name(desk.platform.route.key)
 
 
 async def test_a_chat_whose_conversation_is_closed_elsewhere_is_told_once(
@@ -54,14 +54,14 @@ async def test_a_chat_whose_conversation_is_closed_elsewhere_is_told_once(
     conversation = await talked(desk)
     for _ in range(2):
         # The second finds nothing open.
-        await desk.world.engine.lifecycle.close(conversation)
+        await desk.world.engine.sessions.queue_close(conversation)
         await desk.quiet()
     assert desk.texts() == ["You said: hello", CLOSED]
     desk.platform.say("again")
     await desk.answered(3)
     await desk.quiet()
     assert desk.texts() == ["You said: hello", CLOSED, "You said: again"]
-    assert await desk.world.engine.resolve(desk.platform.route.key) == conversation
+    assert await desk.world.engine.resolve_name(desk.platform.route.key) == conversation
 
 
 @pytest.mark.parametrize("who", ["chat", "local"])
@@ -71,12 +71,12 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
     conversation = await talked(desk)
     engine = desk.world.engine
     other = local_route("main") if who == "local" else desk.platform.route_of("7")
-    await engine.lifecycle.resume(other, conversation)
+    await engine.sessions.resume_conversation(other, conversation)
     if who == "chat":
         desk.platform.say("/new", user="7")
         await until(lambda: desk.texts(7))
     else:
-        await engine.start_afresh(other)
+        await engine.start_new_conversation(other)
     await until(lambda: len(desk.texts()) == 2)
     await desk.quiet()
     assert desk.texts()[1].startswith("This conversation was ended elsewhere.")
@@ -86,7 +86,7 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
     await desk.answered(3)
     await desk.quiet()
     assert desk.texts()[2:] == ["You said: again"]
-    assert await engine.resolve(desk.platform.route.key) != conversation
+    assert await engine.resolve_name(desk.platform.route.key) != conversation
 
 
 async def test_whoever_ends_their_own_conversation_is_told_nothing_more(desk: MemoryDesk) -> None:
@@ -103,22 +103,22 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
     desk: MemoryDesk, at_once: bool
 ) -> None:
     conversation = await talked(desk)
-    await desk.world.engine.delete(conversation, at_once=at_once)
+    await desk.world.engine.delete_conversation(conversation, at_once=at_once)
     await desk.answered(2)
     await desk.quiet()
     assert desk.texts() == ["You said: hello", DELETED]
     if at_once:
         # What was kept for the notice goes once it has arrived.
-        await desk.world.engine.maintain()
+        await desk.world.engine.run_maintenance()
     else:
-        await desk.world.engine.undelete(conversation)
+        await desk.world.engine.undelete_conversation(conversation)
         await desk.answered(3)
         await desk.quiet()
         assert desk.texts()[2:] == [RESTORED]
     desk.platform.say("again")
     await desk.quiet()
     assert desk.texts()[-1] == "You said: again"
-    there = await desk.world.engine.resolve(desk.platform.route.key) == conversation
+    there = await desk.world.engine.resolve_name(desk.platform.route.key) == conversation
     assert there is not at_once
 
 
@@ -133,10 +133,10 @@ async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
             assert await store.write(mark_deleted, conversation)
     for _ in range(2):
         async with memory_desk(store_url, tmp_path, platform, settings=settings) as desk:
-            await desk.world.engine.maintain()
+            await desk.world.engine.run_maintenance()
             await desk.answered(2)
             await desk.quiet()
-            await desk.world.engine.maintain()
+            await desk.world.engine.run_maintenance()
             assert await desk.world.check() == []
     assert platform.texts() == ["You said: hello", DELETED]
 
@@ -150,8 +150,8 @@ async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
         stop_at(desk, "said:", asyncio.Event())
         platform.say("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["You said: …"])
-        conversation = await desk.world.engine.resolve(platform.route.key)
-        await desk.world.engine.delete(conversation)
+        conversation = await desk.world.engine.resolve_name(platform.route.key)
+        await desk.world.engine.delete_conversation(conversation)
         await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 2)
         await desk.quiet()
     assert desk.texts() == ["(This answer was not finished.)", DELETED]
@@ -164,7 +164,7 @@ async def test_a_conversation_that_ended_by_itself_is_told_of_with_the_next_mess
     settings = {"stream": False, "double_text": "queue"}
     async with memory_desk(store_url, tmp_path, platform, settings=settings) as desk:
         first = await talked(desk)
-        await desk.world.engine.lifecycle.close(first, reason=reason)
+        await desk.world.engine.sessions.queue_close(first, reason=reason)
         await desk.quiet()
         assert len(desk.texts()) == 1
         # It was stored with the message, before the turn: a kill in between loses nothing.

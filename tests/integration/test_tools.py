@@ -176,7 +176,7 @@ async def test_a_stop_ends_a_turn_whose_tool_hangs(
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         accepted = await world.say(f"a: {tool}")
         await hanging.begun.acquire()
-        assert await world.engine.stop(accepted.conversation_id)
+        assert await world.engine.request_stop(accepted.conversation_id)
         # The tool is not freed before the test is over: nobody waits for it.
         ended = await world.end(accepted)
         assert ended.turn is not None
@@ -205,7 +205,7 @@ async def test_tools_that_hang_leave_threads_for_others(
     async with open_world(store_url, tmp_path, tools=hanging.tools) as world:
         accepted = await world.say(f"a: {'block ' * 50}")
         await hanging.begun.acquire()
-        assert await world.engine.stop(accepted.conversation_id)
+        assert await world.engine.request_stop(accepted.conversation_id)
         await world.end(accepted)
         world.model.script = _calling_again(times=1)
         assert (await world.end(await world.say("b:"))).text == "enough"

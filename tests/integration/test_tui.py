@@ -58,7 +58,9 @@ async def person(tmp_path: Path, provider: FakeProvider) -> AsyncGenerator[tuple
 
 
 async def _entries(server: Server) -> Sequence[Entry]:
-    return await server.engine.entries(await server.engine.resolve("talk"), after=0, limit=100)
+    return await server.engine.read_entries(
+        await server.engine.resolve_name("talk"), after=0, limit=100
+    )
 
 
 async def test_what_is_said_is_answered_in_markdown_and_remembered(
@@ -372,7 +374,7 @@ async def test_of_a_long_conversation_the_end_is_seen_at_once_and_the_rest_on_th
     async with running(settings) as server:
         for number in range(5):
             await server.say(f"message {number}")
-        conversation = await server.engine.resolve("talk")
+        conversation = await server.engine.resolve_name("talk")
     lengthened(tmp_path / "clew.db", conversation, few=10, many=300)
     async with running(settings) as server, at(server, tmp_path) as seen:
         await seen.see("echo: message 4")

@@ -59,7 +59,7 @@ async def test_what_waits_for_a_slot_is_not_begun_and_the_oldest_is_next(world: 
     first, goes_on = await _at_work(world)
     others = [await world.say(f"{name}:", to=name) for name in ("b", "c", "d")]
     await asyncio.sleep(0.05)
-    lines = [await world.engine.queue(one.conversation_id) for one in others]
+    lines = [await world.engine.list_queue(one.conversation_id) for one in others]
     assert [len(line) for line in lines] == [1, 1, 1]
     assert await world.store.inner.read(_leased) == 1
     goes_on.set()
@@ -73,12 +73,12 @@ async def test_commands_wait_for_no_slot(world: World) -> None:
     first, goes_on = await _at_work(world)
     waiting = await world.say("b:", to="second")
     route = local_route("second")
-    told = await world.engine.command("/queue", target=route, viewer=scope.LOCAL)
+    told = await world.engine.run_command("/queue", target=route, viewer=scope.LOCAL)
     assert "b:" in told.text
-    closed = await world.engine.close(waiting.conversation_id, reason="user_exit")
+    closed = await world.engine.queue_close(waiting.conversation_id, reason="user_exit")
     assert await world.engine.cancel_input(waiting.inbox_id)
     assert (await world.end(closed)).outcome is InboxOutcome.EXECUTED
-    await world.engine.stop(first.conversation_id)
+    await world.engine.request_stop(first.conversation_id)
     assert await _outcome(world, first) is TurnOutcome.CANCELLED
     goes_on.set()
 
@@ -87,10 +87,10 @@ async def test_who_waits_for_a_person_holds_no_slot(world: World) -> None:
     asks = await world.say("p: pay", to="asks")
     question = await world.question(asks.conversation_id)
     _, goes_on = await _at_work(world)
-    await world.engine.answer(question.id, yes=True)
+    await world.engine.answer_approval(question.id, yes=True)
     await asyncio.sleep(0.05)
-    assert await world.engine.input_end(asks.inbox_id) is None
+    assert await world.engine.get_input_result(asks.inbox_id) is None
     # Its place in the order is of its first turn; a stop needs none.
-    await world.engine.stop(asks.conversation_id)
+    await world.engine.request_stop(asks.conversation_id)
     assert await _outcome(world, asks) is TurnOutcome.CANCELLED
     goes_on.set()

@@ -13,7 +13,7 @@ import pytest
 from clew.cli.entry import run
 from clew.cli.talk import Talk
 from clew.config import load_settings
-from clew.runtime import open_product
+from clew.runtime import open_application
 from tests.integration.test_line_chat_questions import AGENT
 from tests.waiting import wait_until
 
@@ -77,7 +77,7 @@ def test_who_answers_in_time_from_elsewhere_is_waited_for(
 ) -> None:
     async def approve() -> None:
         settings = load_settings(home=tmp_path, flags={"model.name": "offline"}, environ={})
-        async with open_product(settings, role="test", own_only=True) as product:
+        async with open_application(settings, role="test", own_only=True) as product:
             talk = Talk(product.engine, "main")
 
             async def asked() -> bool:

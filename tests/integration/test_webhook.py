@@ -180,7 +180,7 @@ async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
         other = desk.url.replace("/webhook", "/other")
         answer = await client.post(other, content=BODY, headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (404, "not_found")
-        desk.world.engine.doors.add("other")
+        desk.world.engine.webhooks.declare_webhook("other")
         answer = await client.post(other, content=BODY, headers=headers)
         assert answer.status_code == 503
         assert answer.headers["Retry-After"]
@@ -207,7 +207,7 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_p
                 fake.say(f"message {number} of {user}", user=str(user))
         async with open_desk(store_url, tmp_path, fake, allow="*", double_text="queue") as desk:
             await desk.quiet()
-            assert await desk.world.engine.deliveries.list() == []
+            assert await desk.world.engine.deliveries.list_deliveries() == []
         assert fake.intrusions == 0
         for user in range(1, 6):
             wanted = [f"You said: message {number} of {user}" for number in range(3)]
@@ -219,10 +219,10 @@ async def test_what_the_other_side_refuses_for_good_is_a_dead_letter(desk: Webho
     desk.fake.say("hello")
 
     async def dead() -> bool:
-        return len(await desk.world.engine.deliveries.list()) == 1
+        return len(await desk.world.engine.deliveries.list_deliveries()) == 1
 
     await desk.world.until(dead)
-    (letter,) = await desk.world.engine.deliveries.list()
+    (letter,) = await desk.world.engine.deliveries.list_deliveries()
     assert "refused it: 410" in str(letter)
 
 

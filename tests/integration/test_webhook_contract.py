@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.config.secret import Secret
 from clew.core.route import Route
-from clew.engine.doors import Doors, Knock
+from clew.engine.doors import WebhookRegistry, WebhookRequest
 from clew.gateway.channel import Channel, ChannelConfig
 from clew.gateway.channels.webhook.channel import open_channel
 from clew.testing.channels import ChannelContract, Platform, Shown
@@ -25,7 +25,7 @@ class Webhook:
     route = Route(platform="webhook", kind="dm", chat="42")
 
     def __init__(self, fake: FakeWebhook) -> None:
-        self._fake, self.doors = fake, Doors()
+        self._fake, self.doors = fake, WebhookRegistry()
 
     def create_channel(self) -> Channel:
         return open_channel(
@@ -39,7 +39,9 @@ class Webhook:
         )
 
     async def hand_in(self, headers: Mapping[str, str], body: bytes) -> int:
-        return (await self.doors.knock("webhook", Knock(headers=headers, body=body))).status
+        return (
+            await self.doors.dispatch_request("webhook", WebhookRequest(headers=headers, body=body))
+        ).status
 
     def post_message(self, text: str) -> None:
         self._fake.say(text)

@@ -28,7 +28,7 @@ from clew.core.people import (
     ChannelAccount,
 )
 from clew.core.route import Route
-from clew.engine.commands import CHANGE
+from clew.engine.commands import CHANGE_FORMAT
 from clew.errors import ChannelError, NotSent, Throttled, UsageError
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pydantic_ai.messages import ModelMessage
 
-    from clew.engine.people import People
+    from clew.engine.people import PairingService
 
 ACCOUNT = ChannelAccount(channel="memory", account="bot")
 PEOPLE = ("unknown", "allowed", "paired", "removed", "blocked")
@@ -126,18 +126,18 @@ async def desk(
         assert await found.world.check() == []
 
 
-async def let_in(people: People, user: str) -> None:
-    code = await people.code_for(ACCOUNT, user, name=user, route=dm(user).key)
+async def let_in(people: PairingService, user: str) -> None:
+    code = await people.issue_code(ACCOUNT, user, name=user, route=dm(user).key)
     assert code is not None
-    await people.approve(code.lower().replace("-", " "), by="tester")
+    await people.approve_code(code.lower().replace("-", " "), by="tester")
 
 
 async def set_up(desk: MemoryDesk) -> None:
-    people = desk.world.engine.people
+    people = desk.world.engine.pairing
     for place in PLACES:
         await let_in(people, f"paired-{place}")
         for who, to in (("removed", AccessStatus.REMOVED), ("blocked", AccessStatus.BLOCKED)):
-            await people.shut_out(ACCOUNT, f"{who}-{place}", to=to, by="tester")
+            await people.revoke_access(ACCOUNT, f"{who}-{place}", to=to, by="tester")
     await desk.quiet()
     desk.platform.messages.clear()
 
@@ -187,8 +187,8 @@ async def test_b117_the_matrix_of_people_and_places(desk: MemoryDesk) -> None:
             act(desk.platform, who, place)
     await until(lambda: len(desk.platform.answers) == len(PEOPLE))
     for who in PEOPLE:
-        asked = await desk.world.engine.resolve(group(f"g-{who}-button").key)
-        await desk.world.engine.stop(asked)
+        asked = await desk.world.engine.resolve_name(group(f"g-{who}-button").key)
+        await desk.world.engine.request_stop(asked)
     await desk.quiet()
     # A code is sent beside everything else, and need not arrive.
     await until(lambda: result(desk.platform, "removed", "edit") == CODE)
@@ -201,14 +201,16 @@ async def test_removal_takes_effect_at_once(desk: MemoryDesk) -> None:
     for what in ("pay", "later"):
         desk.platform.say(what, user="host")
     await until(lambda: desk.platform.messages)
-    conversation = await desk.world.engine.resolve(dm("host").key)
-    (waiting,) = await desk.world.engine.queue(conversation)
-    await desk.world.engine.people.shut_out(ACCOUNT, "host", to=AccessStatus.REMOVED, by="tester")
+    conversation = await desk.world.engine.resolve_name(dm("host").key)
+    (waiting,) = await desk.world.engine.list_queue(conversation)
+    await desk.world.engine.pairing.revoke_access(
+        ACCOUNT, "host", to=AccessStatus.REMOVED, by="tester"
+    )
     event = desk.platform.press("Allow", user="host")
     await until(lambda: event in desk.platform.answers)
     assert desk.platform.answers[event] == "You may not answer that."
     await desk.world.idle(conversation)
-    ended = await desk.world.engine.input_end(waiting.id)
+    ended = await desk.world.engine.get_input_result(waiting.id)
     assert ended is not None
     assert ended.outcome is InboxOutcome.CANCELLED
     assert desk.world.tools.ran == {}
@@ -225,7 +227,7 @@ async def test_whom_the_settings_do_not_name_any_more_gets_nothing_after_the_res
     ) as desk:
         platform.say("pay")
         await until(lambda: platform.messages)
-        conversation = await desk.world.engine.resolve(platform.route.key)
+        conversation = await desk.world.engine.resolve_name(platform.route.key)
     settings = {"allow": ["7"], "stream": False}
     async with memory_desk(
         store_url, tmp_path, platform, script=pay_or_echo, settings=settings
@@ -240,14 +242,14 @@ async def test_whom_the_settings_do_not_name_any_more_gets_nothing_after_the_res
 
 
 async def test_b121_wrong_codes_lock_the_right_one_too(desk: MemoryDesk) -> None:
-    people = desk.world.engine.people
-    code = await people.code_for(ACCOUNT, "9", name="Eve", route=dm("9").key)
+    people = desk.world.engine.pairing
+    code = await people.issue_code(ACCOUNT, "9", name="Eve", route=dm("9").key)
     assert code is not None
     for number in range(MAX_ATTEMPTS):
         with pytest.raises(UsageError, match="lets nobody in"):
-            await people.approve(f"WRNG-{number:04}", by="tester")
+            await people.approve_code(f"WRNG-{number:04}", by="tester")
     with pytest.raises(UsageError, match="lets nobody in"):
-        await people.approve(code, by="tester")
+        await people.approve_code(code, by="tester")
 
 
 async def test_a_code_works_once_and_is_shown_once(desk: MemoryDesk) -> None:
@@ -257,12 +259,12 @@ async def test_a_code_works_once_and_is_shown_once(desk: MemoryDesk) -> None:
     await desk.quiet()
     (shown,) = desk.platform.texts("9")
     code = shown.split("clew pair approve ")[1].split()[0]
-    person = await desk.world.engine.people.approve(code, by="tester")
+    person = await desk.world.engine.pairing.approve_code(code, by="tester")
     assert (person.user, person.standing) == ("9", AccessStatus.PAIRED)
     await until(lambda: len(desk.platform.texts("9")) == 2)
     assert "You are paired" in desk.platform.texts("9")[1]
     with pytest.raises(UsageError):
-        await desk.world.engine.people.approve(code, by="tester")
+        await desk.world.engine.pairing.approve_code(code, by="tester")
     desk.platform.say("now?", user="9")
     await until(lambda: desk.platform.texts("9")[-1] == "You said: now?")
 
@@ -270,7 +272,7 @@ async def test_a_code_works_once_and_is_shown_once(desk: MemoryDesk) -> None:
 async def test_operators_let_people_in_and_out_in_chat_and_nobody_else_does(
     desk: MemoryDesk,
 ) -> None:
-    code = await desk.world.engine.people.code_for(ACCOUNT, "9", name="Eve", route=dm("9").key)
+    code = await desk.world.engine.pairing.issue_code(ACCOUNT, "9", name="Eve", route=dm("9").key)
     for user in ("host", "boss"):
         desk.platform.say(f"/pair {code}", user=user)
         await until(lambda user=user: desk.platform.texts(user))
@@ -280,7 +282,7 @@ async def test_operators_let_people_in_and_out_in_chat_and_nobody_else_does(
     await until(lambda: "paired: Eve" in desk.platform.texts("boss")[-1])
     desk.platform.say("/pair remove 9", user="boss")
     await until(lambda: desk.platform.texts("boss")[-1] == "Shut out: 9.")
-    assert await desk.world.engine.people.standing(ACCOUNT, "9") is AccessStatus.REMOVED
+    assert await desk.world.engine.pairing.get_access_status(ACCOUNT, "9") is AccessStatus.REMOVED
 
 
 async def test_b120_a_name_opens_no_door(desk: MemoryDesk) -> None:
@@ -320,8 +322,8 @@ async def test_groups_that_are_not_listed_and_threads_are_apart(desk: MemoryDesk
     await until(lambda: len(desk.platform.texts("club")) == 2)
     await desk.quiet()
     assert desk.platform.texts("elsewhere") == []
-    first = await desk.world.engine.resolve(group("club", "1").key)
-    second = await desk.world.engine.resolve(group("club", "2").key)
+    first = await desk.world.engine.resolve_name(group("club", "1").key)
+    second = await desk.world.engine.resolve_name(group("club", "2").key)
     assert first != second
     log = await desk.world.log(second)
     assert not any("word of 1" in entry.text for entry in log)
@@ -373,11 +375,11 @@ async def test_the_last_message_is_asked_again_and_an_older_one_only_noted(
     await until(lambda: desk.platform.texts("host")[3:] == ["You said: fourth"])
     desk.platform.tell(edited(first, "zeroth"))
     desk.platform.tell(MessageDeleted(event="gone", route=dm("host"), original=first.event))
-    conversation = await desk.world.engine.resolve(dm("host").key)
+    conversation = await desk.world.engine.resolve_name(dm("host").key)
 
     async def noted() -> bool:
         log = await desk.world.log(conversation)
-        return sum(entry.format == CHANGE for entry in log) == 2
+        return sum(entry.format == CHANGE_FORMAT for entry in log) == 2
 
     await desk.world.until(noted)
     await desk.quiet()
@@ -436,7 +438,7 @@ async def test_strangers_get_a_code_only_where_the_settings_say_so_and_one_line_
             await until(lambda: platform.texts("42") == ["You said: hello"])
             await until(lambda: bool(platform.texts("9") and platform.texts("10")) or not coded)
             await desk.quiet()
-            people = await desk.world.engine.people.list()
+            people = await desk.world.engine.pairing.list_people()
             assert [len(platform.texts(user)) for user in ("9", "10")] == [int(coded)] * 2
             assert sorted(one.user for one in people) == (["10", "9"] if coded else [])
     lines = [line["user"] for line in logs if line["event"] == "turned_away"]
@@ -468,25 +470,25 @@ async def test_a_code_that_was_not_shown_is_not_the_last_for_an_hour(
             await until(lambda: any(line["event"] == "code_not_shown" for line in logs))
 
             async def withdrawn() -> bool:
-                (person,) = await desk.world.engine.people.list()
+                (person,) = await desk.world.engine.pairing.list_people()
                 return person.code_until is not None and person.code_until <= datetime.now(UTC)
 
             await desk.world.until(withdrawn)
             platform.say("hello?", user="9")
             await until(lambda: platform.texts("9"))
             code = platform.texts("9")[0].split("clew pair approve ")[1].split()[0]
-            await desk.world.engine.people.approve(code, by="tester")
+            await desk.world.engine.pairing.approve_code(code, by="tester")
             await desk.quiet()
 
 
 async def test_a_code_is_good_for_its_hour_only_once_it_was_shown(desk: MemoryDesk) -> None:
-    people, now = desk.world.engine.people, datetime.now(UTC)
-    assert await people.code_for(ACCOUNT, "9", name="Eve", route=dm("9").key) is not None
-    (person,) = await people.list()
+    people, now = desk.world.engine.pairing, datetime.now(UTC)
+    assert await people.issue_code(ACCOUNT, "9", name="Eve", route=dm("9").key) is not None
+    (person,) = await people.list_people()
     assert person.code_until is not None
     assert person.code_until < now + UNSHOWN_CODE_LIFETIME * 2
-    await people.code_shown(ACCOUNT, "9")
-    (person,) = await people.list()
+    await people.confirm_code_shown(ACCOUNT, "9")
+    (person,) = await people.list_people()
     assert person.code_until is not None
     assert person.code_until > now + CODE_LIFETIME / 2
 

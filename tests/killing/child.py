@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.core.approval import Approval
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Store
 
 INSTRUCTIONS = "Do what the message says."
@@ -159,9 +159,9 @@ def make_settings(job: Job) -> Settings:
     return load_settings(home=job.folder, flags=flags, environ={})
 
 
-def make_means(job: Job, store: Store, killer: Killer) -> Means:
+def make_means(job: Job, store: Store, killer: Killer) -> EngineServices:
     """As the composition root makes them, with our tools and less patience."""
-    means = runtime.make_means(make_settings(job), store)
+    means = runtime.build_services(make_settings(job), store)
     means.models.retry_policy = RetryPolicy(first_wait=0.05)
     return replace(means, loop=AgentLoop(make_agent(job, killer), max_steps=20))
 
@@ -244,7 +244,7 @@ class Front:
                 await asyncio.sleep(0.1)
 
     async def _follow(self, say: Say, accepted: AcceptResult) -> None:
-        async for event in self._engine.follow_input(accepted):
+        async for event in self._engine.stream_input(accepted):
             if isinstance(event, Delta):
                 self._killer.reach("front: delta")
             elif isinstance(event, InputCompleted):
@@ -263,14 +263,14 @@ class Front:
         """The person, who says yes to everything."""
         while True:
             for conversation in list(self._conversations):
-                for approval in await self._engine.approvals(conversation):
+                for approval in await self._engine.list_approvals(conversation):
                     self._killer.reach("front: approval seen")
                     await self._allow(approval)
             await asyncio.sleep(0.01)
 
     async def _allow(self, approval: Approval) -> None:
         self._job.fronts.add(Allowed(what=approval.call_id))
-        await self._engine.answer(approval.id, yes=True, by="tester")
+        await self._engine.answer_approval(approval.id, yes=True, by="tester")
 
 
 def _known(record: Acknowledged) -> AcceptResult:

@@ -109,11 +109,11 @@ async def _compact(url: str, home: Path, orders: Connection) -> None:
         around=lambda store: WatchedStore(store, reach),
         own_only=True,
     ) as house:
-        conversation = await house.engine.resolve(TALK.key)
+        conversation = await house.engine.resolve_name(TALK.key)
         orders.send(None)
         while (order := await asyncio.to_thread(orders.recv)) is not None:
-            state = await house.means.warm.refresh(conversation)
-            held = [kept.message for kept in state.kept]
+            state = await house.means.context_cache.refresh_context(conversation)
+            held = [kept.message for kept in state.messages]
             done = await house.engine.compact(SessionId(order.session), held)
             orders.send(Told(moved=done.moved, session=done.session_id, note=done.note))
 

@@ -10,7 +10,7 @@ import httpx2
 
 from clew import runtime
 from clew.agent.loop import AgentLoop
-from clew.engine.fsck import Fsck
+from clew.engine.fsck import StoreChecker
 from clew.store.opening import open_store
 from clew.testing.provider import read_log
 from tests.contract import invariants
@@ -104,8 +104,8 @@ async def verdict(
 
 async def _fsck(job: Job, store: Store) -> list[str]:
     """What ``clew fsck`` says of a store that was left like this: it must say nothing."""
-    fsck = Fsck(store, url=job.store_url, home=job.folder, say=lambda _: None, processes=1)
-    report = await fsck.examine()
+    fsck = StoreChecker(store, url=job.store_url, home=job.folder, say=lambda _: None, processes=1)
+    report = await fsck.find_problems()
     return [f"fsck: {finding}" for finding in report.findings] + list(report.unchecked)
 
 
@@ -118,7 +118,7 @@ async def _unequal(
         for request, brief in zip(requests, seen(requests), strict=True)
         if keys_in(brief.messages) and brief.conversation in known
     ]
-    shelf = of_means(runtime.make_means(make_settings(job), store))
+    shelf = of_means(runtime.build_services(make_settings(job), store))
     assert shelf is not None
     shelf.loop = AgentLoop(agent, max_steps=20)
     return await unexplained(asked, shelf)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.engine.compaction import Policy
+from clew.engine.compaction import CompactionPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from clew.agent.compactor import RunUsage
     from clew.agent.models import Model
-    from clew.engine.compaction import Compactions
+    from clew.engine.compaction import CompactionService
     from tests.line.points import Points
 
 #: Shorter than whatever it replaces here, so that it is good.
@@ -28,10 +28,10 @@ class Compacting:
 
     def __init__(self, points: Points) -> None:
         self._points = points
-        self._compactions: Compactions | None = None
+        self._compactions: CompactionService | None = None
         self.summaries = 0
 
-    def bind(self, compactions: Compactions) -> None:
+    def bind(self, compactions: CompactionService) -> None:
         """The compactions that ``arm`` is about."""
         self._compactions = compactions
 
@@ -43,15 +43,15 @@ class Compacting:
         With ``overflow`` only what the provider refuses is too long.
         """
         window = None if overflow else _WINDOW
-        self._set(Policy(window=window, threshold=_THRESHOLD, keep_recent=keep / _WINDOW))
+        self._set(CompactionPolicy(window=window, threshold=_THRESHOLD, keep_recent=keep / _WINDOW))
 
     def disarm(self) -> None:
         """Let every context fit."""
-        self._set(Policy(window=None))
+        self._set(CompactionPolicy(window=None))
 
-    def _set(self, policy: Policy) -> None:
+    def _set(self, policy: CompactionPolicy) -> None:
         assert self._compactions is not None
-        self._compactions.plans.policy = policy
+        self._compactions.planner.policy = policy
 
     async def clear_results(
         self, messages: Sequence[ModelMessage], *, keep_from: int

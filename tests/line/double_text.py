@@ -160,7 +160,7 @@ async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
         if rule is DoubleText.COLLECT:
             # Its window is over before the next step begins.
             world.clock.advance(seconds=1)
-            world.engine.attend(warm)
+            world.engine.wake_conversation(warm)
 
     async def at_point() -> None:
         await say_second()
@@ -170,13 +170,13 @@ async def play(world: World, rule: DoubleText, moment: Moment) -> Found:
 
     world.points.arm(moment.point, at_point)
     world.model.script = _script(world, moment)
-    with world.means.hub.follow(warm) if moment.streamed else nullcontext():
+    with world.means.event_bus.subscribe(warm) if moment.streamed else nullcontext():
         first = await world.say(f"a: {moment.tool}", to=name)
         if moment.point is None:
             question = await world.question(warm)
             await say_second()
             if rule in (DoubleText.QUEUE, DoubleText.REJECT):
-                await world.engine.answer(question.id, yes=True)
+                await world.engine.answer_approval(question.id, yes=True)
         ended = await world.end(first)
     assert ended.turn is not None
     assert ended.turn.outcome is not None

@@ -90,7 +90,7 @@ class Sweep:
         if self._compacts:
             world.model.script = self._compacting_once()
         world.points.arm(at, lambda: self._do(act, name, warm, second))
-        with world.means.hub.follow(warm) if self._streamed else nullcontext():
+        with world.means.event_bus.subscribe(warm) if self._streamed else nullcontext():
             first = await world.say(PLAN, to=name)
             ended = await world.end(first)
             reached = await world.points.acted()
@@ -125,11 +125,11 @@ class Sweep:
             second.append(await self._world.say("b:", act, to=name))
             if act is DoubleText.COLLECT:
                 self._world.clock.advance(seconds=1)
-                self._world.engine.attend(conversation)
+                self._world.engine.wake_conversation(conversation)
         elif act == STOP:
-            await self._world.engine.stop(conversation)
+            await self._world.engine.request_stop(conversation)
         else:
-            await self._world.engine.start_afresh(local_route(name))
+            await self._world.engine.start_new_conversation(local_route(name))
 
     async def _judge(self, run: Run, conversation: ConversationId, name: str) -> None:
         world = self._world
@@ -153,7 +153,7 @@ class Sweep:
 
     async def _rotations(self, run: Run, conversation: ConversationId) -> list[str]:
         """One for a summary at most, and none where the turn was stopped before."""
-        sessions = (await self._world.engine.show(conversation)).sessions
+        sessions = (await self._world.engine.get_view(conversation)).sessions
         made = [session.end_reason for session in sessions].count(COMPRESSION)
         stopped = run.turn is not None and run.turn.stop is not None
         if stopped and run.point in _BEFORE_THE_ROTATION:
@@ -164,9 +164,9 @@ class Sweep:
         )
 
     async def _left(self, conversation: ConversationId, name: str) -> list[str]:
-        view = await self._world.engine.show(conversation)
+        view = await self._world.engine.get_view(conversation)
         ended = view.sessions[-1].end_reason
-        still = await self._world.engine.resolve(local_route(name).key) == conversation
+        still = await self._world.engine.resolve_name(local_route(name).key) == conversation
         wrong = ["the head was not ended by the reset"] * (ended != "reset")
         return wrong + ["the route has not moved"] * still
 

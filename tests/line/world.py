@@ -21,7 +21,7 @@ from clew.core.double_text import DoubleText
 from clew.core.ids import ConversationId
 from clew.core.route import Route, local_route
 from clew.core.turn import TurnState
-from clew.engine.compaction import Compactions
+from clew.engine.compaction import CompactionService
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.store.transactions import entries, inbox
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult, InboxItem
     from clew.core.turn import Turn
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
 
 #: Between two looks at the store.
 _PAUSE = 0.003
@@ -56,7 +56,7 @@ class World:
     """One process: what a front sees of it, and what only a test sees."""
 
     engine: Engine
-    means: Means
+    means: EngineServices
     store: PointedStore
     points: Points
     model: Scripted
@@ -80,7 +80,7 @@ class World:
     async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nobody follows the turn."""
         ended = await wait_until(
-            lambda: self.engine.input_end(accepted.inbox_id),
+            lambda: self.engine.get_input_result(accepted.inbox_id),
             f"the end of {accepted.inbox_id}",
             pause=_PAUSE,
         )
@@ -102,7 +102,7 @@ class World:
         """The turn, once it waits for a person."""
 
         async def waits() -> Turn | None:
-            turn = await self.engine.unfinished_turn(conversation)
+            turn = await self.engine.get_unfinished_turn(conversation)
             return turn if turn is not None and turn.state is TurnState.WAITING else None
 
         turn = await wait_until(waits, f"a question in {conversation}", pause=_PAUSE)
@@ -112,7 +112,7 @@ class World:
     async def question(self, conversation: ConversationId) -> Approval:
         """The one open question, once the turn waits for it."""
         await self.waiting(conversation)
-        (found,) = await self.engine.approvals(conversation)
+        (found,) = await self.engine.list_approvals(conversation)
         return found
 
     async def idle(self, conversation: ConversationId) -> None:
@@ -120,8 +120,8 @@ class World:
 
         async def done() -> bool:
             # In this order: what leaves the line becomes a turn.
-            waiting = await self.engine.queue(conversation)
-            return not waiting and await self.engine.unfinished_turn(conversation) is None
+            waiting = await self.engine.list_queue(conversation)
+            return not waiting and await self.engine.get_unfinished_turn(conversation) is None
 
         await self.until(done)
 
@@ -189,25 +189,27 @@ def _means(
     tools: list[Tool[Any]],
     longest_call: float,
     max_steps: int,
-) -> Means:
+) -> EngineServices:
     flags = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
     settings = load_settings(home=home, flags=flags, environ={})
     agent = Agent(tools=tools, retries=3)
     return replace(
-        runtime.make_means(settings, store),
+        runtime.build_services(settings, store),
         loop=AgentLoop(agent, max_steps=max_steps, longest_call=timedelta(seconds=longest_call)),
         models=ModelChain([model.model], RetryPolicy(attempts=1), time.monotonic),
     )
 
 
-def _compactions(means: Means, compacting: Compacting, model: Scripted) -> Compactions:
-    made = Compactions(
+def _compactions(
+    means: EngineServices, compacting: Compacting, model: Scripted
+) -> CompactionService:
+    made = CompactionService(
         means.store,
         means.ids,
         SystemClock(),
         compactor=compacting,
         model=model.model,
-        policy=means.compactions.policy,
+        policy=means.compaction.policy,
     )
     compacting.bind(made)
     return made

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from clew.engine.fsck import Fsck
+from clew.engine.fsck import StoreChecker
 from clew.store.opening import open_store
 from tests.planting.harm import harm
 from tests.planting.story import Story
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Sequence
     from pathlib import Path
 
-    from clew.engine.fsck import Report
+    from clew.engine.fsck import FsckReport
     from tests.planting.faults import Fault
 
 #: A conversation that nothing is done to.
@@ -39,9 +39,9 @@ def plant(url: str, home: Path, faults: Iterable[Fault]) -> None:
 
 
 @asynccontextmanager
-async def opened(url: str, home: Path, *, processes: int = 1) -> AsyncGenerator[Fsck]:
+async def opened(url: str, home: Path, *, processes: int = 1) -> AsyncGenerator[StoreChecker]:
     async with await open_store(url, home=home) as store:
-        yield Fsck(store, url=url, home=home, say=_silent, processes=processes)
+        yield StoreChecker(store, url=url, home=home, say=_silent, processes=processes)
 
 
 def _silent(_: str) -> None: ...
@@ -56,7 +56,7 @@ def expected(faults: Iterable[Fault]) -> Counter[tuple[str, str | None]]:
     )
 
 
-def found(report: Report, faults: Iterable[Fault]) -> Counter[tuple[str, str | None]]:
+def found(report: FsckReport, faults: Iterable[Fault]) -> Counter[tuple[str, str | None]]:
     """The same of what was found; of a fault that is everywhere it counts that it was found."""
     everywhere = {check for fault in faults if fault.everywhere for check in fault.finds}
     return Counter(

@@ -153,7 +153,7 @@ async def _compact_everything(
     requests: Sequence[Captured],
     made: set[int],
 ) -> None:
-    plans: Any = copy.copy(shelf.compactions.plans)
+    plans: Any = copy.copy(shelf.compactions.planner)
     plans._model, plans._store, plans._standby = model, _Forgetful(t), None
     if isinstance(plans._compactor, HarnessCompactor):
         # One that a test made hasty might give up here, on a busy machine, before it asks.

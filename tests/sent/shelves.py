@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from typing import Concatenate
 
-    from clew.engine.compaction import Compactions
-    from clew.engine.turns import Means
+    from clew.engine.compaction import CompactionService
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Tx
 
 P = ParamSpec("P")
@@ -59,7 +59,7 @@ class Shelf:
 
     place: Path | Dsn
     loop: AgentLoop
-    compactions: Compactions
+    compactions: CompactionService
     #: ``entry.n`` up to which it was looked at.
     seen: int = 0
 
@@ -90,13 +90,13 @@ def _reading_file(path: Path) -> Generator[Tx]:
         connection.close()
 
 
-def of_means(means: Means) -> Shelf | None:
+def of_means(means: EngineServices) -> Shelf | None:
     """The shelf of an engine; ``None`` where its store is none of ours."""
     place = _place(means.store)
     if place is None:
         return None
     loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
-    return Shelf(place=place, loop=loop, compactions=means.compactions)
+    return Shelf(place=place, loop=loop, compactions=means.compaction)
 
 
 def _place(store: object) -> Path | Dsn | None:
@@ -115,9 +115,9 @@ def of_program(home: Path, environ: Mapping[str, str]) -> Shelf | None:
     if isinstance(place, Path) and not place.exists():
         return None
     with _imports_of(home):
-        means = runtime.make_means(settings, Reader(None))  # pyright: ignore[reportArgumentType]  (read later)
+        means = runtime.build_services(settings, Reader(None))  # pyright: ignore[reportArgumentType]  (read later)
     loop = AgentLoop(means.loop.agent, max_steps=_STEPS)
-    return Shelf(place=place, loop=loop, compactions=means.compactions)
+    return Shelf(place=place, loop=loop, compactions=means.compaction)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
     from pathlib import Path
 
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
 
 __all__ = ["Captured", "Shelf", "forget", "observe", "paused", "program", "taken"]
 
@@ -80,7 +80,7 @@ def _provider_ends(provider: FakeProvider, *_: object) -> None:
         noted.ended |= noted.provider is provider
 
 
-def _engine_is_made(engine: Engine, means: Means, **_: object) -> None:
+def _engine_is_made(engine: Engine, means: EngineServices, **_: object) -> None:
     # One that never works lives for a test at most.
     _watch.askers.append(_Asker(make=lambda: of_means(means), engine=engine, ended=True))
 

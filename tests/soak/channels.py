@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import httpx2
 
 from clew.core.delivery import DeliveryState
-from clew.engine.fsck import Fsck
+from clew.engine.fsck import StoreChecker
 from clew.store.opening import open_store
 from clew.store.transactions import deliveries
 from clew.testing.provider import FakeProvider, Request, Text
@@ -135,8 +135,8 @@ class Run:
 async def stored(url: str, home: Path) -> list[str]:
     """What is wrong in the store."""
     async with await open_store(url, home=home) as store:
-        fsck = Fsck(store, url=url, home=home, say=lambda _: None, processes=1)
-        wrong = [str(finding) for finding in (await fsck.examine()).findings]
+        fsck = StoreChecker(store, url=url, home=home, say=lambda _: None, processes=1)
+        wrong = [str(finding) for finding in (await fsck.find_problems()).findings]
         left = await store.read(deliveries.list_dead_letters, tuple(DeliveryState), limit=10)
         wrong += [f"delivery {one.id} is {one.state.value}: {one.error}" for one, _ in left]
         row = await store.read(

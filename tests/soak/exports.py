@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.exported.verify import verify_export
 from clew.core.ids import IdGenerator
-from clew.engine.exports import Exports
-from clew.engine.imports import Imports
+from clew.engine.exports import ConversationExporter
+from clew.engine.imports import ConversationImporter
 from clew.store.opening import open_store
 from tests.acceptance.program import CLEW, Clew
 from tests.contract import invariants
@@ -145,15 +145,17 @@ async def _there_and_back(
 async def _take_in(store: Store, export: bytes) -> int:
     found = verified(export)
     ids = IdGenerator(lambda: time.time_ns() // 1_000_000)
-    async with Imports(store, ids, version="soak").opened() as imports:
+    async with ConversationImporter(store, ids, version="soak").register_owner() as imports:
         source = io.BytesIO(export)
-        taken = [await imports.take(source, outline) for outline in found.conversations]
-        await imports.bury(found.tombstones)
+        taken = [
+            await imports.import_conversation(source, outline) for outline in found.conversations
+        ]
+        await imports.import_tombstones(found.tombstones)
     return sum(one.entries for one in taken)
 
 
 async def _exported(store: Store) -> bytes:
-    return b"".join([line async for line in Exports(store).lines(None)])
+    return b"".join([line async for line in ConversationExporter(store).iter_lines(None)])
 
 
 def _killed(url: str, home: Path, export: bytes) -> tuple[int, list[str]]:

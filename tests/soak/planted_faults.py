@@ -52,13 +52,13 @@ async def _one(url: str, home: Path, faults: Sequence[Fault]) -> Counter[str]:
     await tell(url, home, faults)
     plant(url, home, faults)
     async with opened(url, home) as fsck:
-        seen = await fsck.examine()
-        after = await fsck.repair()
-        again = await fsck.examine()
+        seen = await fsck.find_problems()
+        after = await fsck.repair_problems()
+        again = await fsck.find_problems()
     counts: Counter[str] = Counter()
     if found(seen, faults) == expected(faults):
         counts["found exactly"] += len(faults)
-    if sure and after.clean and again.findings == ():
+    if sure and after.is_clean and again.findings == ():
         counts["repaired, then clean"] += len(faults)
     elif not sure and found(again, faults) == expected(faults):
         counts["left to a person"] += len(faults)

@@ -300,8 +300,8 @@ class Player:
         """Read both anew: what was asked for before may have come since."""
         view = self._session.app.desk.view
         assert view.conversation is not None
-        conversation = await self._server.engine.resolve(view.conversation.id)
-        stored = await self._server.engine.entries(conversation, after=0, limit=100_000)
+        conversation = await self._server.engine.resolve_name(view.conversation.id)
+        stored = await self._server.engine.read_entries(conversation, after=0, limit=100_000)
         return view.seq == len(stored)
 
     async def finish(self) -> Played:
@@ -309,9 +309,9 @@ class Player:
         await self._compare()
         played, engine = self.played, self._server.engine
         for one in await self._conversations():
-            conversation = await engine.resolve(one)
+            conversation = await engine.resolve_name(one)
             await wait_until(partial(self._is_settled, conversation), "what was left behind")
-            for entry in await engine.entries(conversation, after=0, limit=100_000):
+            for entry in await engine.read_entries(conversation, after=0, limit=100_000):
                 if entry.role is Role.USER and entry.kind.value == "message":
                     played.stored[entry.text] += 1
         played.ran = Counter(
@@ -329,10 +329,10 @@ class Player:
         Whoever has gone to another conversation leaves messages behind that wait for an answer.
         """
         engine = self._server.engine
-        for asked in await engine.approvals(conversation):
-            await engine.answer(asked.id, yes=False)
-        is_running = await engine.unfinished_turn(conversation) is not None
-        return not is_running and not await engine.queue(conversation)
+        for asked in await engine.list_approvals(conversation):
+            await engine.answer_approval(asked.id, yes=False)
+        is_running = await engine.get_unfinished_turn(conversation) is not None
+        return not is_running and not await engine.list_queue(conversation)
 
     async def _conversations(self) -> list[str]:
         found: list[str] = []

@@ -13,7 +13,7 @@ from clew.agent.failure_reference import render_page
 from clew.agent.failures import FailureKind, ToolsetError, classify_error
 from clew.agent.start_problems import check_key_sendable
 from clew.core.turn import TurnOutcome
-from clew.engine.answers import answer_text
+from clew.engine.answers import build_final_text
 from clew.errors import SettingsError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "errors.md"
@@ -29,7 +29,9 @@ RESETTABLE = {
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_only_faults_of_the_context_advise_a_new_conversation(kind: FailureKind) -> None:
-    told = answer_text("", outcome=TurnOutcome.FAILED, error="401 no", code=kind.value, steps=2)
+    told = build_final_text(
+        "", outcome=TurnOutcome.FAILED, error="401 no", code=kind.value, steps=2
+    )
     assert ("/reset" in told) is (kind in RESETTABLE)
     assert ADVICE[kind].text in told or kind is FailureKind.OVERFLOW
 
@@ -54,7 +56,7 @@ def test_the_page_says_what_the_code_says() -> None:
 def test_a_set_of_tools_that_hangs_is_not_blamed_on_the_provider() -> None:
     failure = classify_error(ToolsetError("the tools of mcp:home did not come within 30 s"))
     assert failure.kind is FailureKind.TOOLSET
-    told = answer_text(
+    told = build_final_text(
         "", outcome=TurnOutcome.FAILED, error=failure.user_message, code=failure.kind.value
     )
     assert "mcp:home" in told

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from clew.api.asking import Asking
-from clew.engine.orders import key_for
+from clew.engine.orders import make_request_key
 from clew.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from clew.engine.orders import IdempotencyKey
 
-KEY = key_for(caller="", path="/", key="k", request=b"")
+KEY = make_request_key(caller="", path="/", key="k", request=b"")
 NOBODY = cast("Any", None)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from clew.core.chat import ButtonPressed, MessageSender
 from clew.core.people import ChannelAccount
@@ -12,9 +12,6 @@ from clew.errors import Throttled
 from clew.gateway.gate import Gate
 from clew.gateway.line import Line
 from clew.testing.channels import FakeTimer, MemoryPlatform
-
-if TYPE_CHECKING:
-    from clew.engine.deliveries import Deliveries
 
 
 def chat(number: int) -> Route:

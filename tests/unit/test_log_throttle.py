@@ -30,6 +30,8 @@ def test_a_failing_store_is_named_with_what_it_held_up() -> None:
     throttle = LogThrottle()
     with structlog.testing.capture_logs() as logs:
         for number in range(3):
-            throttle.warn(structlog.get_logger(), "store_failed", StoreFull("no room"), n=number)
+            throttle.warn_store_failure(
+                structlog.get_logger(), "store_failed", StoreFull("no room"), n=number
+            )
     (line,) = logs
     assert (line["event"], line["error"], line["n"]) == ("store_failed", "no room", 0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.engine.slots import Slot, Slots
+from clew.engine.slots import TurnLimiter, TurnPermit
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 class Line:
     """Turns that ask for slots, in this order."""
 
-    def __init__(self, stack: ExitStack, slots: Slots) -> None:
+    def __init__(self, stack: ExitStack, slots: TurnLimiter) -> None:
         self._stack, self._slots = stack, slots
 
-    def stand(self) -> Slot:
-        return self._stack.enter_context(self._slots.slot(asyncio.Event()))
+    def stand(self) -> TurnPermit:
+        return self._stack.enter_context(self._slots.open_permit(asyncio.Event()))
 
-    def ask(self, *, suspect: bool = False) -> Slot:
+    def ask(self, *, suspect: bool = False) -> TurnPermit:
         slot = self.stand()
-        slot.ask(suspect=suspect)
+        slot.request(suspect=suspect)
         return slot
 
 
@@ -35,90 +35,90 @@ def stack() -> Generator[ExitStack]:
         yield found
 
 
-def given(*slots: Slot) -> list[bool]:
+def given(*slots: TurnPermit) -> list[bool]:
     for slot in slots:
-        assert slot.told.is_set() >= slot.given.is_set()
-    return [slot.given.is_set() for slot in slots]
+        assert slot.wake_event.is_set() >= slot.granted.is_set()
+    return [slot.granted.is_set() for slot in slots]
 
 
 async def test_who_asked_first_is_next(stack: ExitStack) -> None:
-    line = Line(stack, Slots(2))
+    line = Line(stack, TurnLimiter(2))
     a, b, c, d = (line.ask() for _ in range(4))
     assert given(a, b, c, d) == [True, True, False, False]
-    b.leave()
+    b.release()
     assert given(a, c, d) == [True, True, False]
     # Who waits no more has nothing to give back.
-    d.leave()
-    a.leave()
-    c.leave()
+    d.release()
+    a.release()
+    c.release()
     assert given(line.ask(), line.ask(), line.ask()) == [True, True, False]
 
 
 async def test_who_was_first_in_the_order_is_next_although_it_asks_later(stack: ExitStack) -> None:
-    line = Line(stack, Slots(1))
+    line = Line(stack, TurnLimiter(1))
     early, at_work, late = line.stand(), line.ask(), line.ask()
-    early.ask(suspect=False)
-    at_work.leave()
+    early.request(suspect=False)
+    at_work.release()
     assert given(early, late) == [True, False]
 
 
 async def test_one_suspect_is_begun_at_a_time_and_before_others(stack: ExitStack) -> None:
-    line = Line(stack, Slots(2, long=60))
+    line = Line(stack, TurnLimiter(2, long=60))
     at_work, other = line.ask(), line.stand()
     first, second = line.ask(suspect=True), line.ask(suspect=True)
-    other.ask(suspect=False)
-    at_work.leave()
+    other.request(suspect=False)
+    at_work.release()
     # Nobody who is begun now could be what ends the process.
     assert given(first, second, other) == [True, False, False]
-    first.leave()
+    first.release()
     assert given(second, other) == [True, False]
-    second.leave()
+    second.release()
     assert given(other) == [True]
 
 
 async def test_a_suspect_that_takes_long_holds_up_other_suspects_only(stack: ExitStack) -> None:
-    line = Line(stack, Slots(3, long=0))
+    line = Line(stack, TurnLimiter(3, long=0))
     first, second, other = line.ask(suspect=True), line.ask(suspect=True), line.ask()
     assert given(first, second, other) == [True, False, False]
-    await asyncio.wait_for(other.told.wait(), 10)
+    await asyncio.wait_for(other.wake_event.wait(), 10)
     assert given(first, second, other) == [True, False, True]
-    with first.waiting():
+    with first.lend_while_waiting():
         await asyncio.sleep(0.001)
         assert given(first, second) == [False, False]
-    first.leave()
+    first.release()
     assert given(second) == [True]
 
 
 async def test_who_waits_long_lends_its_slot_and_has_it_back_at_once(stack: ExitStack) -> None:
     """A tool may wait for another turn: were slots kept, both would wait for ever."""
-    line = Line(stack, Slots(1, long=0))
+    line = Line(stack, TurnLimiter(1, long=0))
     waits, other, third = line.ask(), line.ask(), line.ask()
-    with waits.waiting(), waits.waiting():
-        await asyncio.wait_for(other.told.wait(), 10)
+    with waits.lend_while_waiting(), waits.lend_while_waiting():
+        await asyncio.wait_for(other.wake_event.wait(), 10)
         assert given(waits, other, third) == [False, True, False]
     # What it has heard is stored now; nobody begins until one more has ended.
     assert given(waits, other, third) == [True, True, False]
-    other.leave()
+    other.release()
     assert given(third) == [False]
-    waits.leave()
+    waits.release()
     assert given(third) == [True]
 
 
 async def test_who_waits_shortly_keeps_its_slot_and_who_has_none_needs_none(
     stack: ExitStack,
 ) -> None:
-    line = Line(stack, Slots(1, long=60))
+    line = Line(stack, TurnLimiter(1, long=60))
     waits, other, free = line.ask(), line.ask(), line.stand()
-    with waits.waiting(), free.waiting():
+    with waits.lend_while_waiting(), free.lend_while_waiting():
         await asyncio.sleep(0.001)
         assert given(waits, other, free) == [True, False, False]
     assert given(waits, other, free) == [True, False, False]
 
 
 async def test_a_process_that_has_just_started_begins_with_a_few(stack: ExitStack) -> None:
-    line = Line(stack, Slots(4, first=2))
+    line = Line(stack, TurnLimiter(4, first=2))
     slots = [line.ask() for _ in range(8)]
     assert sum(given(*slots)) == 2
     for done, at_work in enumerate((3, 4, 4)):
-        slots[done].leave()
+        slots[done].release()
         assert given(*slots) == [done < n <= done + at_work for n in range(8)]

@@ -195,10 +195,10 @@ async def _quiet(platform: Platform, world: World) -> None:
     async def still() -> bool:
         if platform.waiting():
             return False
-        gauges = (await world.engine.measures.take()).gauges
+        gauges = (await world.engine.metrics.take_snapshot()).gauges
         if gauges.waiting or gauges.unfinished:
             return False
-        return not await world.engine.deliveries.undelivered()
+        return not await world.engine.deliveries.list_undelivered_routes()
 
     await wait_until(still, "every update is answered", seconds=PATIENCE, pause=0.2)
 

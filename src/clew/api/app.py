@@ -93,7 +93,7 @@ def _endpoints(
         chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now, pace=pace),
         conversations=conversations,
         events=Events(engine=engine, conversations=conversations, leaving=leaving.soon, pace=pace),
-        hooks=Hooks(doors=engine.doors, pace=pace),
+        hooks=Hooks(doors=engine.webhooks, pace=pace),
         metrics=Metrics(engine=engine, served=served),
         system=System(engine=engine, models=models, description=description),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.api.problems import Problem
     from clew.core.events import InputCompleted
     from clew.core.inbox import AcceptResult
-    from clew.engine.orders import IdempotencyKey, Orders
+    from clew.engine.orders import IdempotencyKey, RequestService
     from clew.errors import ClewError
 
 log = structlog.get_logger(__name__)
@@ -39,7 +39,7 @@ _FULL = (
 class Asking:
     """Who asked for what, and what is owed to them."""
 
-    orders: Orders
+    orders: RequestService
     order: ChatOrder
     accepted: AcceptResult
     key: IdempotencyKey | None
@@ -59,16 +59,16 @@ class Asking:
             completion=self.completion,
             place=Place.of(end),
             said=endings.said(end),
-            used=await self.orders.used(end.turn),
+            used=await self.orders.get_usage(end.turn),
         )
         if self.key is not None:
             status, kept = answer.to_keep()
-            await self.orders.keep_answer(self.key, status=status, answer=kept)
+            await self.orders.store_answer(self.key, status=status, answer=kept)
         return answer
 
     async def place(self) -> Place:
         """Where the answer is being made."""
-        begun = await self.orders.begun(self.accepted.inbox_id)
+        begun = await self.orders.get_started_turn(self.accepted.inbox_id)
         if begun is None:
             return Place(conversation=self.accepted.conversation_id)
         return Place(
@@ -78,7 +78,7 @@ class Asking:
     async def gone(self) -> Response:
         """The client went away; nobody reads this response."""
         if not self.outlives_its_client:
-            stopped = await self.orders.abandon(self.accepted.inbox_id)
+            stopped = await self.orders.cancel_request(self.accepted.inbox_id)
             log.info("client_gone", inbox=self.accepted.inbox_id, stopped=stopped)
         return Response(status_code=499)
 

@@ -13,7 +13,7 @@ from clew.api.keys import caller_of, key_of
 from clew.api.pace import PACE, Pace
 from clew.api.sse import Ear, EventStream, Heard, sent
 from clew.core.events import InputCompleted
-from clew.engine.orders import History
+from clew.engine.orders import ClientHistory
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ class Chat:
     async def complete(self, request: Request, query: Nothing, body: ChatRequest) -> Response:
         order = order_of(body, request.headers, models=self.models, double_text=self.double_text)
         key = key_of(request)
-        placed = await self.engine.orders.place(
+        placed = await self.engine.requests.submit(
             order.text,
             target=self._target(request, order),
             double_text=order.double_text,
             key=key,
         )
-        asking = Asking(orders=self.engine.orders, order=order, accepted=placed.accepted, key=key)
+        asking = Asking(orders=self.engine.requests, order=order, accepted=placed.accepted, key=key)
         if placed.answer is not None:
             return _again(asking, placed.answer)
-        events = self.engine.orders.follow(placed.accepted, live=order.stream)
+        events = self.engine.requests.stream_events(placed.accepted, live=order.stream)
         ear = Ear(events, request.receive, self.leaving)
         return ChatStream(asking, ear, self.pace) if order.stream else await _plain(asking, ear)
 
-    def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | History:
+    def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | ClientHistory:
         if order.conversation is None:
-            return History(caller=caller_of(request), said=order.history)
-        return self.engine.target(order.conversation)
+            return ClientHistory(caller=caller_of(request), messages=order.history)
+        return self.engine.parse_target(order.conversation)
 
 
 async def _plain(asking: Asking, ear: Ear[ConversationEvent | InputCompleted]) -> Response:

@@ -19,7 +19,7 @@ from clew.core.events import InputCompleted
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.text import sanitize_text
-from clew.engine.commands import compacted
+from clew.engine.commands import parse_compaction_note
 from clew.errors import NotFound, StoreFull
 from clew.wire import shapes
 
@@ -58,7 +58,7 @@ class Conversations:
     leaving: asyncio.Event
 
     async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
-        page = await self.engine.views(
+        page = await self.engine.list_views(
             title=sanitize_text(query.query),
             cursor=query.cursor or None,
             limit=query.limit,
@@ -67,7 +67,7 @@ class Conversations:
         return JSONResponse(shapes.serialize_page(list(map(shape_of, page.items)), page.next))
 
     async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
-        found = await self.engine.search(
+        found = await self.engine.search_messages(
             sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
         )
         return JSONResponse(
@@ -78,11 +78,13 @@ class Conversations:
         return await self._shown(await self.named(request))
 
     async def _shown(self, conversation: ConversationId) -> Response:
-        return JSONResponse(shape_of(await self.engine.show(conversation)))
+        return JSONResponse(shape_of(await self.engine.get_view(conversation)))
 
     async def entries(self, request: Request, query: EntriesQuery, body: Nothing) -> Response:
         conversation = await self.named(request)
-        found = await self.engine.entries(conversation, after=query.after, limit=query.limit + 1)
+        found = await self.engine.read_entries(
+            conversation, after=query.after, limit=query.limit + 1
+        )
         items = found[: query.limit]
         following = str(items[-1].seq) if len(found) > len(items) else None
         return JSONResponse(
@@ -91,9 +93,9 @@ class Conversations:
 
     async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
         key = key_of(request)
-        placed = await self.engine.orders.place(
+        placed = await self.engine.requests.submit(
             body.text,
-            target=self.engine.target(name_in_path(request)),
+            target=self.engine.parse_target(name_in_path(request)),
             double_text=resolve_rule(body.double_text or self.double_text, people=False),
             key=key,
             files=[self._file(one, place) for place, one in enumerate(body.attachments or ())],
@@ -102,7 +104,7 @@ class Conversations:
             return _stored(placed.status or 202, placed.answer)
         status, answer = _accepted(placed.accepted)
         if key is not None:
-            await self.engine.orders.keep_answer(key, status=status, answer=answer)
+            await self.engine.requests.store_answer(key, status=status, answer=answer)
         return _stored(status, answer)
 
     def _file(self, given: Attachment, place: int) -> FetchedFile:
@@ -110,17 +112,17 @@ class Conversations:
             content = given.decode_content()
         except ValueError as error:
             raise invalid(str(error), param=f"attachments[{place}].data") from None
-        return self.engine.orders.file(
+        return self.engine.requests.prepare_file(
             name=given.name, media_type=given.media_type, content=content
         )
 
     async def rename(self, request: Request, query: Nothing, body: RenameRequest) -> Response:
         conversation = await self.named(request)
-        await self.engine.rename(conversation, body.title)
+        await self.engine.rename_conversation(conversation, body.title)
         return await self._shown(conversation)
 
     async def branch(self, request: Request, query: Nothing, body: BranchRequest) -> Response:
-        new = await self.engine.lifecycle.branch(
+        new = await self.engine.sessions.branch_conversation(
             await self.named(request),
             at=body.at,
             title=body.title,
@@ -129,32 +131,32 @@ class Conversations:
         return await self._shown(new)
 
     def _route(self, name: str) -> Route:
-        route = self.engine.target(sanitize_text(name))
+        route = self.engine.parse_target(sanitize_text(name))
         if isinstance(route, str):
             raise invalid(f"{name!r} is an id: give a name that is to lead there", param="name")
         return route
 
     async def rewind(self, request: Request, query: Nothing, body: RewindRequest) -> Response:
         conversation = await self.named(request)
-        filed = await self.engine.lifecycle.rewind(conversation, to=body.to)
+        filed = await self.engine.sessions.queue_rewind(conversation, to=body.to)
         await self._carried_out(request, filed)
         return await self._shown(conversation)
 
     async def restore(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
-        await self._carried_out(request, await self.engine.lifecycle.restore(conversation))
+        await self._carried_out(request, await self.engine.sessions.queue_restore(conversation))
         return await self._shown(conversation)
 
     async def compact(self, request: Request, query: Nothing, body: CompactRequest) -> Response:
         conversation = await self.named(request)
         if body.dry_run:
-            preview = await self.engine.lifecycle.preview(conversation)
+            preview = await self.engine.sessions.preview_compaction(conversation)
             return JSONResponse(
                 shapes.serialize_compaction(preview, session=preview.session, moved=False)
             )
         focus = None if body.focus is None else sanitize_text(body.focus)
-        filed = await self.engine.lifecycle.compress(conversation, focus=focus)
-        done = compacted(await self._carried_out(request, filed))
+        filed = await self.engine.sessions.queue_compaction(conversation, focus=focus)
+        done = parse_compaction_note(await self._carried_out(request, filed))
         if done.busy:
             raise Declined(endings.conflict(done.note))
         return JSONResponse(
@@ -163,7 +165,7 @@ class Conversations:
 
     async def close(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
-        filed = await self.engine.close(conversation, reason=reasons.USER_EXIT)
+        filed = await self.engine.queue_close(conversation, reason=reasons.USER_EXIT)
         await self._carried_out(request, filed)
         return await self._shown(conversation)
 
@@ -173,7 +175,7 @@ class Conversations:
 
         :raises Declined: if it could not be carried out, or is left for the next start
         """
-        async with Ear(self.engine.follow_input(filed), request.receive, self.leaving) as ear:
+        async with Ear(self.engine.stream_input(filed), request.receive, self.leaving) as ear:
             try:
                 while not isinstance(heard := await ear.hear(), (InputCompleted, Heard)):
                     pass
@@ -187,18 +189,18 @@ class Conversations:
 
     async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = await self.named(request)
-        until = await self.engine.delete(conversation)
+        until = await self.engine.delete_conversation(conversation)
         undo_until = until and shapes.format_timestamp(until)
         return JSONResponse({"deleted": conversation, "undo_until": undo_until})
 
     async def undelete(self, request: Request, query: Nothing, body: Nothing) -> Response:
         conversation = ConversationId(name_in_path(request))
-        await self.engine.undelete(conversation)
+        await self.engine.undelete_conversation(conversation)
         return await self._shown(conversation)
 
     async def named(self, request: Request) -> ConversationId:
         """:raises NotFound: if the name in the path means nothing"""
-        return await self.engine.resolve(name_in_path(request))
+        return await self.engine.resolve_name(name_in_path(request))
 
 
 def shape_of(view: ConversationView) -> dict[str, object]:

@@ -48,7 +48,7 @@ class Events:
 
     async def follow(self, request: Request, query: EventsQuery, body: Nothing) -> Response:
         conversation = await self.conversations.named(request)
-        events = self.engine.follow(conversation, after=_after(request, query))
+        events = self.engine.stream_events(conversation, after=_after(request, query))
         ear = Ear(events, request.receive, self.leaving)
         return EventStream(self._told(conversation, ear))
 
@@ -71,7 +71,7 @@ class Events:
     ) -> bytes:
         if isinstance(heard, Heard):
             # Nobody tells of a deletion by another process.
-            await self.engine.resolve(conversation)
+            await self.engine.resolve_name(conversation)
             return sse.COMMENT
         name, data = serialize_event(heard)
         seq = heard.entry.seq if isinstance(heard, EntryAppended) else None

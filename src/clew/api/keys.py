@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.api.guard import bearer
 from clew.api.problems import invalid
-from clew.engine.orders import key_for
+from clew.engine.orders import make_request_key
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -43,7 +43,7 @@ def key_of(request: Request) -> IdempotencyKey | None:
         "headers": {name: request.headers.get(name) for name in _MEANT},
         "body": {name: value for name, value in body.items() if name not in _HOW},
     }
-    return key_for(
+    return make_request_key(
         caller=caller_of(request),
         path=request.url.path,
         key=key,

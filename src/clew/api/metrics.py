@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.api.schemas import Nothing
     from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
-    from clew.engine.measures import Measured
+    from clew.engine.measures import MetricsSnapshot
 
 MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -82,7 +82,7 @@ class Metrics:
     served: Served
 
     async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        measured = await self.engine.measures.take()
+        measured = await self.engine.metrics.take_snapshot()
         lines = [
             *_requests(self.served),
             *_engine(measured),
@@ -102,7 +102,7 @@ def _requests(served: Served) -> Iterable[str]:
     yield _sample("clew_requests_under_way", served.under_way)
 
 
-def _engine(measured: Measured) -> Iterable[str]:
+def _engine(measured: MetricsSnapshot) -> Iterable[str]:
     yield from _family("clew_turns_total", "counter", "Turns that ended in this process.")
     for outcome in TurnOutcome:
         yield _sample("clew_turns_total", measured.turns.get(outcome, 0), outcome=outcome.value)

@@ -57,7 +57,7 @@ class System:
         the log.
         """
         try:
-            await self.engine.check()
+            await self.engine.check_store()
         except StoreError as error:
             log.warning("not_ready", error=str(error))
             # Anybody may ask: what exactly is wrong with the store is for the log.

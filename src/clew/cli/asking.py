@@ -21,7 +21,7 @@ from clew.cli.terminal import Output, one_line, outputs
 from clew.config.settings import OFFLINE
 from clew.core.events import InputCompleted
 from clew.engine.slash import is_command
-from clew.runtime import open_product
+from clew.runtime import open_application
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from clew.cli.unattended import Watch
     from clew.config import Settings
     from clew.core.inbox import AcceptResult
-    from clew.engine.slash import Reply
-    from clew.runtime import Product
+    from clew.engine.slash import ChatCommandReply
+    from clew.runtime import Application
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ async def _ask(
     out, notes = outputs(stdout)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
         notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
-    async with open_product(settings, role="chat", own_only=True) as product:
+    async with open_application(settings, role="chat", own_only=True) as product:
         talk = Talk(product.engine, name)
         if not is_command(text):
             accepted = await talk.submit(text)
@@ -84,28 +84,30 @@ async def _ask(
     return 0 if succeeded(end) else FAILED
 
 
-async def _told_reply(product: Product, reply: Reply, out: Output, json_to: TextIO | None) -> None:
+async def _told_reply(
+    product: Application, reply: ChatCommandReply, out: Output, json_to: TextIO | None
+) -> None:
     """Print what a command answered."""
     if json_to is None:
         out.write(reply.text.rstrip("\n") + "\n")
         return
     session = None
     if reply.conversation is not None:
-        session = (await product.engine.show(reply.conversation)).conversation.head
+        session = (await product.engine.get_view(reply.conversation)).conversation.head
     print_json(
         {
             "conversation": reply.conversation,
             "session": session,
             "turn": None,
             "text": reply.text,
-            "usage": asdict(await product.engine.orders.used(None)),
+            "usage": asdict(await product.engine.requests.get_usage(None)),
         },
         json_to,
     )
 
 
-async def _as_json(product: Product, end: InputCompleted) -> dict[str, object]:
-    used = await product.engine.orders.used(end.turn)
+async def _as_json(product: Application, end: InputCompleted) -> dict[str, object]:
+    used = await product.engine.requests.get_usage(end.turn)
     return {
         "conversation": end.conversation,
         "session": end.session,

@@ -30,9 +30,9 @@ NAME: Final = click.argument("name", metavar="NAME|ID")
 async def opened_engine(settings: Settings) -> AsyncGenerator[Engine]:
     """An engine that works on nothing but what it is given here."""
     # Only these commands need an engine, whose library takes a second.
-    from clew.runtime import open_product  # noqa: PLC0415
+    from clew.runtime import open_application  # noqa: PLC0415
 
-    async with open_product(settings, role="sessions", own_only=True) as product:
+    async with open_application(settings, role="sessions", own_only=True) as product:
         yield product.engine
 
 
@@ -69,21 +69,23 @@ def branch(
         async with opened_engine(settings) as engine:
             route = None if new_name is None else _route(engine, new_name)
             source = await find(engine, name)
-            copy = await engine.lifecycle.branch(source, at=at, title=title, route=route)
+            copy = await engine.sessions.branch_conversation(
+                source, at=at, title=title, route=route
+            )
             await _shown(engine, copy, as_json=as_json)
 
     run_job(settings, job())
 
 
 def _route(engine: Engine, name: str) -> Route:
-    route = engine.target(name)
+    route = engine.parse_target(name)
     if isinstance(route, str):
         raise UsageError(f"{name!r} is an id: give a NAME that is to lead to the copy")
     return route
 
 
 async def _shown(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
-    view = await engine.show(conversation)
+    view = await engine.get_view(conversation)
     if as_json:
         print_json(shape_of(view))
     else:
@@ -106,7 +108,7 @@ def rewind(program: Globals, name: str, seq: int, as_json: bool) -> None:
     async def job() -> None:
         async with opened_engine(settings) as engine:
             conversation = await find(engine, name)
-            await _done(engine, await engine.lifecycle.rewind(conversation, to=seq))
+            await _done(engine, await engine.sessions.queue_rewind(conversation, to=seq))
             await _shown(engine, conversation, as_json=as_json)
 
     run_job(settings, job())
@@ -118,11 +120,11 @@ async def _done(engine: Engine, filed: AcceptResult) -> str:
 
     :raises UsageError: if it could not be
     """
-    from clew.engine.desk import executed  # noqa: PLC0415  (as above)
+    from clew.engine.desk import get_execution_note  # noqa: PLC0415  (as above)
 
-    if await engine.unfinished_turn(filed.conversation_id) is not None:
+    if await engine.get_unfinished_turn(filed.conversation_id) is not None:
         outputs()[1].dim("waits for the running turn; it will be done also if you press Ctrl-C")
-    return executed(await engine.carried_out(filed))
+    return get_execution_note(await engine.wait_for_input(filed))
 
 
 @click.command(
@@ -154,7 +156,7 @@ def compact(
         async with opened_engine(settings) as engine:
             conversation = await find(engine, name)
             if undo:
-                await _done(engine, await engine.lifecycle.restore(conversation))
+                await _done(engine, await engine.sessions.queue_restore(conversation))
                 await _shown(engine, conversation, as_json=as_json)
             elif dry_run:
                 await _previewed(engine, conversation, as_json=as_json)
@@ -165,7 +167,7 @@ def compact(
 
 
 async def _previewed(engine: Engine, conversation: ConversationId, *, as_json: bool) -> None:
-    preview = await engine.lifecycle.preview(conversation)
+    preview = await engine.sessions.preview_compaction(conversation)
     if as_json:
         print_json(shapes.serialize_preview(preview))
     else:
@@ -175,14 +177,14 @@ async def _previewed(engine: Engine, conversation: ConversationId, *, as_json: b
 async def _compacted(
     engine: Engine, conversation: ConversationId, focus: str | None, *, as_json: bool
 ) -> None:
-    from clew.engine.commands import compacted  # noqa: PLC0415  (as above)
+    from clew.engine.commands import parse_compaction_note  # noqa: PLC0415  (as above)
 
-    done = compacted(
-        await _done(engine, await engine.lifecycle.compress(conversation, focus=focus))
+    done = parse_compaction_note(
+        await _done(engine, await engine.sessions.queue_compaction(conversation, focus=focus))
     )
     if done.busy or done.failed:
         raise ClewError(done.note)
     if as_json:
         print_json(shapes.serialize_compaction(done, session=done.session_id, moved=done.moved))
     else:
-        click.echo(done.told)
+        click.echo(done.outcome_text)

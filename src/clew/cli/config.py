@@ -100,9 +100,9 @@ def _of_models(settings: Settings) -> list[str]:
     """Return what is wrong with the models, and nothing for the one that is built in."""
     if is_offline_only(settings):
         return []
-    from clew.runtime import model_problems  # noqa: PLC0415  (the model library is slow to import)
+    from clew.runtime import find_model_problems  # noqa: PLC0415  (the model library is slow to import)
 
-    return model_problems(settings)
+    return find_model_problems(settings)
 
 
 @config.command(epilog=example("$EDITOR $(clew config path)"))

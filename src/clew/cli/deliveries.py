@@ -15,7 +15,7 @@ from clew.config import ensure_home
 from clew.core.chat import load_message
 from clew.core.delivery import Delivery, DeliveryState
 from clew.core.ids import DeliveryId
-from clew.engine.deliveries import GIVEN_UP, OPEN, DeadLetters
+from clew.engine.deliveries import FAILED_STATES, OPEN_STATES, DeadLetters
 from clew.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ def list_(program: Globals, *, every: bool, as_json: bool) -> None:
     """List what was given up, the newest first, and why."""
 
     async def job(letters: DeadLetters) -> None:
-        found = await letters.list((*GIVEN_UP, *OPEN) if every else GIVEN_UP)
+        found = await letters.list_deliveries(
+            (*FAILED_STATES, *OPEN_STATES) if every else FAILED_STATES
+        )
         if as_json:
             print_json({"items": [_shape(one, at) for one, at in found], "next": None})
             return
@@ -82,7 +84,7 @@ _IDS = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @pass_globals
 def retry(program: Globals, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Send once more what was given up."""
-    _change(program, ids, lambda letters, one: letters.retry(one), as_json=as_json)
+    _change(program, ids, lambda letters, one: letters.retry_delivery(one), as_json=as_json)
 
 
 @deliveries.command(epilog=example("clew deliveries drop dlv_0123"))
@@ -94,7 +96,7 @@ def drop(program: Globals, *, ids: tuple[str, ...], as_json: bool) -> None:
     _change(
         program,
         ids,
-        lambda letters, one: letters.drop(one, why="dropped by the operator"),
+        lambda letters, one: letters.drop_delivery(one, why="dropped by the operator"),
         as_json=as_json,
     )
 

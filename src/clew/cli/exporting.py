@@ -19,7 +19,7 @@ from clew.cli.terminal import many, outputs
 from clew.config.describe import iter_secret_texts
 from clew.core.exported import markdown, web_page
 from clew.core.exported.blocks import BlockReader
-from clew.engine.exports import Exports
+from clew.engine.exports import ConversationExporter
 from clew.errors import ClewError, NotFound, UsageError
 
 if TYPE_CHECKING:
@@ -68,9 +68,11 @@ def export(
 async def _export(settings: Settings, names: Sequence[str], form: str, output: Path | None) -> None:
     _, notes = outputs()
     async with open_stored(settings) as store:
-        exports = Exports(store, secrets=iter_secret_texts(settings))
+        exports = ConversationExporter(store, secrets=iter_secret_texts(settings))
         try:
-            chosen = await exports.chosen(names) if names else await exports.every()
+            chosen = (
+                await exports.resolve_names(names) if names else await exports.list_conversations()
+            )
         except NotFound as error:
             raise no_such(error) from error
         progress = Bar(notes, "exporting", total=len(chosen))
@@ -83,9 +85,9 @@ async def _export(settings: Settings, names: Sequence[str], form: str, output: P
         progress.clear()
         if output is not None:
             notes.dim(f"exported {many(len(chosen), 'conversation')} to {output}")
-        if exports.withheld:
+        if exports.redacted_count:
             notes.write(
-                f"clew: warning: {many(exports.withheld, 'entry', 'entries')} said a secret of "
+                f"clew: warning: {many(exports.redacted_count, 'entry', 'entries')} said a secret of "
                 "the settings, which was left out\n"
             )
 
@@ -95,10 +97,10 @@ def _nothing(_: int) -> None:
 
 
 async def _pieces(
-    exports: Exports, chosen: Sequence[str] | None, form: str
+    exports: ConversationExporter, chosen: Sequence[str] | None, form: str
 ) -> AsyncIterator[bytes]:
     if form == "jsonl":
-        async for line in exports.lines(chosen):
+        async for line in exports.iter_lines(chosen):
             yield line
         return
     head, render, foot = (
@@ -108,7 +110,7 @@ async def _pieces(
     )
     yield head.encode()
     reader = BlockReader(datetime.astimezone)
-    async for kind, line in exports.said(chosen):
+    async for kind, line in exports.iter_records(chosen):
         for block in reader.read_line(kind, line):
             yield render(block).encode()
     yield foot.encode()

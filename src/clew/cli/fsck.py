@@ -13,7 +13,7 @@ from clew.cli.logs import logs_to_stderr
 from clew.cli.progress import Progress
 from clew.cli.terminal import outputs
 from clew.config import ensure_home
-from clew.engine.fsck import Fsck, Report
+from clew.engine.fsck import FsckReport, StoreChecker
 from clew.errors import StoreUnusable
 from clew.store.migrate import find_pending_migrations
 from clew.store.opening import open_store, sqlite_path
@@ -21,7 +21,7 @@ from clew.store.opening import open_store, sqlite_path
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.config import Settings
-    from clew.engine.fsck import Finding
+    from clew.engine.fsck import FsckFinding
 
 _INDENT = 18
 
@@ -45,17 +45,17 @@ def fsck(ctx: click.Context, program: Globals, *, mend: bool, as_json: bool) -> 
         print_json(shape(report))
     else:
         _tell(report, out, notes)
-    ctx.exit(0 if report.clean else 1)
+    ctx.exit(0 if report.is_clean else 1)
 
 
-async def _made(settings: Settings, notes: Output, *, mend: bool) -> Report:
+async def _made(settings: Settings, notes: Output, *, mend: bool) -> FsckReport:
     ensure_home(settings)
     progress = Progress(notes)
     url, home = settings.store.url, settings.home
     with logs_to_stderr(settings):
         file = sqlite_path(url, home=home)
         if file is not None and not file.exists():
-            return Report(checked={"checks": 0}, findings=())
+            return FsckReport(checked={"checks": 0}, findings=())
         # Whatever is wrong with it, the store is looked at as it is.
         async with await open_store(url, home=home, upgrade=False) as store:
             dialect = "postgres" if file is None else "sqlite"
@@ -64,23 +64,23 @@ async def _made(settings: Settings, notes: Output, *, mend: bool) -> Report:
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
                     "which brings it up to date"
                 )
-            check = Fsck(store, url=url, home=home, say=progress.say)
-            report = await (check.repair() if mend else check.examine())
+            check = StoreChecker(store, url=url, home=home, say=progress.say)
+            report = await (check.repair_problems() if mend else check.find_problems())
     progress.clear()
     return report
 
 
-def shape(report: Report) -> dict[str, object]:
+def shape(report: FsckReport) -> dict[str, object]:
     """The report as programs read it."""
     return {
-        "clean": report.clean,
+        "clean": report.is_clean,
         "checked": report.checked,
         "findings": [asdict(finding) for finding in report.findings],
         "unchecked": list(report.unchecked),
     }
 
 
-def _tell(report: Report, out: Output, notes: Output) -> None:
+def _tell(report: FsckReport, out: Output, notes: Output) -> None:
     for finding in report.findings:
         _tell_one(finding, out)
     if report.unchecked:
@@ -89,7 +89,7 @@ def _tell(report: Report, out: Output, notes: Output) -> None:
     notes.dim(_summary(report))
 
 
-def _tell_one(finding: Finding, out: Output) -> None:
+def _tell_one(finding: FsckFinding, out: Output) -> None:
     indent = " " * _INDENT
     place = finding.conversation or "the store"
     if finding.seq is not None:
@@ -109,7 +109,7 @@ def _many(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def _summary(report: Report) -> str:
+def _summary(report: FsckReport) -> str:
     rows = report.checked
     if not rows["checks"]:
         return "nothing is stored yet"
@@ -121,7 +121,7 @@ def _summary(report: Report) -> str:
     repaired = sum(finding.repaired for finding in report.findings)
     left = len(report.findings) - repaired
     said = f"{looked}: {repaired} repaired" if repaired else looked
-    if report.clean:
+    if report.is_clean:
         return f"{said}, all is well" if repaired else f"{said}: all is well"
     sure = sum(f.repair is not None and not f.repaired for f in report.findings)
     hint = f"; clew fsck --repair repairs {sure} of them" if sure else ""

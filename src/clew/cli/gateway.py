@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.gateway.gateway import Gateway
-    from clew.runtime import Product
+    from clew.runtime import Application
 
 log = structlog.get_logger(__name__)
 
@@ -152,7 +152,7 @@ async def _end(task: asyncio.Task[None]) -> None:
 class _Parts:
     """What takes long to import, the model library above all."""
 
-    open_product: Callable[..., AbstractAsyncContextManager[Product]]
+    open_product: Callable[..., AbstractAsyncContextManager[Application]]
     gateway: type[Gateway]
     create_app: Callable[..., Starlette]
 
@@ -162,8 +162,8 @@ def _import_parts() -> _Parts:
     with undisturbed():
         from clew.api.app import create_app  # noqa: PLC0415  (after the server has begun)
         from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the server has begun)
-        from clew.runtime import open_product  # noqa: PLC0415  (after the server has begun)
-    return _Parts(open_product=open_product, gateway=Gateway, create_app=create_app)
+        from clew.runtime import open_application  # noqa: PLC0415  (after the server has begun)
+    return _Parts(open_product=open_application, gateway=Gateway, create_app=create_app)
 
 
 def _listen(settings: Settings) -> list[socket.socket]:

@@ -17,7 +17,7 @@ from clew.cli.verifying import FILE, opened, print_findings
 from clew.core.exported.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.distribution import VERSION
-from clew.engine.imports import Imports, Result
+from clew.engine.imports import ConversationImporter, ImportOutcome
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from clew.cli.verifying import Watched
     from clew.config import Settings
     from clew.core.exported.verify import ExportVerifier
-    from clew.engine.imports import Imported
+    from clew.engine.imports import ImportResult
 
 _TOLD: Final = {
-    Result.IMPORTED: "imported",
-    Result.GROWN: "gone on with",
-    Result.COPIED: "imported as copies",
-    Result.KNOWN: "known already",
-    Result.DELETED: "left out, since they were deleted here",
-    Result.FAILED: "not imported",
+    ImportOutcome.IMPORTED: "imported",
+    ImportOutcome.EXTENDED: "gone on with",
+    ImportOutcome.COPIED: "imported as copies",
+    ImportOutcome.UNCHANGED: "known already",
+    ImportOutcome.DELETED: "left out, since they were deleted here",
+    ImportOutcome.FAILED: "not imported",
 }
 
 
@@ -99,20 +99,22 @@ class _Taking:
     ) -> None:
         self._source, self._verified, self._notes = source, verified, notes
         self._revive, self._routes = revive, routes
-        self._done: list[Imported] = []
+        self._done: list[ImportResult] = []
         #: Marks of deletions that were new here.
         self.tombstones = 0
 
     @property
     def failed(self) -> bool:
-        return any(one.result is Result.FAILED for one in self._done)
+        return any(one.outcome is ImportOutcome.FAILED for one in self._done)
 
     async def run(self, settings: Settings) -> None:
         progress = Bar(self._notes, "importing", total=self._verified.entries)
         try:
             async with (
                 open_stored(settings) as store,
-                Imports(store, IdGenerator(_millis), version=VERSION).opened() as imports,
+                ConversationImporter(
+                    store, IdGenerator(_millis), version=VERSION
+                ).register_owner() as imports,
             ):
                 await self._take_in(imports, progress)
         except asyncio.CancelledError:
@@ -125,24 +127,24 @@ class _Taking:
             raise
         progress.clear()
 
-    async def _take_in(self, imports: Imports, progress: Bar) -> None:
+    async def _take_in(self, imports: ConversationImporter, progress: Bar) -> None:
         done = 0
         imports.on_entries = lambda entries: progress.show(done + entries)
         for outline in self._verified.conversations:
-            taken = await imports.take(self._source, outline, revive=self._revive)
+            taken = await imports.import_conversation(self._source, outline, revive=self._revive)
             if self._routes:
-                await imports.lead_to(self._source, outline, taken)
+                await imports.claim_routes(self._source, outline, taken)
             self._done.append(taken)
             done += outline.entries
             progress.show(done)
-        self.tombstones = await imports.bury(self._verified.tombstones)
+        self.tombstones = await imports.import_tombstones(self._verified.tombstones)
 
     def shapes(self) -> list[dict[str, Any]]:
         return [
             {
                 "conversation": one.conversation,
-                "here": one.here,
-                "result": one.result.value,
+                "here": one.local_id,
+                "result": one.outcome.value,
                 "entries": one.entries,
                 "note": one.note,
             }
@@ -152,11 +154,11 @@ class _Taking:
     def tell(self) -> None:
         out, _ = outputs()
         for one in self._done:
-            if one.result is Result.COPIED:
-                out.write(f"{one.conversation} is here as {one.here}\n")
+            if one.outcome is ImportOutcome.COPIED:
+                out.write(f"{one.conversation} is here as {one.local_id}\n")
             elif one.note is not None:
                 out.write(f"{one.conversation}: {one.note}\n")
-        counts = Counter(one.result for one in self._done)
+        counts = Counter(one.outcome for one in self._done)
         told = [f"{count} {_TOLD[result]}" for result, count in counts.items()]
         entries = sum(one.entries for one in self._done)
         out.write(f"{'; '.join(told) or 'no conversations'}; {entries} entries were new\n")

@@ -30,9 +30,9 @@ from clew.cli.typed import TypedLines, read_pending
 from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
-from clew.engine.slash import Reply, is_command
+from clew.engine.slash import ChatCommandReply, is_command
 from clew.errors import ClewError
-from clew.runtime import open_product
+from clew.runtime import open_application
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable
@@ -71,7 +71,9 @@ def chat(settings: Settings, name: str, keyboard: Keyboard, *, out: Output, note
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal("asyncio"))
         product = stack.enter_context(
-            portal.wrap_async_context_manager(open_product(settings, role="chat", own_only=True))
+            portal.wrap_async_context_manager(
+                open_application(settings, role="chat", own_only=True)
+            )
         )
         mailbox = stack.enter_context(Mailbox[Letter]())
         desk = stack.enter_context(Desk(portal, Talk(product.engine, name), mailbox))
@@ -85,7 +87,7 @@ class Letter:
     """Something that happened to an input, or the reply to a command; an error if that failed."""
 
     key: str
-    event: Told | Reply | Asked | BaseException
+    event: Told | ChatCommandReply | Asked | BaseException
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +232,7 @@ class LineChat:
     def __init__(self, desk: Desk, keyboard: Keyboard, *, out: Output, notes: Output) -> None:
         self._desk, self._keyboard, self._out, self._notes = desk, keyboard, out, notes
         self._waiting: deque[Waiting] = deque()
-        self._letters: dict[str, list[Told | Reply | Asked | BaseException]] = {}
+        self._letters: dict[str, list[Told | ChatCommandReply | Asked | BaseException]] = {}
         #: Keys of commands whose replies are shown as soon as they come.
         self._asides: set[str] = set()
         #: Presses of Ctrl-C that nothing has answered to.
@@ -362,12 +364,12 @@ class LineChat:
                 return False
             self._wait(keyboard)
 
-    def _tell(self, event: Told | Reply | Asked | BaseException, teller: Teller) -> bool:
+    def _tell(self, event: Told | ChatCommandReply | Asked | BaseException, teller: Teller) -> bool:
         """Show a letter; whether it is the last one."""
         match event:
             case Asked():
                 return False  # shown where it is read
-            case Reply():
+            case ChatCommandReply():
                 self._reply(event)
                 return True
             case ClewError():
@@ -381,7 +383,7 @@ class LineChat:
                     self._questions.something_shown()
                 return isinstance(event, InputCompleted)
 
-    def _reply(self, reply: Reply) -> None:
+    def _reply(self, reply: ChatCommandReply) -> None:
         if reply.text:
             self._out.end_line()
             self._out.write(reply.text.rstrip("\n") + "\n")

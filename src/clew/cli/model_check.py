@@ -34,8 +34,8 @@ def refuse_unusable_models(settings: Settings) -> None:
         _refuse_unusable_surroundings()
         return
     with undisturbed():
-        from clew.runtime import model_problems  # noqa: PLC0415  (only where it is needed)
-    if found := model_problems(settings):
+        from clew.runtime import find_model_problems  # noqa: PLC0415  (only where it is needed)
+    if found := find_model_problems(settings):
         raise SettingsError(*found)
 
 

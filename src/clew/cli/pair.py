@@ -16,7 +16,7 @@ from clew.cli.terminal import outputs, table
 from clew.config import ensure_home
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.people import AccessStatus, ChannelAccount, Person
-from clew.engine.people import People
+from clew.engine.people import PairingService
 from clew.errors import UsageError
 from clew.store.opening import open_store
 
@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_people(settings: Settings) -> AsyncGenerator[People]:
+async def open_people(settings: Settings) -> AsyncGenerator[PairingService]:
     """The people of the settings' store, without an engine that works on it."""
     ensure_home(settings)
     with logs_to_stderr(settings):
         async with await open_store(settings.store.url, home=settings.home) as store:
-            yield People(store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id)
+            yield PairingService(
+                store, IdGenerator(lambda: time.time_ns() // 1_000_000), new_session_id
+            )
 
 
-def _run(program: Globals, job: Callable[[Settings, People], Awaitable[None]]) -> None:
+def _run(program: Globals, job: Callable[[Settings, PairingService], Awaitable[None]]) -> None:
     async def run() -> None:
         settings = program.settings()
         async with open_people(settings) as people:
@@ -55,8 +57,8 @@ def pair() -> None:
 def list_(program: Globals, *, as_json: bool) -> None:
     """List everyone who asked, is in or is out; who is in `allow` alone is not here."""
 
-    async def job(_: Settings, people: People) -> None:
-        found = await people.list()
+    async def job(_: Settings, people: PairingService) -> None:
+        found = await people.list_people()
         if as_json:
             print_json({"items": [_shape(person) for person in found], "next": None})
             return
@@ -87,8 +89,8 @@ def list_(program: Globals, *, as_json: bool) -> None:
 def approve(program: Globals, *, code: str, as_json: bool) -> None:
     """Let in whoever was shown CODE, and tell them."""
 
-    async def job(_: Settings, people: People) -> None:
-        person = await people.approve(code, by=_me())
+    async def job(_: Settings, people: PairingService) -> None:
+        person = await people.approve_code(code, by=_me())
         if as_json:
             print_json(_shape(person))
         else:
@@ -126,10 +128,10 @@ def block(program: Globals, *, user: str, channel: str | None, as_json: bool) ->
 def _shut_out(
     program: Globals, user: str, channel: str | None, *, to: AccessStatus, as_json: bool
 ) -> None:
-    async def job(settings: Settings, people: People) -> None:
+    async def job(settings: Settings, people: PairingService) -> None:
         accounts = await _accounts(settings, people, user, channel)
         for account in accounts:
-            await people.shut_out(account, user, to=to, by=_me())
+            await people.revoke_access(account, user, to=to, by=_me())
         if as_json:
             print_json({"user": user, "standing": to.value})
         else:
@@ -139,12 +141,12 @@ def _shut_out(
 
 
 async def _accounts(
-    settings: Settings, people: People, user: str, channel: str | None
+    settings: Settings, people: PairingService, user: str, channel: str | None
 ) -> list[ChannelAccount]:
     """:raises UsageError: if nobody has this id"""
     if channel is not None:
         return [_account(settings, channel)]
-    known = [person.account for person in await people.list() if person.user == user]
+    known = [person.account for person in await people.list_people() if person.user == user]
     if not known:
         raise UsageError(
             f"nobody with the id {user!r} has ever asked: `clew pair list` shows who has; for "

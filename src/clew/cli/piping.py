@@ -128,7 +128,7 @@ async def _by_itself(settings: Settings, pipe: Pipe) -> None:
     from clew.api.rpc.office import Office  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.peer import serve_client  # noqa: PLC0415
     from clew.api.rpc.subscriptions import ClientGone  # noqa: PLC0415
-    from clew.runtime import open_product  # noqa: PLC0415
+    from clew.runtime import open_application  # noqa: PLC0415
 
     async def send(frame: str) -> None:
         try:
@@ -139,6 +139,8 @@ async def _by_itself(settings: Settings, pipe: Pipe) -> None:
     async with AsyncExitStack() as stack:
         # The pipe has ends of its own, and what this process runs must not take its frames.
         stack.enter_context(stdout_apart(stdin=True))
-        product = await stack.enter_async_context(open_product(settings, role="rpc", own_only=True))
+        product = await stack.enter_async_context(
+            open_application(settings, role="rpc", own_only=True)
+        )
         office = Office(engine=product.engine, settings=settings, may_configure=True)
         await serve_client(office, pipe.frames(), send, patience=_PATIENCE)

@@ -12,7 +12,7 @@ from clew.core.base import EntryRange
 from clew.core.context import SUMMARY
 from clew.core.entry import EntryKind, Role
 from clew.core.route import LOCAL, Route
-from clew.engine.records import Records
+from clew.engine.records import ConversationQueries
 from clew.errors import NotFound, UsageError
 from clew.store.opening import open_store
 from clew.wire import shapes
@@ -50,16 +50,16 @@ async def open_stored(settings: Settings) -> AsyncGenerator[Store]:
 
 
 @asynccontextmanager
-async def open_records(settings: Settings) -> AsyncGenerator[Records]:
+async def open_records(settings: Settings) -> AsyncGenerator[ConversationQueries]:
     """The records of the settings' store."""
     async with open_stored(settings) as store:
-        yield Records(store, undelete_for=settings.session.undelete)
+        yield ConversationQueries(store, undelete_for=settings.session.undelete)
 
 
-async def find(records: Records, name: str) -> ConversationId:
+async def find(records: ConversationQueries, name: str) -> ConversationId:
     """:raises UsageError: if nothing has this name or id, with what to do next"""
     try:
-        return await records.resolve(name)
+        return await records.resolve_name(name)
     except NotFound as error:
         raise no_such(error) from error
 

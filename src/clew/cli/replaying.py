@@ -18,8 +18,8 @@ from clew.errors import NotFound, OperationRefused, UsageError
 if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.engine.engine import Engine
-    from clew.engine.replays import Again
-    from clew.engine.requests import Sent
+    from clew.engine.replays import ReplayResult
+    from clew.engine.requests import RecordedRequest
 
 
 @click.command(
@@ -56,7 +56,9 @@ def replay(
     async def job() -> None:
         async with opened_engine(settings) as engine:
             sent = await _found(engine, name, turn, step)
-            again = await engine.replays.ask(sent, model=model) if model or diff else None
+            again = (
+                await engine.replays.resend_request(sent, model=model) if model or diff else None
+            )
             if as_json:
                 print_json(_shape(sent, again))
             elif again is None:
@@ -69,17 +71,17 @@ def replay(
     run_job(settings, job())
 
 
-async def _found(engine: Engine, name: str, turn: str, step: int) -> Sent:
+async def _found(engine: Engine, name: str, turn: str, step: int) -> RecordedRequest:
     conversation = await find(engine, name)
     try:
-        return await engine.replays.find(conversation, turn, step)
+        return await engine.replays.find_request(conversation, turn, step)
     except NotFound as error:
         raise UsageError(
             f"{error}: `clew sessions show {name} --json` shows the turn of each entry"
         ) from error
 
 
-def _print_request(sent: Sent) -> None:
+def _print_request(sent: RecordedRequest) -> None:
     if sent.body is None:
         raise OperationRefused(
             f"{sent.model or 'the model'} is not asked over the network, so there is no request: "
@@ -93,7 +95,7 @@ def _print_request(sent: Sent) -> None:
         sys.stdout.buffer.write(sent.body)
 
 
-def _print_difference(sent: Sent, again: Again, out: Output) -> None:
+def _print_difference(sent: RecordedRequest, again: ReplayResult, out: Output) -> None:
     before = [] if again.stored is None else again.stored.splitlines()
     lines = difflib.unified_diff(
         before,
@@ -105,7 +107,7 @@ def _print_difference(sent: Sent, again: Again, out: Output) -> None:
     out.write("".join(f"{line}\n" for line in lines) or "the same answer\n")
 
 
-def _shape(sent: Sent, again: Again | None) -> dict[str, Any]:
+def _shape(sent: RecordedRequest, again: ReplayResult | None) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "conversation": sent.entry.conversation_id,
         "turn": sent.turn,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from clew.core.entry import Entry
-    from clew.engine.records import ConversationView, Records
+    from clew.engine.records import ConversationQueries, ConversationView
     from clew.store.search import SearchHit
     from clew.store.transactions.undelete import DeletedConversation
 
@@ -42,7 +42,7 @@ def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., A
     )
 
 
-def _run(program: Globals, job: Callable[[Records], Awaitable[None]]) -> None:
+def _run(program: Globals, job: Callable[[ConversationQueries], Awaitable[None]]) -> None:
     async def run() -> None:
         async with open_records(program.settings()) as records:
             await job(records)
@@ -67,8 +67,8 @@ def list_(
 ) -> None:
     """List conversations, the last used first."""
 
-    async def job(records: Records) -> None:
-        page = await records.views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
+    async def job(records: ConversationQueries) -> None:
+        page = await records.list_views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         if as_json:
             print_json(shapes.serialize_page([shape_of(view) for view in page.items], page.next))
             return
@@ -101,14 +101,14 @@ def show(
     With --cursor 0 it begins with the first entry.
     """
 
-    async def job(records: Records) -> None:
+    async def job(records: ConversationQueries) -> None:
         if context:
             await _print_context(records, name, as_json=as_json)
             return
-        view = await records.show(await find(records, name))
+        view = await records.get_view(await find(records, name))
         last = view.conversation.last_seq
         after = max(0, last - limit) if cursor is None else cursor
-        entries = await records.entries(view.conversation.id, after=after, limit=limit)
+        entries = await records.read_entries(view.conversation.id, after=after, limit=limit)
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
             page = shapes.serialize_page([shapes.serialize_entry(entry) for entry in entries], more)
@@ -119,8 +119,8 @@ def show(
     _run(program, job)
 
 
-async def _print_context(records: Records, name: str, *, as_json: bool) -> None:
-    view = await records.context(await find(records, name))
+async def _print_context(records: ConversationQueries, name: str, *, as_json: bool) -> None:
+    view = await records.inspect_context(await find(records, name))
     if as_json:
         print_json(shapes.serialize_context(view))
     else:
@@ -152,8 +152,8 @@ def search(
     """Find messages that have all words of QUERY, newest first; quote words to keep them side by
     side."""
 
-    async def job(records: Records) -> None:
-        found = await records.search(_joined(query), cursor=cursor, limit=limit)
+    async def job(records: ConversationQueries) -> None:
+        found = await records.search_messages(_joined(query), cursor=cursor, limit=limit)
         if as_json:
             print_json(shapes.serialize_page([_hit(hit) for hit in found.items], found.next))
             return
@@ -173,9 +173,9 @@ def _joined(words: Sequence[str]) -> str:
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
 
 
-async def _names(records: Records, conversation: ConversationId) -> str:
+async def _names(records: ConversationQueries, conversation: ConversationId) -> str:
     try:
-        return names(await records.show(conversation))
+        return names(await records.get_view(conversation))
     except NotFound:  # it was deleted since
         return ""
 
@@ -219,10 +219,10 @@ def new(program: Globals, name: str, title: str | None, as_json: bool) -> None:
 def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
     """Give a conversation a TITLE; an empty one takes it away."""
 
-    async def job(records: Records) -> None:
+    async def job(records: ConversationQueries) -> None:
         conversation = await find(records, name)
-        await records.rename(conversation, title or None)
-        view = await records.show(conversation)
+        await records.rename_conversation(conversation, title or None)
+        view = await records.get_view(conversation)
         if as_json:
             print_json(shape_of(view))
         else:
@@ -240,11 +240,11 @@ def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
 def delete(program: Globals, *, name: str, yes: bool, at_once: bool, as_json: bool) -> None:
     """Delete a conversation; `clew sessions undelete` brings it back for a while."""
 
-    async def job(records: Records) -> None:
+    async def job(records: ConversationQueries) -> None:
         found = await _to_delete(records, name, at_once=at_once)
         if not yes:
             _confirm(found, at_once=at_once)
-        until = await records.delete(found.id, at_once=at_once)
+        until = await records.delete_conversation(found.id, at_once=at_once)
         if as_json:
             print_json(
                 {"deleted": found.id, "undo_until": until and shapes.format_timestamp(until)}
@@ -268,12 +268,12 @@ class _Doomed:
     entries: int
 
 
-async def _to_delete(records: Records, name: str, *, at_once: bool) -> _Doomed:
+async def _to_delete(records: ConversationQueries, name: str, *, at_once: bool) -> _Doomed:
     """Find a conversation by its name; for good, also one that was deleted already."""
-    gone = [each for each in await records.deleted() if at_once and each.id == name]
+    gone = [each for each in await records.list_deleted() if at_once and each.id == name]
     if gone:
         return _Doomed(id=gone[0].id, name=gone[0].title or name, entries=gone[0].entries)
-    view = await records.show(await find(records, name))
+    view = await records.get_view(await find(records, name))
     found = view.conversation
     title = found.title or names(view) or found.id
     return _Doomed(id=found.id, name=title, entries=found.last_seq)
@@ -295,11 +295,11 @@ def _confirm(found: _Doomed, *, at_once: bool) -> None:
 def undelete(program: Globals, conversation: str | None, as_json: bool) -> None:
     """Bring a deleted conversation back; without an ID, list those that can be."""
 
-    async def job(records: Records) -> None:
+    async def job(records: ConversationQueries) -> None:
         if conversation is not None:
             await _undelete(records, ConversationId(conversation), as_json=as_json)
             return
-        found = await records.deleted()
+        found = await records.list_deleted()
         if as_json:
             items = [_deleted_json(each) for each in found]
             print_json({"items": items, "next": None})
@@ -315,12 +315,14 @@ def undelete(program: Globals, conversation: str | None, as_json: bool) -> None:
     _run(program, job)
 
 
-async def _undelete(records: Records, conversation: ConversationId, *, as_json: bool) -> None:
+async def _undelete(
+    records: ConversationQueries, conversation: ConversationId, *, as_json: bool
+) -> None:
     try:
-        await records.undelete(conversation)
+        await records.undelete_conversation(conversation)
     except NotFound as error:
         raise UsageError(f"{error}: `clew sessions undelete` lists those that can be") from error
-    view = await records.show(conversation)
+    view = await records.get_view(conversation)
     if as_json:
         print_json(shape_of(view))
     else:

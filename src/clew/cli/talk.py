@@ -12,7 +12,7 @@ from clew.core.ids import InboxId
 from clew.core.inbox import AcceptResult
 from clew.core.scope import LOCAL
 from clew.core.turn import TurnState
-from clew.engine.slash import find
+from clew.engine.slash import find_command
 from clew.errors import NotFound
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.turn import Turn
     from clew.engine.engine import Engine
-    from clew.engine.slash import Command, Reply
+    from clew.engine.slash import ChatCommand, ChatCommandReply
 
 #: What those who follow an input are told.
 Told = ConversationEvent | InputCompleted
@@ -45,7 +45,7 @@ class Talk:
     def __init__(self, engine: Engine, name: str) -> None:
         """:raises UsageError: if ``name`` can be neither an id nor a NAME"""
         self._engine, self._name = engine, name
-        self._target = engine.target(name)
+        self._target = engine.parse_target(name)
         self._client: ClientId | None = None
 
     async def attach(self, conversation: ConversationId) -> None:
@@ -66,7 +66,7 @@ class Talk:
         :raises UsageError: for an id of nothing
         """
         try:
-            return await self._engine.resolve(self._name)
+            return await self._engine.resolve_name(self._name)
         except NotFound as error:
             if isinstance(self._target, str):
                 raise no_such(error) from error
@@ -83,29 +83,29 @@ class Talk:
         except NotFound as error:
             raise no_such(error) from error
 
-    async def command(self, text: str) -> Reply:
+    async def command(self, text: str) -> ChatCommandReply:
         """
         Carry out a chat command.
 
         :raises UsageError: for an id of nothing
         """
         await self.find()
-        return await self._engine.command(text, target=self._target, viewer=LOCAL)
+        return await self._engine.run_command(text, target=self._target, viewer=LOCAL)
 
     async def earlier(
         self, conversation: ConversationId, *, before: InboxId | None = None
     ) -> list[Earlier]:
         """What is still to be answered, in order; with ``before``, ahead of that input."""
         found: list[Earlier] = []
-        turn = await self._engine.unfinished_turn(conversation)
+        turn = await self._engine.get_unfinished_turn(conversation)
         if turn is not None:
             found.append(await self._begun(turn))
-        line = _ahead(await self._engine.queue(conversation), before)
+        line = _ahead(await self._engine.list_queue(conversation), before)
         found.extend(_earlier(item.id, conversation, item.text) for item in line)
         return [one for one in found if one.accepted.inbox_id != before]
 
     async def _begun(self, turn: Turn) -> Earlier:
-        (entry,) = await self._engine.entries(
+        (entry,) = await self._engine.read_entries(
             turn.conversation_id, after=turn.first_seq - 1, limit=1
         )
         # The entry of an input has the input's id but for the prefix.
@@ -114,7 +114,7 @@ class Talk:
 
     def attend(self, conversation: ConversationId) -> None:
         """Work on what the conversation has to do, though nothing was handed in here."""
-        self._engine.attend(conversation)
+        self._engine.wake_conversation(conversation)
 
     async def questions(self, conversation: ConversationId | None = None) -> Sequence[Approval]:
         """
@@ -123,10 +123,10 @@ class Talk:
         Without an id, those of the conversation that the name leads to now.
         """
         found = conversation or await self.find()
-        turn = None if found is None else await self._engine.unfinished_turn(found)
+        turn = None if found is None else await self._engine.get_unfinished_turn(found)
         if found is None or turn is None or turn.state is not TurnState.WAITING:
             return ()
-        return await self._engine.approvals(found)
+        return await self._engine.list_approvals(found)
 
     async def answer(self, approval: ApprovalId, *, yes: bool) -> None:
         """
@@ -134,7 +134,7 @@ class Talk:
 
         :raises ClewError: if it was answered already, or has expired
         """
-        await self._engine.answer(approval, yes=yes, by=LOCAL)
+        await self._engine.answer_approval(approval, yes=yes, by=LOCAL)
 
     def follow(self, accepted: AcceptResult) -> Following:
         """Follow an input from now on, however late its events are read."""
@@ -143,7 +143,7 @@ class Talk:
     async def interrupt(self, accepted: AcceptResult) -> None:
         """Take the input back, or stop the turn that answers it."""
         if not await self._engine.cancel_input(accepted.inbox_id):
-            await self._engine.stop(accepted.conversation_id)
+            await self._engine.request_stop(accepted.conversation_id)
 
 
 class Following:
@@ -156,7 +156,7 @@ class Following:
 
     async def _collect(self) -> None:
         try:
-            async for event in self._engine.follow_input(self._accepted):
+            async for event in self._engine.stream_input(self._accepted):
                 self._queue.put_nowait(event)
         finally:
             self._queue.put_nowait(None)
@@ -182,9 +182,9 @@ def command_of(text: str) -> str | None:
     return None if command is None else command.name
 
 
-def _find(text: str) -> Command | None:
+def _find(text: str) -> ChatCommand | None:
     name = text.strip().removeprefix("/").split(maxsplit=1)[0]
-    return find(name.partition("@")[0])
+    return find_command(name.partition("@")[0])
 
 
 def _ahead(line: Sequence[InboxItem], before: InboxId | None) -> Sequence[InboxItem]:

@@ -1,1 +1,1 @@
-"""Use cases: what a front asks for, carried out over the store and the agent."""
+"""Use cases that the fronts call, implemented over the store and the agent."""

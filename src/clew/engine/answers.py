@@ -1,4 +1,4 @@
-"""What a person is told when a turn ends: never silence where silence would be wrong."""
+"""The text that ends a turn: never silence where silence would be wrong."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from clew.agent.failures import FailureKind, looks_like_overflow
 from clew.core.text import is_blank
 from clew.core.turn import TurnOutcome
 
-CUT = (
+TRUNCATION_NOTICE = (
     "The answer ends in the middle, since the model had reached its limit of output. "
     "Ask it to go on."
 )
 
 
-def answer_text(
+def build_final_text(
     text: str,
     *,
     outcome: TurnOutcome,
@@ -24,19 +24,19 @@ def answer_text(
     pictures: bool = False,
 ) -> str:
     """
-    The text that ends a turn.
+    Return the text that ends a turn.
 
-    Real text passes unchanged. A turn that a person stopped is silent. Otherwise the failure is
-    told: advice on the context window where that is the reason, what went wrong where work was
-    done, else the error and what to do about failures with its ``code``; with ``pictures``, that
-    they may be what was refused.
+    Real text passes unchanged. A turn that a person stopped is silent. Otherwise the text
+    describes the failure: advice about the context window on an overflow, the work done so
+    far, else the error and the advice for its ``code``; with ``pictures`` it adds that the
+    images may be the cause.
     """
     if not is_blank(text):
         return text
     if outcome is TurnOutcome.CANCELLED:
         return ""
     if error is None:
-        return _no_answer(steps)
+        return _explain_missing_answer(steps)
     error = error.rstrip(".")
     error += "" if error.endswith(("!", "?", "…")) else "."
     if code == FailureKind.OVERFLOW.value or looks_like_overflow(error):
@@ -57,6 +57,6 @@ def answer_text(
     return f"That failed: {error} {way_out}"
 
 
-def _no_answer(steps: int) -> str:
+def _explain_missing_answer(steps: int) -> str:
     worked = f" after {steps} model calls" if steps > 1 else ""
     return f"The model ended without an answer{worked}. Try again, or ask in other words."

@@ -1,4 +1,4 @@
-"""Messages as the model reads them: with what the files hold that came with them."""
+"""Stored messages with the contents of their attached files."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-async def read_messages(
+async def load_messages(
     store: Store, stored: Sequence[str], *, pictures: bool
 ) -> list[ModelMessage]:
-    """The messages that ``dump`` wrote; without ``pictures`` they say that there is one."""
+    """Return the messages that ``dump`` wrote; without ``pictures`` an image becomes a note."""
     found = [messages.load_message(each) for each in stored]
     if not (digests := collect_attachment_digests(found)):
         return found

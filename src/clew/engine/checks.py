@@ -1,4 +1,4 @@
-"""What an input must be before it is stored."""
+"""Validation of inputs before they are stored."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from clew.core.text import sanitize_text
 from clew.errors import UsageError
 
 #: Characters of one message.
-LONGEST_MESSAGE = 2_000_000
+MAX_MESSAGE_LENGTH = 2_000_000
 #: Characters of a title.
-LONGEST_TITLE = 200
+MAX_TITLE_LENGTH = 200
 
 
-def checked_text(text: str) -> str:
+def validate_message(text: str) -> str:
     """
-    The text of a message as it is stored.
+    Return the text of a message as it is stored.
 
     :raises UsageError: if it is empty or too long
     """
     text = sanitize_text(text)
     if not text.strip():
         raise UsageError("the message is empty: write at least one character that is no space")
-    if len(text) > LONGEST_MESSAGE:
+    if len(text) > MAX_MESSAGE_LENGTH:
         raise UsageError(
-            f"the message has {len(text):,} characters, more than the {LONGEST_MESSAGE:,} that one "
+            f"the message has {len(text):,} characters, more than the {MAX_MESSAGE_LENGTH:,} that one "
             "may have: send it in parts, or as a file"
         )
     return text
 
 
-def checked_title(title: str) -> str:
+def validate_title(title: str) -> str:
     """
-    A title as it is stored, on one line.
+    Return a title as it is stored, on one line.
 
     :raises UsageError: if it is empty or too long
     """
     cleaned = " ".join(sanitize_text(title).split())
     if not cleaned:
         raise UsageError("a title has at least one character that is no space")
-    if len(cleaned) > LONGEST_TITLE:
-        raise UsageError(f"a title has at most {LONGEST_TITLE} characters, not {len(cleaned)}")
+    if len(cleaned) > MAX_TITLE_LENGTH:
+        raise UsageError(f"a title has at most {MAX_TITLE_LENGTH} characters, not {len(cleaned)}")
     return cleaned

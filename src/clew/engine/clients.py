@@ -1,4 +1,4 @@
-"""Clients: programs through which a person looks at a conversation, attached until they close."""
+"""Clients: programs in which a person has a conversation open, attached until they close."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ClientId, ConversationId, OwnerId, SessionId, SessionIdFactory
     from clew.core.route import Route
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Tx
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Attached:
-    """A client with what it is attached to."""
+class AttachedClient:
+    """A client and what it is attached to."""
 
     client: ClientId
     conversation: ConversationId
     session: SessionId
 
 
-class Clients:
-    """Attaches and closes the clients of this process."""
+class ClientRegistry:
+    """The attached clients of this process."""
 
     def __init__(
-        self, means: Means, owner: OwnerId, kick: Callable[[ConversationId], None]
+        self, means: EngineServices, owner: OwnerId, kick: Callable[[ConversationId], None]
     ) -> None:
         self._store, self._ids, self._session_ids = means.store, means.ids, means.session_ids
-        self._owner, self._kick = owner, kick
+        self._owner, self._wake = owner, kick
 
     async def attach(
         self, target: Route | ConversationId, *, front: str, client: ClientId | None = None
-    ) -> Attached:
+    ) -> AttachedClient:
         """
-        Attach a client, or move one that is attached; a route that is new gets a conversation.
+        Attach a client, or move an attached one; a new route gets a conversation.
 
-        :raises NotFound: if the target is an id of nothing
+        :raises NotFound: if the target is an unknown id
         """
         return await self._store.write(
-            _attach,
+            _attach_client,
             target,
             client=client or self._ids.new_client_id(),
             owner=self._owner,
@@ -52,11 +52,11 @@ class Clients:
             session_ids=self._session_ids,
         )
 
-    async def leave(self, client: ClientId) -> None:
+    async def detach(self, client: ClientId) -> None:
         """
-        A client is gone without a word, as when its connection broke: it only detaches.
+        Detach a client that disconnected without closing.
 
-        It may come back at once, and the session should be there as it was.
+        It may come back at once, so the session stays as it is.
         """
         await self._store.write(clients.detach_client, client)
 
@@ -64,22 +64,23 @@ class Clients:
         """
         Detach a client, and end the conversation's session if it was the last one there.
 
-        Where another client is attached, or a channel leads to the conversation, it only detaches.
-        The session ends in the conversation's line: after a running turn, and not at all if a
-        client has attached by then. The next message reopens the conversation.
+        If another client is attached, or a channel leads to the conversation, it only
+        detaches. The session ends in the conversation's queue: after a running turn, and
+        not at all if a client has attached by then. The next message reopens the
+        conversation.
 
-        :return: whether the end of the session was filed
+        :return: whether the end of the session was queued
         """
         conversation = await self._store.write(
             resets.close_client, client, item=self._ids.new_inbox_id()
         )
         if conversation is None:
             return False
-        self._kick(conversation)
+        self._wake(conversation)
         return True
 
 
-def _attach(
+def _attach_client(
     t: Tx,
     target: Route | ConversationId,
     *,
@@ -88,7 +89,7 @@ def _attach(
     front: str,
     new_conversation: ConversationId,
     session_ids: SessionIdFactory,
-) -> Attached:
+) -> AttachedClient:
     if isinstance(target, str):
         conversation = conversations.resolve_conversation(t, target)
     else:
@@ -97,4 +98,4 @@ def _attach(
         )
     clients.attach_client(t, client, conversation, owner=owner, front=front)
     head = conversations.get_conversation(t, conversation).head
-    return Attached(client=client, conversation=conversation, session=head)
+    return AttachedClient(client=client, conversation=conversation, session=head)

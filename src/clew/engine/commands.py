@@ -1,4 +1,4 @@
-"""Items of the line that are no messages: the holder of the lease carries them out."""
+"""Queued commands: inbox items other than messages, run by the holder of the lease."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clew.core.ids import InboxId
 from clew.core.inbox import NewInput
 from clew.core.route import Route
 from clew.engine.compaction import Compacted
-from clew.engine.turn_log import entry_of
+from clew.engine.turn_log import make_entry_id
 from clew.errors import UsageError
 from clew.store.transactions import (
     branches,
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.session import Session
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Tx
 
-    Carry = Callable[[Tx, Lease, InboxItem, SessionIdFactory], Mapping[str, object]]
+    CommandHandler = Callable[[Tx, Lease, InboxItem, SessionIdFactory], Mapping[str, object]]
 
 log = structlog.get_logger(__name__)
 
@@ -49,48 +49,48 @@ RETRY = "retry"
 RESTORE = "restore"
 COMPRESS = "compress"
 
-#: Entries that tell of a message which was changed or deleted on its platform.
-CHANGE = "clew/change"
+#: Format of entries that record the edit or deletion of a message on its platform.
+CHANGE_FORMAT = "clew/change"
 
 
-async def execute(means: Means, lease: Lease, item: InboxItem) -> None:
-    """Carry out one item, record its outcome and let the lease go."""
+async def run_queued_command(means: EngineServices, lease: Lease, item: InboxItem) -> None:
+    """Run one command, record its outcome and release the lease."""
     note: str | None = None
     if item.text == COMPRESS:
-        note = await _compress(means, lease, item)
-    await means.store.write(_carry_out, lease, item, means.session_ids, note=note)
+        note = await _run_compression(means, lease, item)
+    await means.store.write(_execute_command, lease, item, means.session_ids, note=note)
     if item.text == resets.END_COMMAND:
-        means.facts.ended(await means.store.read(inbox.get_item, item.id))
+        means.hooks.emit_session_end(await means.store.read(inbox.get_item, item.id))
     log.info("command_executed", conversation=lease.conversation_id, command=item.text)
 
 
-async def _compress(means: Means, lease: Lease, item: InboxItem) -> str:
-    done = await means.compactions.compact(
+async def _run_compression(means: EngineServices, lease: Lease, item: InboxItem) -> str:
+    done = await means.compaction.compact(
         lease.conversation_id,
         owner=lease.owner,
         lease=lease,
-        focus=_payload(item).get("focus"),
+        focus=_parse_payload(item).get("focus"),
         on_demand=True,
-        # Carried out again after a crash, it finds that it was done.
+        # Run again after a crash, it finds that it was done.
         operation=item.id,
     )
     told = {name: value for name, value in dataclasses.asdict(done).items() if name != "messages"}
     return json.dumps(told)
 
 
-def compacted(note: str) -> Compacted:
-    """What came of a compaction that was filed, from its note."""
+def parse_compaction_note(note: str) -> Compacted:
+    """Return the result of a queued compaction from its note."""
     return Compacted(**json.loads(note))
 
 
-def _carry_out(
+def _execute_command(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory, *, note: str | None
 ) -> None:
     if note is not None:
         inbox.mark_executed(t, item.id, note=note)
     elif item.text == resets.END_COMMAND:
         resets.execute_end(t, lease, item)
-    elif (carry := _CARRY.get(item.text)) is None:
+    elif (carry := _HANDLERS.get(item.text)) is None:
         inbox.cancel_item(t, item.id, note=f"there is no command {item.text!r}")
     else:
         try:
@@ -102,52 +102,54 @@ def _carry_out(
     leases.release_lease(t, lease)
 
 
-def _rewind(
+def _handle_rewind(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
-    to: int = _payload(item)["to"]
-    return {"session": _back(t, lease, item, to, session_ids).id}
+    to: int = _parse_payload(item)["to"]
+    return {"session": _rewind_to(t, lease, item, to, session_ids).id}
 
 
-def _undo(
+def _handle_undo(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
-    back: int = _payload(item).get("back", 1)
+    back: int = _parse_payload(item).get("back", 1)
     exchange = branches.find_recent_exchange(t, lease.conversation_id, back=back)
-    session = _back(t, lease, item, exchange.first - 1, session_ids)
+    session = _rewind_to(t, lease, item, exchange.first - 1, session_ids)
     return {"session": session.id, "text": exchange.text}
 
 
-def retried(command: InboxId) -> InboxId:
-    """The input that a retry hands in again."""
+def make_retry_id(command: InboxId) -> InboxId:
+    """Return the id of the input that a retry submits again."""
     return InboxId(f"{command}r")
 
 
-def _retry(
+def _handle_retry(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
     conversation = lease.conversation_id
     exchange = branches.find_recent_exchange(t, conversation)
-    session = _back(t, lease, item, exchange.first - 1, session_ids)
+    session = _rewind_to(t, lease, item, exchange.first - 1, session_ids)
     payload = "{}" if exchange.turn is None else inbox.get_turn_payload(t, exchange.turn)
     inbox.accept_input(
         t,
         NewInput(
-            id=retried(item.id),
-            # Its files come with it again, each with its line.
+            id=make_retry_id(item.id),
+            # Its files are attached again, each with its line.
             text=strip_file_lines(exchange.text, payload),
             double_text=DoubleText.QUEUE,
             payload=payload,
         ),
-        target=_place(t, conversation, _payload(item).get("route")),
+        target=_resolve_target(t, conversation, _parse_payload(item).get("route")),
         new_conversation=conversation,
         session_ids=session_ids,
     )
     return {"session": session.id, "text": exchange.text}
 
 
-def _place(t: Tx, conversation: ConversationId, route: str | None) -> Route | ConversationId:
-    """Where the answer is to go: the route that asked, if it still leads here."""
+def _resolve_target(
+    t: Tx, conversation: ConversationId, route: str | None
+) -> Route | ConversationId:
+    """Return the target of the answer: the requesting route if it still leads here."""
     if route is None:
         return conversation
     parsed = Route.parse(route)
@@ -155,26 +157,28 @@ def _place(t: Tx, conversation: ConversationId, route: str | None) -> Route | Co
     return parsed if here else conversation
 
 
-def _restore(
+def _handle_restore(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
     session = branches.undo_compaction(t, lease, operation=item.id, session_ids=session_ids)
     return {"session": session.id}
 
 
-def _edit(
+def _handle_edit(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
-    """The last message is asked again with its new text; of an older one it is noted."""
-    told, said = _payload(item), _said(t, item)
-    seq = None if said is None else entries.find_entry_seq(t, entry_of(said.id))
+    """Submit the last message again with its new text; for an older one append a note."""
+    told, said = _parse_payload(item), _find_original(t, item)
+    seq = None if said is None else entries.find_entry_seq(t, make_entry_id(said.id))
     if said is None or seq is None:
         raise UsageError("the message that was changed is not here any more")
-    if not _is_last(t, lease.conversation_id, said):
-        return _note(t, lease, item, f"Changed afterwards, entry {seq}: {told['text']}", seq)
-    session = _back(t, lease, item, seq - 1, session_ids)
+    if not _is_last_message(t, lease.conversation_id, said):
+        return _append_change_note(
+            t, lease, item, f"Changed afterwards, entry {seq}: {told['text']}", seq
+        )
+    session = _rewind_to(t, lease, item, seq - 1, session_ids)
     again = NewInput(
-        id=retried(item.id),
+        id=make_retry_id(item.id),
         text=told["text"],
         double_text=DoubleText.QUEUE,
         payload=json.dumps(told["said"]),
@@ -182,38 +186,40 @@ def _edit(
     inbox.accept_input(
         t,
         again,
-        target=_place(t, lease.conversation_id, told["route"]),
+        target=_resolve_target(t, lease.conversation_id, told["route"]),
         new_conversation=lease.conversation_id,
         session_ids=session_ids,
     )
-    inbox.relink_event(t, _told_event(item), again.id)
+    inbox.relink_event(t, _get_original_event(item), again.id)
     return {"session": session.id, "text": told["text"]}
 
 
-def _deleted(
+def _handle_deletion(
     t: Tx, lease: Lease, item: InboxItem, session_ids: SessionIdFactory
 ) -> Mapping[str, object]:
-    said = _said(t, item)
-    seq = None if said is None else entries.find_entry_seq(t, entry_of(said.id))
+    said = _find_original(t, item)
+    seq = None if said is None else entries.find_entry_seq(t, make_entry_id(said.id))
     if seq is None:
         raise UsageError("the message that was deleted is not here any more")
-    return _note(t, lease, item, f"Deleted by its sender afterwards: entry {seq}", seq)
+    return _append_change_note(
+        t, lease, item, f"Deleted by its sender afterwards: entry {seq}", seq
+    )
 
 
-def _told_event(item: InboxItem) -> tuple[str, str, str]:
-    channel, account, event = _payload(item)["original"]
+def _get_original_event(item: InboxItem) -> tuple[str, str, str]:
+    channel, account, event = _parse_payload(item)["original"]
     return channel, account, event
 
 
-def _said(t: Tx, item: InboxItem) -> InboxItem | None:
-    """What a message that was changed on its platform says here now."""
-    said = inbox.find_input_of_event(t, _told_event(item))
+def _find_original(t: Tx, item: InboxItem) -> InboxItem | None:
+    """Return the input of a message that was changed on its platform, if it is here."""
+    said = inbox.find_input_of_event(t, _get_original_event(item))
     here = said is not None and said.conversation_id == item.conversation_id
     return said if here else None
 
 
-def _is_last(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
-    """Whether nothing was said after it in what the model sees."""
+def _is_last_message(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
+    """Return whether nothing follows it in the model's context."""
     try:
         last = branches.find_recent_exchange(t, conversation)
     except UsageError:
@@ -223,36 +229,40 @@ def _is_last(t: Tx, conversation: ConversationId, said: InboxItem) -> bool:
     return inbox.find_last_input(t, said.turn_id) == said.id
 
 
-def _note(t: Tx, lease: Lease, item: InboxItem, text: str, seq: int) -> Mapping[str, object]:
-    """Append what happened to an older message; what it said stays as it is."""
+def _append_change_note(
+    t: Tx, lease: Lease, item: InboxItem, text: str, seq: int
+) -> Mapping[str, object]:
+    """Append a note about an older message, whose entry stays as it is."""
     head = sessions.get_head(t, lease.conversation_id)
     if not head.is_open:
         raise UsageError("the conversation is closed: what was said in it stays as it is")
     draft = NewEntry(
-        id=entry_of(item.id),
+        id=make_entry_id(item.id),
         kind=EntryKind.EVENT,
         role=None,
         text=text,
-        format=CHANGE,
+        format=CHANGE_FORMAT,
         message=json.dumps({"entry": seq, "change": item.text}),
     )
     entries.append_entries(t, lease, head.id, [draft])
     return {"entry": seq}
 
 
-def _back(t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIdFactory) -> Session:
+def _rewind_to(
+    t: Tx, lease: Lease, item: InboxItem, to: int, session_ids: SessionIdFactory
+) -> Session:
     return rewinds.rewind_context(t, lease, to=to, operation=item.id, session_ids=session_ids)
 
 
-_CARRY: dict[str, Carry] = {
-    REWIND: _rewind,
-    UNDO: _undo,
-    RETRY: _retry,
-    RESTORE: _restore,
-    EDIT_COMMAND: _edit,
-    DELETED_COMMAND: _deleted,
+_HANDLERS: dict[str, CommandHandler] = {
+    REWIND: _handle_rewind,
+    UNDO: _handle_undo,
+    RETRY: _handle_retry,
+    RESTORE: _handle_restore,
+    EDIT_COMMAND: _handle_edit,
+    DELETED_COMMAND: _handle_deletion,
 }
 
 
-def _payload(item: InboxItem) -> dict[str, Any]:
+def _parse_payload(item: InboxItem) -> dict[str, Any]:
     return json.loads(item.payload)

@@ -1,8 +1,8 @@
 """
-Compaction: a session's context is made smaller and goes on in a successor.
+Compaction: a session's context is shortened and continues in a successor.
 
-One way for every caller: lock, summarise without a lease, rotate under the caller's lease or a
-short one of its own. Whatever fails, nothing has changed.
+Every caller uses the same steps: lock, summarise without a lease, rotate under the caller's
+lease or a short one of its own. A failure at any step changes nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from clew.core import session as reasons
 from clew.core.context import NOTHING_TO_COMPACT
 from clew.core.ids import new_session_id
 from clew.core.session import Head
-from clew.engine.compression_lock import CompressionLock, StoredLock
-from clew.engine.plans import Plan, Plans, Policy
-from clew.engine.uncancelled import uncancelled
+from clew.engine.compression_lock import CompressionLock, StoreCompressionLock
+from clew.engine.plans import CompactionPlan, CompactionPlanner, CompactionPolicy
+from clew.engine.uncancelled import shield_until_done
 from clew.errors import ClewError, LeaseLost, OperationRefused, StoreError
 from clew.store.transactions import compactions, context, sessions
 from clew.store.transactions.settings import get_setting, put_setting
@@ -44,59 +44,59 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
     from clew.store.transactions.context import Context
 
-__all__ = ["Compacted", "Compactions", "Policy"]
+__all__ = ["Compacted", "CompactionPolicy", "CompactionService"]
 
 log = structlog.get_logger(__name__)
 
-#: Kept with the conversation: that the person was told.
-_OFTEN_TOLD = "compaction.often_told"
-_OFTEN = (
+#: Setting of the conversation: the notice was sent.
+_FREQUENT_NOTICE_SETTING = "compaction.often_told"
+_FREQUENT_NOTICE = (
     "Long tool results keep filling the model's context, so it is compacted after almost every "
     "message. Results are shortened further from now on; asking for less at a time, or a model "
     "with a larger context window, helps."
 )
-_LIGHTER = (
+_IMAGES_DROPPED_NOTICE = (
     "The provider takes no request of this size, so older pictures of this conversation are not "
     "shown to the model any more; it still reads their names."
 )
-_OVERTAKEN = "the conversation went on meanwhile"
-#: Seconds between two looks whether another compaction is over, and how often is looked.
-_PAUSE, _LOOKS = 0.1, 6000
+_SUPERSEDED_NOTE = "the conversation went on meanwhile"
+#: Seconds between two checks for the end of another compaction, and their maximum number.
+_POLL_INTERVAL, _MAX_POLLS = 0.1, 6000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Compacted:
-    """What came of a compaction."""
+    """The result of a compaction."""
 
     session_id: SessionId
-    #: Whether the conversation goes on in another session now.
+    #: Whether the conversation continues in another session.
     moved: bool
     messages_before: int
     messages_after: int
     tokens_before: int
     tokens_after: int
-    #: Why nothing was done, or the summary.
+    #: The summary, or the reason why nothing was done.
     note: str
     #: Another compaction of the conversation was under way.
     busy: bool = False
-    #: No summary came that is any good.
+    #: No usable summary was produced.
     failed: bool = False
-    #: What the person should hear of a failure, the first time.
+    #: Notice to the person about a failure, the first time.
     alarm: str | None = None
-    #: What the person should hear of a conversation that fills up again and again, once.
+    #: One-time notice to the person about a context that keeps filling up.
     remark: str | None = None
-    #: For callers of ``Engine.compact``: the context to go on with.
+    #: For callers of ``Engine.compact``: the context to continue with.
     messages: Sequence[ModelMessage] = ()
 
     @property
     def notices(self) -> list[str]:
-        """What the person of the conversation should hear of it."""
+        """Return the notices for the person of the conversation."""
         alarm = self.alarm and f"The conversation could not be compacted: {self.alarm}"
         return [notice for notice in (alarm, self.remark) if notice]
 
     @property
-    def told(self) -> str:
-        """What the person who asked for it is told; without the full stop."""
+    def outcome_text(self) -> str:
+        """Return the outcome for the person who asked, without the final full stop."""
         if not self.moved:
             return f"Nothing was compacted: {self.note}"
         return (
@@ -105,8 +105,8 @@ class Compacted:
         )
 
 
-class Compactions:
-    """Compacts conversations; holds nothing between calls."""
+class CompactionService:
+    """Compaction of conversations; keeps no state between calls."""
 
     def __init__(  # noqa: PLR0913  (wired in one place)
         self,
@@ -116,18 +116,20 @@ class Compactions:
         *,
         compactor: Compactor,
         model: Model,
-        policy: Policy,
+        policy: CompactionPolicy,
         apart: bool = False,
         standby: Model | None = None,
         lock: CompressionLock | None = None,
         session_ids: SessionIdFactory = new_session_id,
     ) -> None:
         """
-        ``apart``: the model does nothing but summarise, and has a window of its own. Where it
-        fails the ``standby`` writes the summary.
+        Wire the service.
+
+        ``apart``: the model does nothing but summarise and has a context window of its own.
+        If it fails, the ``standby`` writes the summary.
         """
         self._store, self._ids, self._clock = store, ids, clock
-        self.plans = Plans(
+        self.planner = CompactionPlanner(
             store,
             ids,
             compactor=compactor,
@@ -136,29 +138,31 @@ class Compactions:
             apart=apart,
             standby=standby,
         )
-        self._lock = lock or StoredLock(store)
+        self._lock = lock or StoreCompressionLock(store)
         self._session_ids = session_ids
 
     @property
-    def policy(self) -> Policy:
-        """When and how far contexts are compacted; the plans hold it."""
-        return self.plans.policy
+    def policy(self) -> CompactionPolicy:
+        """Return the settings for when and how far contexts are compacted."""
+        return self.planner.policy
 
-    def window(self, model: Model) -> int | None:
-        """The context window in tokens, where it is known."""
+    def get_context_window(self, model: Model) -> int | None:
+        """Return the model's context window in tokens, if known."""
         return self.policy.window or get_model_context_window(model)
 
-    async def needed(self, tokens: int, model: Model, session: SessionId, turn_from: int) -> bool:
-        """Whether a context of this size is to be compacted by itself, and may be now."""
-        window = self.window(model)
+    async def should_compact(
+        self, tokens: int, model: Model, session: SessionId, turn_from: int
+    ) -> bool:
+        """Return whether a context of this size needs automatic compaction, allowed now."""
+        window = self.get_context_window(model)
         if not self.policy.enabled or window is None:
             return False
         if not rules.exceeds_budget(tokens, window=window, threshold=self.policy.threshold):
             return False
-        return await self.allowed(session, turn_from)
+        return await self.may_compact(session, turn_from)
 
-    async def allowed(self, session: SessionId, turn_from: int) -> bool:
-        """Whether compaction may run by itself now."""
+    async def may_compact(self, session: SessionId, turn_from: int) -> bool:
+        """Return whether automatic compaction may run now."""
         state = await self._store.read(compactions.load_compaction_state, session)
         return self.policy.enabled and rules.may_compact(
             state, now=to_millis(self._clock.now()), turn_from=turn_from
@@ -179,20 +183,21 @@ class Compactions:
         operation: str | None = None,
     ) -> Compacted:
         """
-        Compact the current session of a conversation, if it is still ``session``; once per
-        ``operation``. It is to fit the model that is ``asked``, which may be another than the one
-        that summarises. ``overflowed`` says that its context was too long for that model,
-        whatever is known of the window.
+        Compact the head session of a conversation, once per ``operation``.
 
-        While another holds the compression lock nothing is summarised and nothing moves. A
-        summary that is no good, a model that fails, or a head that moved meanwhile change nothing.
+        Nothing happens unless the head is still ``session``. The result must fit the model
+        that is ``asked``, which may be another than the summarising one. ``overflowed``:
+        the context was too long for that model, whatever its known window.
+
+        While another holder has the compression lock nothing is summarised or moved. An
+        unusable summary, a failing model or a head that moved meanwhile change nothing.
 
         :raises NotFound: if there is no such conversation
         """
 
-        def planning(found: Context) -> Callable[..., Awaitable[Plan | None]]:
+        def bind_plan(found: Context) -> Callable[..., Awaitable[CompactionPlan | None]]:
             return functools.partial(
-                self.plans.plan,
+                self.planner.make_plan,
                 found,
                 focus=focus,
                 on_demand=on_demand,
@@ -201,119 +206,125 @@ class Compactions:
             )
 
         operation = operation or self._ids.new_operation_id()
-        work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
+        work = _CompactionJob(owner=owner, lease=lease, operation=operation, bind_plan=bind_plan)
         holder = holder or f"{owner}:{operation}"
-        return await self._under_lock(conversation, work, holder, session=session)
+        return await self._compact_under_lock(conversation, work, holder, session=session)
 
-    async def lighten(
+    async def drop_old_images(
         self, conversation: ConversationId, *, owner: OwnerId, lease: Lease, turn_from: int
     ) -> Compacted:
         """
-        Leave older pictures out of the context, where a request had too many bytes.
+        Replace older images in the context after a request with too many bytes.
 
-        ``turn_from`` is the first seq of the running turn, whose pictures stay.
+        ``turn_from`` is the first seq of the running turn, whose images stay.
 
         :raises NotFound: if there is no such conversation
         """
 
-        def planning(found: Context) -> Callable[..., Awaitable[Plan | None]]:
-            async def plan(*, hard: bool) -> Plan | None:
-                return await self.plans.lighter(found, turn_from=turn_from)
+        def bind_plan(found: Context) -> Callable[..., Awaitable[CompactionPlan | None]]:
+            async def make_plan(*, hard: bool) -> CompactionPlan | None:
+                return await self.planner.plan_without_images(found, turn_from=turn_from)
 
-            return plan
+            return make_plan
 
         operation = self._ids.new_operation_id()
-        work = _Work(owner=owner, lease=lease, operation=operation, planning=planning)
-        done = await self._under_lock(conversation, work, f"{owner}:{operation}")
-        return replace(done, remark=_LIGHTER) if done.moved else done
+        work = _CompactionJob(owner=owner, lease=lease, operation=operation, bind_plan=bind_plan)
+        done = await self._compact_under_lock(conversation, work, f"{owner}:{operation}")
+        return replace(done, remark=_IMAGES_DROPPED_NOTICE) if done.moved else done
 
-    async def _under_lock(
+    async def _compact_under_lock(
         self,
         conversation: ConversationId,
-        work: _Work,
+        work: _CompactionJob,
         holder: str,
         *,
         session: SessionId | None = None,
     ) -> Compacted:
         head = await self._store.read(sessions.get_head, conversation)
-        if not await self._locked(head.id, holder):
+        if not await self._acquire_lock(head.id, holder):
             found = await self._store.read(context.read_head_context, conversation)
             note = "another compaction of this conversation is under way"
-            return replace(_unmoved(found, note), busy=True)
+            return replace(_build_unchanged_result(found, note), busy=True)
         try:
-            # Read under the lock: whoever had it before may have moved the head.
+            # Read under the lock: its previous holder may have moved the head.
             found = await self._store.read(context.read_head_context, conversation)
             done = await self._store.read(sessions.find_session_by_operation, work.operation)
             if done is not None or session not in (None, found.session.id):
-                return _unmoved(found, "it was compacted already")
-            # Begun only where it is waited for: a stop may come first.
-            return await self._alone(found, work)
+                return _build_unchanged_result(found, "it was compacted already")
+            # Created only where it is awaited: a stop may come first.
+            return await self._plan_and_rotate(found, work)
         finally:
-            await self._unlock(head.id, holder)
+            await self._release_lock(head.id, holder)
 
-    async def others_are_done(self, session: SessionId) -> None:
-        """Wait until nobody compacts the session's conversation, but not for ever."""
-        for _ in range(_LOOKS):
+    async def wait_for_other_compaction(self, session: SessionId) -> None:
+        """Wait, with a limit, until no other compaction of the session's conversation runs."""
+        for _ in range(_MAX_POLLS):
             if await self._lock.get_compression_lock_holder(session) is None:
                 return
-            await asyncio.sleep(_PAUSE)
+            await asyncio.sleep(_POLL_INTERVAL)
 
-    async def _alone(self, found: Context, work: _Work) -> Compacted:
+    async def _plan_and_rotate(self, found: Context, work: _CompactionJob) -> Compacted:
         before = await self._store.read(compactions.load_compaction_state, found.session.id)
         often = rules.is_too_frequent(before, last_seq=found.last_seq)
         try:
-            plan = await work.planning(found)(hard=often)
+            plan = await work.bind_plan(found)(hard=often)
         except StoreError:
             raise
         except asyncio.CancelledError:
             # A stop or a drain is no failure of the summariser.
-            await uncancelled(self._remember(found.session.id, before))
+            await shield_until_done(self._store_state(found.session.id, before))
             raise
         except Exception as error:
             log.warning("compaction_failed", session=found.session.id, exc_info=True)
-            note = _why(error)
-            state = await self._failed(found.session.id, error)
-            await self._remember(found.session.id, state)
+            note = _describe_failure(error)
+            state = await self._get_failure_state(found.session.id, error)
+            await self._store_state(found.session.id, state)
             alarm = None if before.told else note
-            return replace(_unmoved(found, note), failed=True, alarm=alarm)
+            return replace(_build_unchanged_result(found, note), failed=True, alarm=alarm)
         if plan is None:
-            return _unmoved(found, NOTHING_TO_COMPACT)
+            return _build_unchanged_result(found, NOTHING_TO_COMPACT)
         try:
-            done = await self._rotate(found, plan, before, work)
-            return await self._remarked(found, done) if often and plan.counts else done
+            done = await self._rotate_session(found, plan, before, work)
+            return await self._add_frequency_notice(found, done) if often and plan.counts else done
         except OperationRefused as error:
             if work.lease is not None and isinstance(error, LeaseLost):
                 raise
             log.info("compaction_overtaken", session=found.session.id, error=str(error))
-            await self._remember(found.session.id, before)
-            return _unmoved(found, _OVERTAKEN)
+            await self._store_state(found.session.id, before)
+            return _build_unchanged_result(found, _SUPERSEDED_NOTE)
 
-    async def _remarked(self, found: Context, done: Compacted) -> Compacted:
-        """Tell the person, the first time in a conversation, that it fills up again and again."""
+    async def _add_frequency_notice(self, found: Context, done: Compacted) -> Compacted:
+        """Add the notice about a context that keeps filling up, once per conversation."""
         conversation = found.session.conversation_id
-        first = await self._store.read(get_setting, conversation, _OFTEN_TOLD) is None
+        first = await self._store.read(get_setting, conversation, _FREQUENT_NOTICE_SETTING) is None
         if not first:
             return done
-        await self._store.write(put_setting, conversation, _OFTEN_TOLD, "true")
-        return replace(done, remark=_OFTEN)
+        await self._store.write(put_setting, conversation, _FREQUENT_NOTICE_SETTING, "true")
+        return replace(done, remark=_FREQUENT_NOTICE)
 
     async def preview(self, conversation: ConversationId) -> CompactionPreview:
         """
-        What compacting on demand would do now; no model is asked and nothing changes.
+        Return what compacting on demand would do; asks no model and changes nothing.
 
         :raises NotFound: if there is no such conversation
         """
-        return self.plans.preview(await self._store.read(context.read_head_context, conversation))
+        return self.planner.preview_plan(
+            await self._store.read(context.read_head_context, conversation)
+        )
 
-    async def _rotate(
-        self, found: Context, plan: Plan, before: rules.CompactionState, work: _Work
+    async def _rotate_session(
+        self,
+        found: Context,
+        plan: CompactionPlan,
+        before: rules.CompactionState,
+        work: _CompactionJob,
     ) -> Compacted:
-        rotation = _Rotation(
+        rotation = _RotationArguments(
             operation=work.operation,
             expected=Head(session=found.session.id, last_seq=found.last_seq),
             base=plan.items,
             reason=reasons.COMPRESSION,
-            state=await self._after(found, plan, before),
+            state=await self._get_successor_state(found, plan, before),
             session_ids=self._session_ids,
         )
         if work.lease is not None:
@@ -335,42 +346,44 @@ class Compactions:
             tokens_before=plan.tokens_before,
             tokens_after=plan.tokens_after,
             note=plan.summary,
-            alarm=None if plan.failure is None or before.told else _why(plan.failure),
+            alarm=None if plan.failure is None or before.told else _describe_failure(plan.failure),
         )
 
-    async def _after(
-        self, found: Context, plan: Plan, before: rules.CompactionState
+    async def _get_successor_state(
+        self, found: Context, plan: CompactionPlan, before: rules.CompactionState
     ) -> rules.CompactionState:
-        """What the successor is to remember."""
+        """Return the compaction state for the successor."""
         if not plan.counts:
             return before
         if plan.failure is None:
             return rules.record_success(
                 before, last_seq=found.last_seq, before=plan.tokens_before, after=plan.tokens_after
             )
-        state = await self._failed(found.session.id, plan.failure)
+        state = await self._get_failure_state(found.session.id, plan.failure)
         return replace(state, fired=(*state.fired[-9:], found.last_seq))
 
-    async def _failed(self, session: SessionId, error: Exception) -> rules.CompactionState:
-        """What is to be remembered of a failure."""
+    async def _get_failure_state(
+        self, session: SessionId, error: Exception
+    ) -> rules.CompactionState:
+        """Return the compaction state after a failure."""
         state = await self._store.read(compactions.load_compaction_state, session)
         now, refused = to_millis(self._clock.now()), isinstance(error, OperationRefused)
         return rules.record_failure(state, now=now, refused=refused)
 
-    async def _remember(self, session: SessionId, state: rules.CompactionState) -> None:
+    async def _store_state(self, session: SessionId, state: rules.CompactionState) -> None:
         await self._store.write(compactions.save_compaction_state, session, state)
 
-    async def _locked(self, session: SessionId, holder: str) -> bool:
+    async def _acquire_lock(self, session: SessionId, holder: str) -> bool:
         try:
             return await self._lock.try_acquire_compression_lock(session, holder)
         except StoreError:
             raise
         except Exception:
-            # The lock saves work; that there is one successor is a constraint of the store.
+            # The lock only saves work; the store's constraint guarantees a single successor.
             log.warning("compression_lock_unusable", session=session, exc_info=True)
             return True
 
-    async def _unlock(self, session: SessionId, holder: str) -> None:
+    async def _release_lock(self, session: SessionId, holder: str) -> None:
         try:
             await self._lock.release_compression_lock(session, holder)
         except Exception:
@@ -378,17 +391,17 @@ class Compactions:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Work:
-    """One compaction: for whom, and how its plan is made."""
+class _CompactionJob:
+    """One compaction: its owner and how its plan is made."""
 
     owner: OwnerId
     lease: Lease | None
     operation: str
-    planning: Callable[[Context], Callable[..., Awaitable[Plan | None]]]
+    bind_plan: Callable[[Context], Callable[..., Awaitable[CompactionPlan | None]]]
 
 
-class _Rotation(TypedDict):
-    """What every rotation into a compacted base says, whoever holds the lease."""
+class _RotationArguments(TypedDict):
+    """Arguments of every rotation into a compacted base, with or without the caller's lease."""
 
     operation: str
     expected: Head
@@ -398,13 +411,13 @@ class _Rotation(TypedDict):
     session_ids: SessionIdFactory
 
 
-def _why(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     said = str(error) if isinstance(error, ClewError) else classify_error(error).user_message
     return f"it could not be summarised: {said}"
 
 
-def _unmoved(found: Context, note: str) -> Compacted:
-    count, tokens = len(found.messages), _tokens(found)
+def _build_unchanged_result(found: Context, note: str) -> Compacted:
+    count, tokens = len(found.messages), _estimate_tokens(found)
     return Compacted(
         session_id=found.session.id,
         moved=False,
@@ -416,10 +429,10 @@ def _unmoved(found: Context, note: str) -> Compacted:
     )
 
 
-def _tokens(found: Context) -> int:
+def _estimate_tokens(found: Context) -> int:
     try:
         return sum(
             estimate_size(codec.load_message(message.message)).tokens for message in found.messages
         )
-    except ValueError:  # a message that cannot be read, which may be why nothing was done
+    except ValueError:  # an unreadable message, which may be why nothing was done
         return 0

@@ -1,4 +1,4 @@
-"""What a person may mean who has begun to type: a chat command, or a file."""
+"""Completion of typed text: chat commands and file names."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from clew.engine.slash import COMMANDS
 
-#: Proposals that one list shows.
-MOST = 50
-#: A file is named behind ``@``, which begins a word.
-_FILE = re.compile(r"(?:^|\s)@(\S*)$")
-_COMMAND = re.compile(r"/([A-Za-z_?]*)$")
+#: Suggestions per list.
+MAX_SUGGESTIONS = 50
+#: A file name follows an ``@`` at the start of a word.
+_FILE_PATTERN = re.compile(r"(?:^|\s)@(\S*)$")
+_COMMAND_PATTERN = re.compile(r"/([A-Za-z_?]*)$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proposal:
-    """A text that may take the place of what was typed."""
+class Suggestion:
+    """A text that can replace the typed one."""
 
     text: str
     #: ``command``, ``file`` or ``folder``.
@@ -26,29 +26,29 @@ class Proposal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Proposals:
-    """What may stand from ``start`` up to the cursor."""
+class SuggestionList:
+    """The suggestions for the text from ``start`` up to the cursor."""
 
     start: int
-    items: tuple[Proposal, ...]
+    items: tuple[Suggestion, ...]
 
 
-def complete(text: str, folder: Path) -> Proposals:
+def complete_input(text: str, folder: Path) -> SuggestionList:
     """
-    Proposals for the end of ``text``, which is what stands before the cursor.
+    Return suggestions for the end of ``text``, which ends at the cursor.
 
-    Reads the folder that is meant: not for an event loop.
+    Reads a folder from disk: not for an event loop.
     """
-    if found := _COMMAND.fullmatch(text):
-        return Proposals(start=0, items=_commands(found[1].lower()))
-    if found := _FILE.search(text):
-        return Proposals(start=found.start(1), items=_files(found[1], folder))
-    return Proposals(start=len(text), items=())
+    if found := _COMMAND_PATTERN.fullmatch(text):
+        return SuggestionList(start=0, items=_suggest_commands(found[1].lower()))
+    if found := _FILE_PATTERN.search(text):
+        return SuggestionList(start=found.start(1), items=_suggest_files(found[1], folder))
+    return SuggestionList(start=len(text), items=())
 
 
-def _commands(begun: str) -> tuple[Proposal, ...]:
+def _suggest_commands(begun: str) -> tuple[Suggestion, ...]:
     return tuple(
-        Proposal(
+        Suggestion(
             text=f"/{command.name}" + (" " if command.arguments else ""),
             kind="command",
             help=f"{command.arguments} {command.help}".strip(),
@@ -58,23 +58,23 @@ def _commands(begun: str) -> tuple[Proposal, ...]:
     )
 
 
-def _files(begun: str, folder: Path) -> tuple[Proposal, ...]:
+def _suggest_files(begun: str, folder: Path) -> tuple[Suggestion, ...]:
     head, slash, name = begun.rpartition("/")
     try:
         place = folder / Path(head + slash).expanduser()
         found = sorted(place.iterdir(), key=lambda path: (not path.is_dir(), path.name.lower()))
     except (OSError, RuntimeError, ValueError):
-        return ()  # there is no such folder, or nobody of that name has one
-    fitting = [path for path in found if _fits(path.name, name)]
-    return tuple(_proposal(path, head + slash) for path in fitting[:MOST])
+        return ()  # no such folder, or an unknown user in ``~user``
+    fitting = [path for path in found if _matches_prefix(path.name, name)]
+    return tuple(_build_suggestion(path, head + slash) for path in fitting[:MAX_SUGGESTIONS])
 
 
-def _fits(name: str, begun: str) -> bool:
+def _matches_prefix(name: str, begun: str) -> bool:
     hidden = name.startswith(".") and not begun.startswith(".")
     return not hidden and name.lower().startswith(begun.lower())
 
 
-def _proposal(path: Path, before: str) -> Proposal:
+def _build_suggestion(path: Path, before: str) -> Suggestion:
     if path.is_dir():
-        return Proposal(text=f"{before}{path.name}/", kind="folder")
-    return Proposal(text=f"{before}{path.name}", kind="file")
+        return Suggestion(text=f"{before}{path.name}/", kind="folder")
+    return Suggestion(text=f"{before}{path.name}", kind="file")

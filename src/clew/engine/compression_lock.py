@@ -1,4 +1,4 @@
-"""The compression lock: of those who compact one conversation, one goes ahead."""
+"""The compression lock: one compaction per conversation at a time."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ class CompressionLock(Protocol):
     """
     One lock per conversation; its calls take any of the conversation's session ids.
 
-    It saves work and no more: what it raises is logged, and compaction goes on without it.
+    It only saves work: an error is logged, and compaction continues without the lock.
     """
 
     async def try_acquire_compression_lock(self, session: SessionId, holder: str) -> bool:
-        """Take the lock; ``False`` while another holds it."""
+        """Acquire the lock; return ``False`` while another holder has it."""
         ...
 
     async def get_compression_lock_holder(self, session: SessionId) -> str | None:
-        """Who holds it now."""
+        """Return the current holder of the lock."""
         ...
 
     async def release_compression_lock(self, session: SessionId, holder: str) -> None:
-        """Let it go, if this holder has it."""
+        """Release the lock if this holder has it."""
         ...
 
 
-class StoredLock:
-    """The lock as a row of the store: it holds between processes and hosts."""
+class StoreCompressionLock:
+    """The lock as a row of the store, shared between processes and hosts."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

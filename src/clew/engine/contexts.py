@@ -1,4 +1,4 @@
-"""Contexts as people look at them."""
+"""The context of a conversation, prepared for people to read."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from clew.store.transactions.context import Context, ContextMessage
 
 
-async def look_at(store: Store, conversation: ConversationId) -> ContextView:
+async def inspect_context(store: Store, conversation: ConversationId) -> ContextView:
     """
-    What the model will be sent before the next message.
+    Return the context that the model receives before the next message.
 
     :raises NotFound: if there is no such conversation
     """
-    found, base = await store.read(_look, conversation)
+    found, base = await store.read(_read_context, conversation)
     return ContextView(
         conversation=conversation,
         session=found.session,
         base=base,
-        lines=tuple(line_of(message) for message in found.messages),
+        lines=tuple(build_message_view(message) for message in found.messages),
     )
 
 
-def _look(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
+def _read_context(t: Tx, conversation: ConversationId) -> tuple[Context, Base]:
     found = context.read_head_context(t, conversation)
     return found, sessions.get_base(t, found.session.id)
 
 
-def line_of(stored: ContextMessage) -> ContextMessageView:
-    """One stored message as people look at it."""
+def build_message_view(stored: ContextMessage) -> ContextMessageView:
+    """Return one stored message as people read it."""
     message = codec.load_message(stored.message)
     summary = extract_summary(message)
     return ContextMessageView(

@@ -1,4 +1,4 @@
-"""Deliveries, as whoever sends them and whoever looks after them needs them."""
+"""Deliveries: the queue for senders, and the management of failed ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from clew.store.transactions import backlog, deliveries, holds, previews
 from clew.store.transactions.deliveries import ClaimedDelivery
 from clew.store.transactions.previews import AnswerPreview
 
-__all__ = ["AnswerPreview", "ClaimedDelivery", "DeadLetters", "Deliveries"]
+__all__ = ["AnswerPreview", "ClaimedDelivery", "DeadLetters", "DeliveryQueue"]
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
     from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 
-#: What is not done: on its way, or given up.
-OPEN = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
-GIVEN_UP = (DeliveryState.FAILED,)
+#: States of unfinished deliveries, and of failed ones.
+OPEN_STATES = (DeliveryState.PENDING, DeliveryState.SENDING, DeliveryState.UNKNOWN)
+FAILED_STATES = (DeliveryState.FAILED,)
 
 
 class DeadLetters:
@@ -33,44 +33,48 @@ class DeadLetters:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def list(
-        self, states: Sequence[DeliveryState] = GIVEN_UP, *, limit: int = 200
+    async def list_deliveries(
+        self, states: Sequence[DeliveryState] = FAILED_STATES, *, limit: int = 200
     ) -> Sequence[tuple[Delivery, int]]:
-        """The newest first, each with the time (ms) of its last change."""
+        """Return the newest deliveries first, each with the time (ms) of its last change."""
         return await self._store.read(deliveries.list_dead_letters, states, limit=limit)
 
-    async def backlogs(self) -> Mapping[PlatformAccount, DeliveryBacklog]:
-        """What waits to be delivered, by account."""
+    async def read_backlogs(self) -> Mapping[PlatformAccount, DeliveryBacklog]:
+        """Return the undelivered backlog of each account."""
         return await self._store.read(backlog.backlogs_by_account)
 
-    async def retry(self, delivery: DeliveryId) -> Delivery:
+    async def retry_delivery(self, delivery: DeliveryId) -> Delivery:
         """
-        Send once more what was given up; what was delivered of it stays delivered.
+        Send a failed delivery again, without the parts that were delivered.
 
         :raises NotFound: if there is no such delivery
-        :raises WrongMove: if it was not given up
+        :raises InvalidTransition: if it has not failed
         """
         return await self._store.write(deliveries.retry_delivery, delivery)
 
-    async def drop(self, delivery: DeliveryId, *, why: str) -> Delivery:
+    async def drop_delivery(self, delivery: DeliveryId, *, why: str) -> Delivery:
         """
-        Give up a delivery that was not made.
+        Mark an undelivered delivery as failed.
 
         :raises NotFound: if there is no such delivery
-        :raises WrongMove: if it was made
+        :raises InvalidTransition: if it was delivered
         """
         return await self._store.write(deliveries.drop_delivery, delivery, why=why)
 
 
-class Deliveries(DeadLetters):
-    """What one process sends."""
+class DeliveryQueue(DeadLetters):
+    """The delivery queue as one process works on it."""
 
     def __init__(self, store: Store, ids: IdGenerator, owner: OwnerId) -> None:
         super().__init__(store)
         self._ids, self._owner = ids, owner
 
-    async def news(self) -> AsyncGenerator[frozenset[RouteKey] | None]:
-        """Routes with something new to send; ``None``, which comes first: look at all. Endless."""
+    async def watch_routes(self) -> AsyncGenerator[frozenset[RouteKey] | None]:
+        """
+        Yield routes with something new to send, without end.
+
+        ``None``, which comes first, means that every route must be checked.
+        """
         async for topics in self._store.watch_changes():
             if topics is None:
                 yield None
@@ -83,13 +87,13 @@ class Deliveries(DeadLetters):
             if found:
                 yield frozenset(found)
 
-    async def undelivered(self) -> Sequence[RouteKey]:
-        """Routes with something that is to be sent, in the order of what comes first."""
+    async def list_undelivered_routes(self) -> Sequence[RouteKey]:
+        """Return the routes with undelivered messages, the oldest first."""
         return await self._store.read(deliveries.list_undelivered_routes)
 
-    async def claim(self, routes: Sequence[RouteKey]) -> ClaimedDelivery | None:
+    async def claim_next(self, routes: Sequence[RouteKey]) -> ClaimedDelivery | None:
         """
-        The first delivery of a chat's routes, now ours to send; ``None`` if there is none now.
+        Claim the first delivery of a chat's routes; return ``None`` if there is none now.
 
         In the state ``unknown`` it, or its part in that state, may have been sent before.
         """
@@ -100,54 +104,58 @@ class Deliveries(DeadLetters):
             claim=self._ids.new_operation_id(),
         )
 
-    async def fix(
+    async def store_chunks(
         self, delivery: DeliveryId, bodies: Sequence[str], *, preview: TurnId | None = None
     ) -> Sequence[Chunk]:
-        """Fix the parts before the first is sent; the first may take a turn's preview's place."""
+        """Store the parts before the first is sent; it may replace the preview of a turn."""
         return await self._store.write(
             deliveries.store_chunks_over_preview, delivery, bodies, preview=preview
         )
 
-    async def begin(self, delivery: DeliveryId, position: int, *, repeated: bool = False) -> Chunk:
+    async def begin_chunk(
+        self, delivery: DeliveryId, position: int, *, repeated: bool = False
+    ) -> Chunk:
         """
-        Mark a part as being sent, before it is.
+        Mark a part as being sent, before it is sent.
 
-        :raises NotFound: if it was deleted meanwhile
-        :raises WrongMove: if it was given up meanwhile
+        :raises NotFound: if the delivery was deleted meanwhile
+        :raises InvalidTransition: if it was marked as failed meanwhile
         """
         return await self._store.write(
             deliveries.start_chunk, delivery, position, owner=self._owner, repeated=repeated
         )
 
-    async def end(self, delivery: DeliveryId, position: int, message: str) -> DeliveryState:
-        """The platform has a part, as ``message``; the state of the delivery then."""
+    async def end_chunk(self, delivery: DeliveryId, position: int, message: str) -> DeliveryState:
+        """Mark a part as sent as ``message``; return the state of the delivery."""
         return await self._store.write(
             deliveries.complete_chunk, delivery, position, message, owner=self._owner
         )
 
-    async def close(self, delivery: DeliveryId) -> DeliveryState:
-        """A delivery of which nothing is left to send is done; its state then."""
+    async def close_if_done(self, delivery: DeliveryId) -> DeliveryState:
+        """Finish a delivery with nothing left to send; return its state."""
         return await self._store.write(deliveries.complete_if_sent, delivery, owner=self._owner)
 
-    async def rechunk(self, delivery: DeliveryId, position: int, body: str) -> None:
-        """Put another form of the same text in the place of a part that was refused."""
+    async def replace_chunk(self, delivery: DeliveryId, position: int, body: str) -> None:
+        """Replace a rejected part by another form of the same text."""
         await self._store.write(deliveries.replace_chunk_body, delivery, position, body)
 
-    async def move(
+    async def set_chunk_state(
         self, delivery: DeliveryId, state: DeliveryState, *, error: str | None = None
     ) -> None:
         """
-        The part under way was not sent (``pending``), may have been (``unknown``), or never can be
+        Set the state of the part that was being sent.
+
+        It was not sent (``pending``), may have been sent (``unknown``) or never can be
         (``failed``).
 
-        :raises NotFound: if it was deleted meanwhile
-        :raises WrongMove: if it was given up meanwhile
+        :raises NotFound: if the delivery was deleted meanwhile
+        :raises InvalidTransition: if it was marked as failed meanwhile
         """
         await self._store.write(
             deliveries.stop_sending, delivery, state, owner=self._owner, error=error
         )
 
-    async def tell(
+    async def queue_notice(
         self,
         conversation: ConversationId,
         route: RouteKey,
@@ -155,7 +163,7 @@ class Deliveries(DeadLetters):
         *,
         id: DeliveryId,
     ) -> None:
-        """Have a message delivered; repeating it with the same id changes nothing."""
+        """Queue a notice for delivery; repeating the call with the same id changes nothing."""
         await self._store.write(
             deliveries.deliver_to_chat,
             conversation,
@@ -165,27 +173,31 @@ class Deliveries(DeadLetters):
             kind=deliveries.DeliveryKind.NOTICE,
         )
 
-    async def hold(self, account: ChannelAccount, chat: str, *, until: int) -> None:
-        """Keep, over restarts, that a chat is called not before ``until`` (ms); "" is every one."""
+    async def pause_chat(self, account: ChannelAccount, chat: str, *, until: int) -> None:
+        """
+        Store that nothing is sent to a chat before ``until`` (ms).
+
+        An empty ``chat`` means every chat of the account.
+        """
         await self._store.write(holds.pause_until, account, chat, until=until)
 
-    async def holds(self, account: ChannelAccount, *, after: int) -> Mapping[str, int]:
-        """The chats that are held beyond ``after`` (ms), each with its end."""
+    async def list_pauses(self, account: ChannelAccount, *, after: int) -> Mapping[str, int]:
+        """Return the chats that are paused beyond ``after`` (ms), each with its end."""
         await self._store.write(holds.delete_expired_pauses, account, before=after)
         return await self._store.read(holds.list_pauses, account, after=after)
 
     async def begin_preview(self, route: RouteKey, turn: TurnId, key: str) -> bool:
-        """Remember, before it is sent, a message that shows an answer; whether it may be sent."""
+        """Record a preview message before it is sent; return whether it may be sent."""
         return await self._store.write(previews.begin_preview, route, turn, key)
 
-    async def keep_preview(self, route: RouteKey, turn: TurnId, message: str) -> None:
-        """Remember, over restarts, the message in which an answer is shown."""
+    async def store_preview(self, route: RouteKey, turn: TurnId, message: str) -> None:
+        """Store the message in which an answer is shown."""
         await self._store.write(previews.set_preview_message, route, turn, message)
 
-    async def preview(self, route: RouteKey) -> AnswerPreview | None:
-        """The message in which an answer is shown now, if any."""
+    async def get_preview(self, route: RouteKey) -> AnswerPreview | None:
+        """Return the message in which an answer is shown now, if any."""
         return await self._store.read(previews.find_preview, route)
 
-    async def drop_preview(self, route: RouteKey, turn: TurnId) -> None:
-        """That message was certainly not sent."""
+    async def discard_preview(self, route: RouteKey, turn: TurnId) -> None:
+        """Discard a preview message that was certainly not sent."""
         await self._store.write(previews.delete_preview, route, turn)

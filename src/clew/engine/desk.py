@@ -1,4 +1,4 @@
-"""Where a chat command is carried out: what it may use, and what it gives back."""
+"""The context in which a chat command runs, and its reply."""
 
 from __future__ import annotations
 
@@ -21,80 +21,92 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
-    """What a person is told, and where the talk goes on."""
+class ChatCommandReply:
+    """The reply to a chat command, and the conversation that it leads to."""
 
     text: str
-    #: The conversation that the command was about, or has moved the route to.
+    #: The conversation that the command concerned, or moved the route to.
     conversation: ConversationId | None = None
-    #: A message that was handed in again: whoever shows answers follows it.
+    #: A message that was submitted again: a front that shows answers follows it.
     accepted: AcceptResult | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Desk:
-    """One command's place."""
+class CommandContext:
+    """The context of one chat command."""
 
     engine: Engine
-    #: Where it was written; ``None`` where a conversation was named by an id.
+    #: Where it was written; ``None`` if the conversation was named by its id.
     route: Route | None
-    #: The conversation there, if there is one yet.
-    found: ConversationId | None
+    #: The conversation of the route, if there is one yet.
+    conversation_id: ConversationId | None
     viewer: Scope
-    #: Whether whoever writes may also manage people.
+    #: Whether the writer may also manage people.
     operator: bool = False
-    #: Who wrote it, where that is known: on chat platforms.
+    #: The writer, on chat platforms.
     who: ChannelActor | None = None
-    #: Told once what the command files stands in the line: what is said next comes after it.
+    #: Called once the command is queued: later messages come after it.
     on_filed: Callable[[], None] = lambda: None
 
     @property
-    def conversation(self) -> ConversationId:
-        """:raises UsageError: if nothing was said here yet"""
-        if self.found is None:
+    def required_conversation(self) -> ConversationId:
+        """
+        Return the conversation.
+
+        :raises UsageError: if there is none here yet
+        """
+        if self.conversation_id is None:
             raise UsageError("there is no conversation here yet: write something first")
-        return self.found
+        return self.conversation_id
 
     @property
-    def own_route(self) -> Route:
-        """:raises UsageError: if the conversation was named by an id"""
+    def required_route(self) -> Route:
+        """
+        Return the route.
+
+        :raises UsageError: if the conversation was named by an id
+        """
         if self.route is None:
             raise UsageError("this needs a name or a chat to act on, not the id of a conversation")
         return self.route
 
-    def reply(self, text: str) -> Reply:
-        return Reply(text=text, conversation=self.found)
+    def reply(self, text: str) -> ChatCommandReply:
+        return ChatCommandReply(text=text, conversation=self.conversation_id)
 
-    async def done(self, filed: AcceptResult) -> str | None:
+    async def wait_for_command(self, filed: AcceptResult) -> str | None:
         """
-        The note of a filed command once it was carried out; ``None`` if a turn keeps it waiting.
+        Return the note of a queued command once executed; ``None`` while a turn delays it.
 
-        :raises UsageError: if it could not be carried out
+        :raises UsageError: if it could not be executed
         """
         self.on_filed()
-        if await self.engine.unfinished_turn(filed.conversation_id) is not None:
-            # Looked at last: the turn may be one that began after it was carried out.
-            end = await self.engine.input_end(filed.inbox_id)
-            return None if end is None else executed(end)
-        return executed(await self.engine.carried_out(filed))
+        if await self.engine.get_unfinished_turn(filed.conversation_id) is not None:
+            # Read last: the turn may have begun after the command was executed.
+            end = await self.engine.get_input_result(filed.inbox_id)
+            return None if end is None else get_execution_note(end)
+        return get_execution_note(await self.engine.wait_for_input(filed))
 
 
-def executed(end: InputCompleted) -> str:
+def get_execution_note(end: InputCompleted) -> str:
     """
-    The note of a command that was carried out.
+    Return the note of an executed command.
 
-    :raises UsageError: if it could not be
+    :raises UsageError: if it could not be executed
     """
     if end.outcome is not InboxOutcome.EXECUTED:
         raise UsageError(end.note or "it was not carried out")
     return end.note or ""
 
 
-WAITS = "That will be done when the running turn has ended; /stop ends it now."
+WAITING_FOR_TURN = "That will be done when the running turn has ended; /stop ends it now."
 
 
-def number(argument: str, *, default: int | None = None) -> int:
-    """:raises UsageError: if it is no number from 1"""
+def parse_number(argument: str, *, default: int | None = None) -> int:
+    """
+    Return the number of an argument.
+
+    :raises UsageError: if it is no number from 1
+    """
     if not argument and default is not None:
         return default
     if not (argument.isascii() and argument.isdigit() and int(argument) >= 1):

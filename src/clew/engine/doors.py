@@ -1,4 +1,4 @@
-"""Doors: where other programs hand something in over HTTP, each for the part that opened it."""
+"""Webhooks: requests of other programs, dispatched to the registered handlers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Knock:
-    """A request, as it came; nobody has looked at who sent it."""
+class WebhookRequest:
+    """An HTTP request as received; its sender is not authenticated."""
 
     #: Names in lower case.
     headers: Mapping[str, str]
@@ -19,47 +19,51 @@ class Knock:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What whoever knocked is told."""
+class WebhookResponse:
+    """The response to a webhook request."""
 
-    #: Of HTTP: 202 once it is stored.
+    #: The HTTP status: 202 once the request is stored.
     status: int
     code: str = ""
     message: str = ""
-    #: Whether sending the same again is safe and may help.
-    again: bool = False
+    #: Whether repeating the request is safe and may help.
+    is_retryable: bool = False
 
 
-UNKNOWN = Answer(status=404, code="not_found", message="there is no such hook")
-SHUT = Answer(
+UNKNOWN_WEBHOOK = WebhookResponse(status=404, code="not_found", message="there is no such hook")
+WEBHOOK_NOT_READY = WebhookResponse(
     status=503,
     code="not_ready",
     message="nothing was stored: send it again in a moment",
-    again=True,
+    is_retryable=True,
 )
 
 
-class Doors:
-    """The doors of one process, by name."""
+class WebhookRegistry:
+    """The webhooks of one process, by name."""
 
     def __init__(self) -> None:
-        self._doors: dict[str, Callable[[Knock], Awaitable[Answer]] | None] = {}
+        self._handlers: dict[
+            str, Callable[[WebhookRequest], Awaitable[WebhookResponse]] | None
+        ] = {}
 
-    def add(self, name: str) -> None:
-        """There is such a door, though nobody is behind it yet."""
-        self._doors.setdefault(name, None)
+    def declare_webhook(self, name: str) -> None:
+        """Declare a webhook that has no handler yet."""
+        self._handlers.setdefault(name, None)
 
-    def open(self, name: str, answer: Callable[[Knock], Awaitable[Answer]]) -> None:
-        """From now on ``answer`` decides what becomes of what is handed in."""
-        self._doors[name] = answer
+    def register_handler(
+        self, name: str, answer: Callable[[WebhookRequest], Awaitable[WebhookResponse]]
+    ) -> None:
+        """Register the handler that answers a webhook's requests."""
+        self._handlers[name] = answer
 
-    def shut(self, name: str) -> None:
-        """Nobody is behind it any more; whoever knocks is to come again."""
-        self._doors[name] = None
+    def unregister_handler(self, name: str) -> None:
+        """Remove the handler; callers are asked to retry later."""
+        self._handlers[name] = None
 
-    async def knock(self, name: str, knock: Knock) -> Answer:
-        """Hand something in."""
-        if name not in self._doors:
-            return UNKNOWN
-        answer = self._doors[name]
-        return SHUT if answer is None else await answer(knock)
+    async def dispatch_request(self, name: str, knock: WebhookRequest) -> WebhookResponse:
+        """Pass a request to its handler and return the response."""
+        if name not in self._handlers:
+            return UNKNOWN_WEBHOOK
+        answer = self._handlers[name]
+        return WEBHOOK_NOT_READY if answer is None else await answer(knock)

@@ -1,8 +1,9 @@
 """
-The engine: everything a front may ask for.
+The engine: the operations that fronts call.
 
-A front parses, calls one method here, and shows what comes back. The engine holds lifetimes and
-owns no rule: rules are in ``clew.core``, what is stored is decided in ``clew.store.transactions``.
+A front parses its input, calls one method here and shows the result. The engine holds
+lifetimes and owns no rule: rules are in ``clew.core``, writes are decided in
+``clew.store.transactions``.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from clew.core.ids import ConversationId, looks_like_id
 from clew.core.inbox import AcceptResult, NewInput
 from clew.core.route import Route, local_route
 from clew.core.turn import StopRequest
-from clew.engine.checks import checked_text
-from clew.engine.clients import Clients
-from clew.engine.deliveries import Deliveries
-from clew.engine.doors import Doors
-from clew.engine.follow import follow
-from clew.engine.follow_input import follow_input, input_end
-from clew.engine.hearing import Hearing
-from clew.engine.lifecycle import Lifecycle
-from clew.engine.locks import Rights
-from clew.engine.maintenance import Maintained, maintain, would_maintain
-from clew.engine.marks import Marks
-from clew.engine.measures import Measures
-from clew.engine.orders import Orders
-from clew.engine.owner import Owner
-from clew.engine.people import People
-from clew.engine.records import Records
-from clew.engine.replays import Replays
-from clew.engine.requests import request_of
-from clew.engine.slash import answer
+from clew.engine.checks import validate_message
+from clew.engine.clients import ClientRegistry
+from clew.engine.deliveries import DeliveryQueue
+from clew.engine.doors import WebhookRegistry
+from clew.engine.follow import stream_events
+from clew.engine.follow_input import read_input_result, stream_input
+from clew.engine.hearing import ChannelInbox
+from clew.engine.lifecycle import SessionService
+from clew.engine.locks import NamedLocks
+from clew.engine.maintenance import MaintenanceReport, preview_maintenance, run_maintenance
+from clew.engine.marks import StoreChannelStorage
+from clew.engine.measures import EngineMetrics
+from clew.engine.orders import RequestService
+from clew.engine.owner import EngineProcess
+from clew.engine.people import PairingService
+from clew.engine.records import ConversationQueries
+from clew.engine.replays import ReplayService
+from clew.engine.requests import find_request
+from clew.engine.slash import run_command
 from clew.store.transactions import (
     approvals,
     expiry,
@@ -63,63 +64,63 @@ if TYPE_CHECKING:
     from clew.core.turn import Turn
     from clew.engine.compaction import Compacted
     from clew.engine.hearing import ChannelActor
-    from clew.engine.requests import Sent
-    from clew.engine.slash import Reply
-    from clew.engine.turns import Means
+    from clew.engine.requests import RecordedRequest
+    from clew.engine.slash import ChatCommandReply
+    from clew.engine.turns import EngineServices
 
 
-class Engine(Records):
+class Engine(ConversationQueries):
     """
-    One process's engine over a store.
+    The engine of one process over a store.
 
-    Inside ``async with`` it works on what is due, as an owner of its own; leaving it lets running
-    turns go for the next owner. ``role`` names the front for people (serve, chat …). With
-    ``own_only`` it works only on conversations that were given an input here, as a one-shot command
-    should.
+    Inside ``async with`` it works on due conversations, as an owner of its own; leaving it
+    releases running turns to the next owner. ``role`` names the front for people (serve,
+    chat …). With ``own_only`` it works only on conversations that received an input here,
+    as a one-shot command should.
     """
 
     def __init__(
         self,
-        means: Means,
+        means: EngineServices,
         *,
         role: str,
         version: str,
         own_only: bool = False,
     ) -> None:
         super().__init__(means.store, undelete_for=means.undelete_for)
-        self._means = means
-        self._hub, self._ids = means.hub, means.ids
-        self._owner = Owner(means, role=role, version=version, own_only=own_only)
-        self.orders = Orders(means, self._owner.kick)
-        self.clients = Clients(means, self._owner.id, self._owner.kick)
-        self.lifecycle = Lifecycle(means, self._owner.id, self._owner.kick)
-        self.replays = Replays(means)
+        self._services = means
+        self._event_bus, self._ids = means.event_bus, means.ids
+        self._process = EngineProcess(means, role=role, version=version, own_only=own_only)
+        self.requests = RequestService(means, self._process.wake)
+        self.clients = ClientRegistry(means, self._process.id, self._process.wake)
+        self.sessions = SessionService(means, self._process.id, self._process.wake)
+        self.replays = ReplayService(means)
         self.titles = means.titles
-        self.models = means.choice
-        self.hearing = Hearing(means, self._owner.id, self._owner.kick)
-        self.deliveries = Deliveries(means.store, means.ids, self._owner.id)
-        self.people = People(means.store, means.ids, means.session_ids)
-        self.rights = Rights(means.store, self._owner.id)
+        self.model_overrides = means.model_overrides
+        self.channel_inbox = ChannelInbox(means, self._process.id, self._process.wake)
+        self.deliveries = DeliveryQueue(means.store, means.ids, self._process.id)
+        self.pairing = PairingService(means.store, means.ids, means.session_ids)
+        self.locks = NamedLocks(means.store, self._process.id)
         self.channels: dict[str, ChannelHealth] = {}
-        self.doors = Doors()
-        self.measures = Measures(means.store, means.hub, self._owner.id)
+        self.webhooks = WebhookRegistry()
+        self.metrics = EngineMetrics(means.store, means.event_bus, self._process.id)
 
-    def marks(self, channel: str) -> Marks:
-        """What a channel keeps over restarts, by the name of its table."""
-        return Marks(self._means.store, f"channel:{channel}")
+    def get_channel_storage(self, channel: str) -> StoreChannelStorage:
+        """Return the persistent storage of a channel, by the name of its table."""
+        return StoreChannelStorage(self._services.store, f"channel:{channel}")
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of the agent's tools."""
-        return list_tool_names(self._means.loop.agent)
+        """Return the names of the agent's tools."""
+        return list_tool_names(self._services.loop.agent)
 
     @property
-    def owner(self) -> OwnerId:
-        """This process, as leases name it."""
-        return self._owner.id
+    def owner_id(self) -> OwnerId:
+        """Return the id of this process, as leases name it."""
+        return self._process.id
 
     async def __aenter__(self) -> Self:
-        await self._owner.__aenter__()
+        await self._process.__aenter__()
         return self
 
     async def __aexit__(
@@ -128,14 +129,15 @@ class Engine(Records):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._owner.__aexit__(exc_type, exc, traceback)
+        await self._process.__aexit__(exc_type, exc, traceback)
 
-    # What fronts ask for
+    # Operations for fronts
 
-    def target(self, name: str, *, agent: str = "main") -> Route | ConversationId:
+    def parse_target(self, name: str, *, agent: str = "main") -> Route | ConversationId:
         """
-        Where an input for ``name`` goes: ids stay ids, a NAME is a local route, created on first
-        use.
+        Return the target of an input for ``name``.
+
+        An id stays an id; a NAME is a local route, created on first use.
 
         :raises UsageError: if the name can be neither
         """
@@ -156,47 +158,47 @@ class Engine(Records):
         inbox_id: InboxId | None = None,
     ) -> AcceptResult:
         """
-        Accept a message: when this returns it is stored and will have an outcome.
+        Accept a message: on return it is stored and will have an outcome.
 
-        Any session id of a conversation may stand for it. The same ``inbox_id`` or ``event`` is
-        accepted once.
+        Any session id of a conversation is accepted as its id. The same ``inbox_id`` or
+        ``event`` is accepted once.
 
         :raises UsageError: if the text is empty or too long
-        :raises NotFound: if the target is an id of nothing
+        :raises NotFound: if the target is an unknown id
         """
         item = NewInput(
             id=inbox_id or self._ids.new_inbox_id(),
-            text=checked_text(text),
+            text=validate_message(text),
             double_text=double_text,
             payload=payload,
             event=event,
         )
         if isinstance(target, str):
-            target = await self.resolve(target)
-        return await self._accept(item, target)
+            target = await self.resolve_name(target)
+        return await self._accept_input(item, target)
 
-    async def _accept(self, item: NewInput, target: Route | ConversationId) -> AcceptResult:
+    async def _accept_input(self, item: NewInput, target: Route | ConversationId) -> AcceptResult:
         accepted = await self._store.write(
             expiry.accept_or_reset,
             item,
             target=target,
             new_conversation=self._ids.new_conversation_id(),
-            session_ids=self._means.session_ids,
-            policy=self._means.reset,
+            session_ids=self._services.session_ids,
+            policy=self._services.reset_policy,
         )
         if accepted.outcome is None:
-            self._owner.kick(accepted.conversation_id)
+            self._process.wake(accepted.conversation_id)
         return accepted
 
-    def attend(self, conversation: ConversationId) -> None:
-        """Work on what this conversation has to do, as if an input had been given here."""
-        self._owner.kick(conversation)
+    def wake_conversation(self, conversation: ConversationId) -> None:
+        """Work on a conversation as if it had received an input here."""
+        self._process.wake(conversation)
 
-    async def idle(self) -> None:
-        """Wait until nothing is being worked on here; what waits for others is not waited for."""
-        await self._owner.idle()
+    async def wait_until_idle(self) -> None:
+        """Wait until nothing is being worked on here, ignoring work that waits for others."""
+        await self._process.wait_until_idle()
 
-    def follow(
+    def stream_events(
         self,
         conversation: ConversationId,
         *,
@@ -205,35 +207,35 @@ class Engine(Records):
         with_standing: bool = False,
     ) -> AsyncGenerator[ConversationEvent]:
         """
-        Every entry above ``after`` in order, without gap or repeat, and live events; endless.
+        Yield every entry above ``after`` in order, without gap or repeat, and live events.
 
-        See ``clew.engine.follow.follow``.
+        Never ends. See ``clew.engine.event_stream.stream_events``.
         """
-        return follow(
+        return stream_events(
             self._store,
-            self._hub,
+            self._event_bus,
             conversation,
             after=after,
             live=live,
             with_standing=with_standing,
         )
 
-    def follow_input(
+    def stream_input(
         self, accepted: AcceptResult, *, live: bool = True
     ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
         """
-        Live events of the turn that answers an input; the last one is its ``InputEnded``.
+        Yield the live events of the turn that answers an input, then ``InputCompleted``.
 
-        Who needs no pieces of the answer (``live``) does not make the model stream.
+        Without ``live`` no model stream is requested, and no pieces of the answer arrive.
         """
-        return follow_input(
-            self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
+        return stream_input(
+            self._store, self._event_bus, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
-    async def carried_out(self, filed: AcceptResult) -> InputCompleted:
-        """Wait for what comes of an input, wherever it is worked on."""
-        events = follow_input(
-            self._store, self._hub, filed.conversation_id, filed.inbox_id, live=False
+    async def wait_for_input(self, filed: AcceptResult) -> InputCompleted:
+        """Wait for the result of an input, whichever process works on it."""
+        events = stream_input(
+            self._store, self._event_bus, filed.conversation_id, filed.inbox_id, live=False
         )
         async with aclosing(events):
             async for event in events:
@@ -241,27 +243,30 @@ class Engine(Records):
                     return event
         raise AssertionError("an input has an end")
 
-    async def input_end(self, inbox_id: InboxId) -> InputCompleted | None:
-        """What became of an input; ``None`` while it is open."""
-        return await self._store.read(input_end, inbox_id)
+    async def get_input_result(self, inbox_id: InboxId) -> InputCompleted | None:
+        """Return the result of an input; ``None`` while it is open."""
+        return await self._store.read(read_input_result, inbox_id)
 
-    async def stop(
+    async def request_stop(
         self, conversation: ConversationId, stop: StopRequest = StopRequest.STOP
     ) -> bool:
-        """Ask the running turn to stop; ``False`` if none is running."""
+        """Ask the running turn to stop; return ``False`` if none is running."""
         turn = await self._store.read(stops.find_unfinished_turn, conversation)
         if turn is None:
             return False
         return await self._store.write(stops.request_stop, turn.id, stop)
 
-    async def unfinished_turn(self, conversation: ConversationId) -> Turn | None:
+    async def get_unfinished_turn(self, conversation: ConversationId) -> Turn | None:
         return await self._store.read(stops.find_unfinished_turn, conversation)
 
-    async def start_afresh(self, route: Route, *, reason: str = reasons.RESET) -> ConversationId:
+    async def start_new_conversation(
+        self, route: Route, *, reason: str = reasons.RESET
+    ) -> ConversationId:
         """
-        Move a route to a new conversation; the one that it leaves is ended in its own line.
+        Move a route to a new conversation; the old one ends through its own queue.
 
-        Its running turn is asked to stop, and what waited there for this route is cancelled.
+        Its running turn is asked to stop, and its queued inputs from this route are
+        cancelled.
         """
         new = self._ids.new_conversation_id()
         old = await self._store.write(
@@ -269,28 +274,28 @@ class Engine(Records):
             route,
             item=self._ids.new_inbox_id(),
             new_conversation=new,
-            session_ids=self._means.session_ids,
+            session_ids=self._services.session_ids,
             reason=reason,
         )
         if old is not None:
-            self._owner.kick(old)
+            self._process.wake(old)
         return new
 
-    async def delete(
+    async def delete_conversation(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL, at_once: bool = False
     ) -> datetime | None:
-        """As ``Records.delete``; what this process had in memory of it goes too."""
-        until = await super().delete(conversation, viewer=viewer, at_once=at_once)
-        self._means.warm.drop(conversation)
+        """Delete as ``ConversationQueries.delete_conversation``, and drop the cached context."""
+        until = await super().delete_conversation(conversation, viewer=viewer, at_once=at_once)
+        self._services.context_cache.drop_context(conversation)
         return until
 
-    async def rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
-        """As ``lifecycle.rewind``."""
-        return await self.lifecycle.rewind(conversation, to=to)
+    async def queue_rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
+        """Queue a rewind, as ``sessions.queue_rewind``."""
+        return await self.sessions.queue_rewind(conversation, to=to)
 
-    async def close(self, conversation: ConversationId, *, reason: str) -> AcceptResult:
-        """As ``lifecycle.close``."""
-        return await self.lifecycle.close(conversation, reason=reason)
+    async def queue_close(self, conversation: ConversationId, *, reason: str) -> AcceptResult:
+        """Queue the end of the session, as ``sessions.queue_close``."""
+        return await self.sessions.queue_close(conversation, reason=reason)
 
     async def compact(
         self,
@@ -300,10 +305,10 @@ class Engine(Records):
         focus: str | None = None,
         holder: str | None = None,
     ) -> Compacted:
-        """As ``lifecycle.compact``: the one way for every caller outside of a turn."""
-        return await self.lifecycle.compact(session_id, messages, focus=focus, holder=holder)
+        """Compact a conversation outside a turn, as ``sessions.compact``."""
+        return await self.sessions.compact(session_id, messages, focus=focus, holder=holder)
 
-    async def command(
+    async def run_command(
         self,
         text: str,
         *,
@@ -312,18 +317,19 @@ class Engine(Records):
         operator: bool | None = None,
         who: ChannelActor | None = None,
         on_filed: Callable[[], None] = lambda: None,
-    ) -> Reply:
+    ) -> ChatCommandReply:
         """
-        Carry out a chat command, a text that begins with ``/``, and say what came of it.
+        Run a chat command, a text that begins with ``/``, and return the reply.
 
-        What cannot be done is said, too. ``viewer`` is whoever wrote it: nothing outside of that
-        scope can be seen or changed. An ``operator`` (by default whoever sees everything) may also
-        manage people. ``who`` wrote it on a chat platform: only what was shown them there can be
-        approved. ``on_filed`` is told when what is said next would come after the command.
+        A command that fails gets a reply, too. ``viewer`` is the scope of the writer:
+        nothing outside it can be seen or changed. An ``operator`` (by default anyone who
+        sees everything) may also manage people. ``who`` wrote it on a chat platform: only
+        questions shown to them there can be approved. ``on_filed`` is called once later
+        messages would come after the command.
 
         :raises StoreError: if the store cannot be used
         """
-        return await answer(
+        return await run_command(
             self,
             text,
             target=target,
@@ -333,79 +339,87 @@ class Engine(Records):
             on_filed=on_filed,
         )
 
-    async def context_size(self, conversation: ConversationId) -> ContextSize:
+    async def get_context_size(self, conversation: ConversationId) -> ContextSize:
         """
-        How large the next request's context is, and how large it may be.
+        Return the size of the next request's context, and its limit.
 
         :raises NotFound: if there is no such conversation
         """
-        models = await self.models.models(conversation) or self._means.models
+        models = await self.model_overrides.get_model_chain(conversation) or self._services.models
         model = models.find_by_name(None)
         return ContextSize(
-            tokens=(await self.context(conversation)).tokens,
-            window=None if model is None else self._means.compactions.window(model),
+            tokens=(await self.inspect_context(conversation)).tokens,
+            window=None if model is None else self._services.compaction.get_context_window(model),
         )
 
-    async def request_of(self, turn: TurnId, step: int) -> Sent:
+    async def find_recorded_request(self, turn: TurnId, step: int) -> RecordedRequest:
         """
-        What a model was sent for a step of a turn, made again from the store; needs no owner.
+        Return the request of a turn's step, rebuilt from the store; needs no owner.
 
         :raises NotFound: if there is no such turn, or no request for this step is stored
-        :raises Refused: if nothing was sent: the step failed before its request
-        :raises SettingsError: if the model that was asked cannot be used here any more
+        :raises OperationRefused: if nothing was sent: the step failed before its request
+        :raises SettingsError: if its model cannot be used here any more
         """
-        return await request_of(self._means, turn, step)
+        return await find_request(self._services, turn, step)
 
-    async def maintain(self, *, dry_run: bool = False) -> Maintained:
-        """Do now what is done once a minute; with ``dry_run`` only say what it would be."""
+    async def run_maintenance(self, *, dry_run: bool = False) -> MaintenanceReport:
+        """Run the maintenance of each minute now; with ``dry_run`` only report what is due."""
         if dry_run:
-            return await would_maintain(self._store, self._means.reset)
-        return await maintain(self._store, self._means.reset)
+            return await preview_maintenance(self._store, self._services.reset_policy)
+        return await run_maintenance(self._store, self._services.reset_policy)
 
-    async def approvals(self, conversation: ConversationId) -> Sequence[Approval]:
-        """The questions that wait for a person's word."""
+    async def list_approvals(self, conversation: ConversationId) -> Sequence[Approval]:
+        """Return the open approvals of a conversation."""
         return await self._store.read(approvals.list_open_approvals, conversation)
 
-    async def questions(self, conversation: ConversationId) -> Sequence[NumberedApproval]:
-        """The questions that wait for a person's word, with their numbers."""
+    async def list_questions(self, conversation: ConversationId) -> Sequence[NumberedApproval]:
+        """Return the open approval questions with their numbers."""
         return await self._store.read(approvals.list_questions, conversation)
 
-    async def approval(self, approval: ApprovalId) -> Approval:
-        """:raises NotFound: if there is no such question"""
+    async def get_approval(self, approval: ApprovalId) -> Approval:
+        """
+        Return an approval.
+
+        :raises NotFound: if there is no such approval
+        """
         return await self._store.read(approvals.get_approval, approval)
 
-    async def answer(
+    async def answer_approval(
         self, approval: ApprovalId, *, yes: bool, by: str | None = None, note: str | None = None
     ) -> Approval:
         """
-        Answer a question; the first answer counts.
+        Answer an approval question; the first answer counts.
 
         :raises NotFound: if there is no such question
-        :raises WrongMove: if it was answered or has expired
+        :raises InvalidTransition: if it was answered or has expired
         """
         state = ApprovalState.APPROVED if yes else ApprovalState.DENIED
         answered = await self._store.write(
             approvals.answer_approval, approval, state, answered_by=by, note=note
         )
-        self._owner.kick(answered.conversation_id)
+        self._process.wake(answered.conversation_id)
         return answered
 
-    async def queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
-        """The inputs that wait, in order."""
+    async def list_queue(self, conversation: ConversationId) -> Sequence[InboxItem]:
+        """Return the queued inputs in order."""
         return await self._store.read(inbox.list_open_items, conversation)
 
-    async def input(self, inbox_id: InboxId) -> InboxItem:
-        """:raises NotFound: if nothing was accepted under this id"""
+    async def get_input(self, inbox_id: InboxId) -> InboxItem:
+        """
+        Return an accepted input.
+
+        :raises NotFound: if nothing was accepted under this id
+        """
         return await self._store.read(inbox.get_item, inbox_id)
 
     async def cancel_input(self, inbox_id: InboxId) -> bool:
-        """Take a waiting input back; ``False`` if it was consumed already."""
+        """Cancel a queued input; return ``False`` if it was consumed already."""
         return await self._store.write(inbox.cancel_item, inbox_id, note="taken back")
 
     async def edit_input(self, inbox_id: InboxId, text: str) -> bool:
         """
-        Change the text of a waiting message; ``False`` if it was consumed, or is no message.
+        Change the text of a queued message; return ``False`` if consumed or no message.
 
         :raises UsageError: if the text is empty or too long
         """
-        return await self._store.write(inbox.edit_message, inbox_id, checked_text(text))
+        return await self._store.write(inbox.edit_message, inbox_id, validate_message(text))

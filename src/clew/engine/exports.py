@@ -1,4 +1,4 @@
-"""Exporting: conversations as sealed lines, or as pages for people."""
+"""Export of conversations as sealed lines, or as pages for people."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     from clew.core.exported.shapes import Record
     from clew.store.contract import Store
 
-#: Entries that one read fetches.
-_PAGE: Final = 200
+#: Entries per read.
+_PAGE_SIZE: Final = 200
 
 
-class Exports:
+class ConversationExporter:
     """
-    Reads conversations of a store as an export holds them.
+    Reader of conversations for an export.
 
-    Each is read as it is at one moment; other moments may be other conversations'. ``secrets`` are
-    texts that must not stand in any export.
+    Each conversation is read as it is at one moment, which may differ between
+    conversations. ``secrets`` are texts that no export may contain.
     """
 
     def __init__(self, store: Store, *, secrets: Iterable[str] = ()) -> None:
         self._store = store
         self._redaction = ExportRedactor(secrets)
-        #: Told when a conversation begins, with how many came before it.
+        #: Called when a conversation begins, with the number of those before it.
         self.on_conversation: Callable[[int], None] = lambda _: None
-        #: Entries from which a secret was taken out.
-        self.withheld = 0
+        #: Number of records from which a secret was removed.
+        self.redacted_count = 0
 
-    async def chosen(self, names: Sequence[str]) -> list[str]:
+    async def resolve_names(self, names: Sequence[str]) -> list[str]:
         """
-        The ids of the conversations that names mean, in order; deleted ones by their ids.
+        Return the ids of the named conversations in order; a deleted one by its id.
 
-        :raises NotFound: if one means nothing
+        :raises NotFound: if a name means nothing
         """
-        return sorted({await self._meant(name) for name in names})
+        return sorted({await self._resolve_name(name) for name in names})
 
-    async def _meant(self, name: str) -> str:
+    async def _resolve_name(self, name: str) -> str:
         try:
             return await self._store.read(conversations.resolve_conversation, name)
         except NotFound:
@@ -55,20 +55,20 @@ class Exports:
                 raise
             return name
 
-    async def every(self) -> list[ConversationId]:
-        """The ids of all conversations, in order."""
+    async def list_conversations(self) -> list[ConversationId]:
+        """Return the ids of all conversations in order."""
         return await self._store.read(exports.list_conversation_ids)
 
-    async def lines(self, chosen: Sequence[str] | None) -> AsyncIterator[bytes]:
+    async def iter_lines(self, chosen: Sequence[str] | None) -> AsyncIterator[bytes]:
         """
-        The lines of an export of these conversations, or of everything.
+        Yield the lines of an export of these conversations, or of all.
 
-        Conversations that are deleted meanwhile are left out, except for what remains of them.
+        A conversation that is deleted meanwhile is left out, except for its tombstone.
         """
         sealer = LineSealer()
         counted = dict.fromkeys(("conversation", "entry", "tombstone"), 0)
         yield sealer.seal_line("header", {"format": FORMAT, "version": VERSION})
-        async for kind, line in self.said(chosen):
+        async for kind, line in self.iter_records(chosen):
             if kind in counted:
                 counted[kind] += 1
             yield sealer.seal_line(kind, line)
@@ -82,15 +82,17 @@ class Exports:
             },
         )
 
-    async def said(self, chosen: Sequence[str] | None) -> AsyncIterator[tuple[str, Record]]:
-        """What the lines say between the first and the last, each with its type."""
-        async for kind, record in self._records(chosen):
+    async def iter_records(self, chosen: Sequence[str] | None) -> AsyncIterator[tuple[str, Record]]:
+        """Yield the redacted records between header and trailer, each with its type."""
+        async for kind, record in self._iter_stored_records(chosen):
             line = self._redaction.redact_line(kind, encode_line(kind, record))
-            self.withheld += "withheld" in line
+            self.redacted_count += "withheld" in line
             yield kind, line
 
-    async def _records(self, chosen: Sequence[str] | None) -> AsyncIterator[TypedRecord]:
-        ids = await self.every() if chosen is None else chosen
+    async def _iter_stored_records(
+        self, chosen: Sequence[str] | None
+    ) -> AsyncIterator[TypedRecord]:
+        ids = await self.list_conversations() if chosen is None else chosen
         for before, conversation in enumerate(ids):
             self.on_conversation(before)
             try:
@@ -98,17 +100,17 @@ class Exports:
                     exports.read_conversation_export, ConversationId(conversation)
                 )
             except NotFound:
-                continue  # deleted: what remains of it follows
-            async for each in self._conversation(book):
+                continue  # deleted: its tombstone follows
+            async for each in self._iter_conversation(book):
                 yield each
         for grave in await self._store.read(exports.list_tombstones):
             if chosen is None or grave["conversation"] in chosen:
                 yield "tombstone", grave
 
-    async def _conversation(self, book: ConversationExport) -> AsyncIterator[TypedRecord]:
+    async def _iter_conversation(self, book: ConversationExport) -> AsyncIterator[TypedRecord]:
         yield "conversation", book.conversation
         weaver = RecordInterleaver(book)
-        async for entry in self._entries(book):
+        async for entry in self._iter_entries(book):
             for each in weaver.records_before(entry):
                 yield each
             yield "entry", entry
@@ -123,7 +125,7 @@ class Exports:
             yield "attachment", attachment
         yield weaver.end_record()
 
-    async def _entries(self, book: ConversationExport) -> AsyncIterator[Record]:
+    async def _iter_entries(self, book: ConversationExport) -> AsyncIterator[Record]:
         last: int = book.conversation["entries"]
         after = 0
         while after < last:
@@ -132,7 +134,7 @@ class Exports:
                 book.conversation["id"],
                 after=after,
                 last=last,
-                limit=_PAGE,
+                limit=_PAGE_SIZE,
             )
             if not page:
                 raise UsageError(

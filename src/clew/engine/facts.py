@@ -1,4 +1,4 @@
-"""Facts: what is committed is told to plugins, in order, off the turn's path."""
+"""Hook dispatch: plugins receive committed facts in order, off the turn's path."""
 
 from __future__ import annotations
 
@@ -23,64 +23,66 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FINALIZE = "on_session_finalize"
-RESET = "on_session_reset"
+FINALIZE_HOOK = "on_session_finalize"
+RESET_HOOK = "on_session_reset"
 
 
-class Facts:
-    """One process's line of facts; a fact that is worth it is marked in the store once told."""
+class HookDispatcher:
+    """The hook queue of one process; a fact with a subject is marked in the store once sent."""
 
     def __init__(self, store: Store, plugins: PluginManager) -> None:
         self._store, self.plugins = store, plugins
-        self._line: asyncio.Queue[tuple[str, Mapping[str, object], str | None]] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[str, Mapping[str, object], str | None]] = asyncio.Queue()
 
-    def tell(self, hook: str, facts: Mapping[str, object], *, subject: str | None = None) -> None:
-        """Put a fact in the line; with a ``subject`` each plugin is told once, over restarts."""
+    def emit_fact(
+        self, hook: str, facts: Mapping[str, object], *, subject: str | None = None
+    ) -> None:
+        """Queue a fact; with a ``subject`` each plugin receives it once, also over restarts."""
         if self.plugins.implements_hook(hook):
-            self._line.put_nowait((hook, facts, subject))
+            self._queue.put_nowait((hook, facts, subject))
 
-    def ended(self, item: InboxItem) -> None:
-        """A session's end was carried out: it is finalised, and then its successor told."""
+    def emit_session_end(self, item: InboxItem) -> None:
+        """Queue the finalisation of a session that ended, and then its successor."""
         said = json.loads(item.note or "{}")
-        platform = said.get("platform") or platform_of(item.route)
+        platform = said.get("platform") or get_platform(item.route)
         if said.get("session") is not None:
             over = {"session_id": said["session"], "platform": platform}
-            self._line.put_nowait((FINALIZE, over, item.id))
+            self._queue.put_nowait((FINALIZE_HOOK, over, item.id))
         if said.get("next") is not None:
             opened = {"session_id": said["next"], "platform": platform}
-            self._line.put_nowait((RESET, opened, item.id))
-        # The last in line: without it, it is all told again after a crash to those that lack it.
-        self._line.put_nowait((marks.ALL, {}, item.id))
+            self._queue.put_nowait((RESET_HOOK, opened, item.id))
+        # The last one: without it, plugins that lack a mark receive all of it again after a crash.
+        self._queue.put_nowait((marks.ALL, {}, item.id))
 
-    def stopping(self, session: SessionId, platform: str) -> None:
-        """A session's turn is let go because the process stops; it goes on after the restart."""
-        self.tell(FINALIZE, {"session_id": session, "platform": platform})
+    def emit_session_stop(self, session: SessionId, platform: str) -> None:
+        """Queue the finalisation of a session whose turn is released by a stopping process."""
+        self.emit_fact(FINALIZE_HOOK, {"session_id": session, "platform": platform})
 
-    async def catch_up(self) -> None:
-        """Tell the ends that a process which died did not tell."""
+    async def emit_missed_ends(self) -> None:
+        """Queue the session ends that a dead process did not send."""
         for item in await self._store.read(marks.list_unnotified_ends):
-            self.ended(item)
+            self.emit_session_end(item)
 
     async def run(self) -> None:
-        """Work the line off, for ever."""
+        """Send the queued facts, without end."""
         while True:
-            hook, facts, subject = await self._line.get()
+            hook, facts, subject = await self._queue.get()
             session = cast("SessionId | None", facts.get("session_id"))
             try:
                 with hook_session(session):
-                    await self._tell(hook, facts, subject)
+                    await self._send_fact(hook, facts, subject)
             finally:
-                self._line.task_done()
+                self._queue.task_done()
 
-    async def drain(self, seconds: float) -> None:
-        """Wait until the line is empty, but not longer."""
+    async def drain_queue(self, seconds: float) -> None:
+        """Wait until the queue is empty, for at most ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
-                await self._line.join()
+                await self._queue.join()
         except TimeoutError:
-            log.warning("facts_left", count=self._line.qsize())
+            log.warning("facts_left", count=self._queue.qsize())
 
-    async def _tell(self, hook: str, facts: Mapping[str, object], subject: str | None) -> None:
+    async def _send_fact(self, hook: str, facts: Mapping[str, object], subject: str | None) -> None:
         if subject is None:
             await self.plugins.notify_plugins(hook, facts)
             return
@@ -90,18 +92,18 @@ class Facts:
                 await self._store.write(marks.add_mark, marks.ALL, marks.ALL, subject)
                 return
             new = (plugin for plugin in self.plugins.plugin_names if plugin not in known)
-            # Side by side: one that hangs does not hold up what the others are told.
-            await asyncio.gather(*(self._tell_once(each, hook, facts, subject) for each in new))
+            # Concurrently: a plugin that hangs does not delay the others.
+            await asyncio.gather(*(self._send_once(each, hook, facts, subject) for each in new))
         except StoreError as error:
             log.warning("fact_not_marked", hook=hook, subject=subject, error=str(error))
 
-    async def _tell_once(
+    async def _send_once(
         self, plugin: str, hook: str, facts: Mapping[str, object], subject: str
     ) -> None:
         await self.plugins.notify_plugins(hook, facts, plugin=plugin)
         await self._store.write(marks.add_mark, plugin, hook, subject)
 
 
-def platform_of(route: str | None) -> str:
-    """The platform that a route belongs to."""
+def get_platform(route: str | None) -> str:
+    """Return the platform of a route."""
     return "local" if route is None else Route.parse(route).platform

@@ -1,4 +1,4 @@
-"""Following: what happens in a conversation, as a stream of events."""
+"""The events of a conversation as a stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clew.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from clew.engine.hub import Changed
+from clew.engine.hub import StoreChanged
 from clew.store.transactions import entries, standing, stops
 
 if TYPE_CHECKING:
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.standing import ConversationState
     from clew.core.turn import Turn
-    from clew.engine.hub import Follower, Hub
+    from clew.engine.hub import EventBus, Subscriber
     from clew.store.contract import Store, Tx
 
-_SLICE = 200
+_PAGE_SIZE = 200
 
 
-async def follow(
+async def stream_events(
     store: Store,
-    hub: Hub,
+    hub: EventBus,
     conversation: ConversationId,
     *,
     after: int,
@@ -43,113 +43,115 @@ async def follow(
     with_standing: bool = False,
 ) -> AsyncGenerator[ConversationEvent]:
     """
-    Every entry above ``after`` in order, without gap or repeat, and what happens live in between.
+    Yield every entry above ``after`` in order, without gap or repeat, and live events.
 
-    Never ends by itself. Pieces of a response (``Delta``) come only from turns of this process;
-    those that came before are told at once, after the entries. Any later entry confirms them. Who
-    needs none (not ``live``) makes no model stream. With ``with_standing`` it is told what the
-    conversation is doing, too: once what was stored before is told, and whenever that changes.
+    Never ends by itself. Pieces of a response (``Delta``) come only from turns of this
+    process; earlier ones come first, right after the stored entries. Any later entry
+    confirms them. A caller that needs none (not ``live``) causes no model stream. With
+    ``with_standing`` the state of the conversation is included: once after the stored
+    entries, and whenever it changes.
 
-    :raises NotFound: with ``with_standing``, once there is no such conversation any more
+    :raises NotFound: with ``with_standing``, once the conversation no longer exists
     """
-    with hub.follow(conversation, live=live) as follower:
-        log = _Log(store, conversation, after=after, with_standing=with_standing)
-        async for stored in log.history():
+    with hub.subscribe(conversation, live=live) as follower:
+        log = _EventOrderer(store, conversation, after=after, with_standing=with_standing)
+        async for stored in log.read_history():
             yield stored
-        # In one moment: the snapshot has the pieces that came meanwhile.
-        waiting, snapshot = follower.take(), hub.snapshot(conversation)
+        # Without an await in between: the snapshot has the pieces that came meanwhile.
+        waiting, snapshot = follower.drain_events(), hub.get_snapshot(conversation)
         waiting = [event for event in waiting if not isinstance(event, (Delta, Retracted))]
         for happened in [*waiting, *([] if snapshot is None else [snapshot])]:
-            async for event in log.in_order(happened):
+            async for event in log.order_event(happened):
                 yield event
         while True:
-            async for event in log.news(follower):
+            async for event in log.read_unannounced(follower):
                 yield event
-            async for event in log.in_order(await follower.get()):
+            async for event in log.order_event(await follower.get()):
                 yield event
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Look:
-    """What the store held in one moment, beyond what was told."""
+class _StoreSnapshot:
+    """The store's state at one moment, beyond the events already sent."""
 
     entries: list[Entry]
-    #: There are more entries: what follows was not looked at.
+    #: There are more entries: the fields below were not read.
     more: bool
     #: The turns that have ended since.
     closed: list[Turn]
-    standing: ConversationState | None
+    state: ConversationState | None
 
 
-class _Log:
-    """What of a conversation was told already, and what is told next."""
+class _EventOrderer:
+    """The progress of one stream: the events already sent, and those to send next."""
 
     def __init__(
         self, store: Store, conversation: ConversationId, *, after: int, with_standing: bool
     ) -> None:
-        self._store, self._conversation, self._with_standing = store, conversation, with_standing
-        #: The newest entry that was told, and the newest of them that belongs to a turn.
+        self._store, self._conversation, self._with_state = store, conversation, with_standing
+        #: The newest entry that was sent, and the newest of them that belongs to a turn.
         self._last, self._last_of_turn = after, 0
-        #: The newest turn whose end was told, or came before all that is told.
+        #: The newest turn whose end was sent, or came before the stream began.
         self._closed: Turn | None = None
-        self._standing: ConversationState | None = None
-        #: Pieces were told that no entry has confirmed and nothing has taken back.
+        self._state: ConversationState | None = None
+        #: Pieces were sent that no entry has confirmed and no event has retracted.
         self._pieces = False
-        #: The store may hold what no event tells of.
+        #: The store may hold entries that no event announced.
         self._behind = True
 
-    async def history(self) -> AsyncIterator[ConversationEvent]:
-        """The entries that are stored already."""
+    async def read_history(self) -> AsyncIterator[ConversationEvent]:
+        """Yield the entries that are stored already."""
         self._closed = await self._store.read(stops.find_last_done_turn, self._conversation)
         more = True
         while more:
-            look = await self._look()
+            look = await self._read_store()
             for entry in look.entries:
-                for told in self._tell(entry):
+                for told in self._emit_entry(entry):
                     yield told
             more = look.more
 
-    async def news(self, follower: Follower) -> AsyncIterator[ConversationEvent]:
+    async def read_unannounced(self, follower: Subscriber) -> AsyncIterator[ConversationEvent]:
         """
-        What is stored and no event has told.
+        Yield stored changes that no event announced.
 
-        What this process did is told as it happened: while any of that waits, or comes during the
-        look, nothing is. Only pieces may be overtaken; they are left out then.
+        Changes by this process are sent in the order of its events: while any of those
+        waits, or arrives during the read, nothing is yielded. Only pieces may be overtaken;
+        they are dropped then.
         """
-        while self._behind and not follower.has_stored:
-            look = await self._look()
-            if follower.has_stored:
+        while self._behind and not follower.has_stored_events:
+            look = await self._read_store()
+            if follower.has_stored_events:
                 return
             self._behind = look.more
-            for told in self._seen(look):
+            for told in self._emit_changes(look):
                 yield told
 
-    async def in_order(
-        self, event: ConversationEvent | Changed
+    async def order_event(
+        self, event: ConversationEvent | StoreChanged
     ) -> AsyncIterator[ConversationEvent]:
-        """What is told for an event: stored things from the log, which has them in order."""
+        """Yield the events for one event; stored ones come from the log, which orders them."""
         match event:
-            case Changed():
+            case StoreChanged():
                 self._behind = True
                 return
             case EntryAppended(entry=entry):
-                stored = self._up_to(entry)
+                stored = self._emit_up_to(entry)
             case TurnFinished(turn=turn):
-                stored = self._closing(turn)
+                stored = self._emit_closing(turn)
             case _:
-                if not self._overtaken(event):
+                if not self._is_overtaken(event):
                     self._pieces = isinstance(event, (Delta, Snapshot)) or (
                         self._pieces and not isinstance(event, Retracted)
                     )
-                    self._behind |= self._with_standing and isinstance(event, TurnStarted)
+                    self._behind |= self._with_state and isinstance(event, TurnStarted)
                     yield event
                 return
-        self._behind |= self._with_standing
+        self._behind |= self._with_state
         async for told in stored:
             yield told
 
-    def _overtaken(self, event: ConversationEvent) -> bool:
-        """Whether an event is of what was told whole already."""
+    def _is_overtaken(self, event: ConversationEvent) -> bool:
+        """Return whether the event is about a response that was already sent complete."""
         match event:
             case Delta() | Snapshot() | Retracted():
                 closed = None if self._closed is None else self._closed.id
@@ -162,58 +164,58 @@ class _Log:
     def _has_closed(self, turn: Turn) -> bool:
         return self._closed is not None and turn.first_seq <= self._closed.first_seq
 
-    async def _look(self) -> _Look:
+    async def _read_store(self) -> _StoreSnapshot:
         return await self._store.read(
-            _look,
+            _read_snapshot,
             self._conversation,
             after=self._last,
             closed=0 if self._closed is None else self._closed.first_seq,
-            with_standing=self._with_standing,
+            with_standing=self._with_state,
         )
 
-    def _seen(self, look: _Look) -> Iterator[ConversationEvent]:
+    def _emit_changes(self, look: _StoreSnapshot) -> Iterator[ConversationEvent]:
         entries = deque(look.entries)
         for turn in look.closed:
-            while entries and _until_end(entries[0], turn):
-                yield from self._tell(entries.popleft())
-            yield self._close(turn)
+            while entries and _precedes_end(entries[0], turn):
+                yield from self._emit_entry(entries.popleft())
+            yield self._mark_closed(turn)
         for entry in entries:
-            yield from self._tell(entry)
-        if look.standing is not None and look.standing != self._standing:
-            self._standing = look.standing
-            yield ConversationStateChanged(standing=look.standing)
+            yield from self._emit_entry(entry)
+        if look.state is not None and look.state != self._state:
+            self._state = look.state
+            yield ConversationStateChanged(standing=look.state)
 
-    async def _up_to(self, wanted: Entry) -> AsyncIterator[ConversationEvent]:
+    async def _emit_up_to(self, wanted: Entry) -> AsyncIterator[ConversationEvent]:
         if wanted.seq > self._last + 1:
-            async for entry in _entries(self._store, self._conversation, self._last):
+            async for entry in _iter_entries(self._store, self._conversation, self._last):
                 if entry.seq >= wanted.seq:
                     break
-                for told in self._tell(entry):
+                for told in self._emit_entry(entry):
                     yield told
         if wanted.seq > self._last:
-            for told in self._tell(wanted):
+            for told in self._emit_entry(wanted):
                 yield told
 
-    async def _closing(self, turn: Turn) -> AsyncIterator[ConversationEvent]:
+    async def _emit_closing(self, turn: Turn) -> AsyncIterator[ConversationEvent]:
         if self._has_closed(turn):
             return
-        async for entry in _entries(self._store, self._conversation, self._last):
-            if not _until_end(entry, turn):
+        async for entry in _iter_entries(self._store, self._conversation, self._last):
+            if not _precedes_end(entry, turn):
                 break
-            for told in self._tell(entry):
+            for told in self._emit_entry(entry):
                 yield told
-        yield self._close(turn)
+        yield self._mark_closed(turn)
 
-    def _close(self, turn: Turn) -> TurnFinished:
+    def _mark_closed(self, turn: Turn) -> TurnFinished:
         self._closed = turn
         return TurnFinished(turn=turn)
 
-    def _tell(self, entry: Entry) -> Iterator[ConversationEvent]:
+    def _emit_entry(self, entry: Entry) -> Iterator[ConversationEvent]:
         self._last = entry.seq
         if entry.turn_id is not None:
             self._last_of_turn = entry.seq
             if self._pieces and entry.kind is EntryKind.ATTEMPT:
-                # This entry has overtaken the event that takes the pieces back.
+                # This entry has overtaken the event that retracts the pieces.
                 yield Retracted(
                     conversation=self._conversation,
                     turn=entry.turn_id,
@@ -224,33 +226,35 @@ class _Log:
         yield EntryAppended(entry=entry)
 
 
-def _until_end(entry: Entry, turn: Turn) -> bool:
-    """Whether an entry comes before the end of a turn."""
+def _precedes_end(entry: Entry, turn: Turn) -> bool:
+    """Return whether an entry comes before the end of a turn."""
     return entry.seq <= turn.first_seq or entry.turn_id == turn.id
 
 
-def _look(
+def _read_snapshot(
     t: Tx, conversation: ConversationId, *, after: int, closed: int, with_standing: bool
-) -> _Look:
-    found = entries.read_entries_after(t, conversation, after=after, limit=_SLICE)
-    more = len(found) == _SLICE
-    return _Look(
+) -> _StoreSnapshot:
+    found = entries.read_entries_after(t, conversation, after=after, limit=_PAGE_SIZE)
+    more = len(found) == _PAGE_SIZE
+    return _StoreSnapshot(
         entries=found,
         more=more,
         closed=[] if more else stops.list_done_turns(t, conversation, after=closed),
-        standing=standing.get_conversation_state(t, conversation)
+        state=standing.get_conversation_state(t, conversation)
         if with_standing and not more
         else None,
     )
 
 
-async def _entries(store: Store, conversation: ConversationId, after: int) -> AsyncIterator[Entry]:
+async def _iter_entries(
+    store: Store, conversation: ConversationId, after: int
+) -> AsyncIterator[Entry]:
     while True:
         found = await store.read(
-            entries.read_entries_after, conversation, after=after, limit=_SLICE
+            entries.read_entries_after, conversation, after=after, limit=_PAGE_SIZE
         )
         for entry in found:
             yield entry
-        if len(found) < _SLICE:
+        if len(found) < _PAGE_SIZE:
             return
         after = found[-1].seq

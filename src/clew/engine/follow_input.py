@@ -1,4 +1,4 @@
-"""What becomes of one input: the events of the turn that answers it, and its end."""
+"""The events of one input: those of the turn that answers it, and its result."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from clew.core.events import (
     TurnStarted,
 )
 from clew.core.turn import TurnOutcome, TurnState
-from clew.engine.hub import Changed
-from clew.engine.lasting import PATIENCE, patiently
+from clew.engine.hub import StoreChanged
+from clew.engine.lasting import RETRY_TIMEOUT, retry_while_unavailable
 from clew.store.transactions import conversations, entries, inbox
 
 if TYPE_CHECKING:
@@ -28,61 +28,67 @@ if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, InboxId, TurnId
     from clew.core.turn import Turn
-    from clew.engine.hub import Follower, Hub
+    from clew.engine.hub import EventBus, Subscriber
     from clew.store.contract import Store, Tx
 
 
-async def follow_input(
+async def stream_input(
     store: Store,
-    hub: Hub,
+    hub: EventBus,
     conversation: ConversationId,
     inbox_id: InboxId,
     *,
     live: bool = True,
 ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
     """
-    What happens to one input: the live events of the turn that answers it, and last its end.
+    Yield the live events of the turn that answers an input, and last its result.
 
-    Who comes late is told the text so far first. Wherever the turn runs, and however often it is
-    resumed, the end comes once. Who waits only for that (not ``live``) makes no model stream.
+    A late caller first gets the text so far. The result comes once, wherever the turn runs
+    and however often it is resumed. A caller that needs only the result (not ``live``)
+    causes no model stream.
 
-    :raises StoreUnavailable: when the store was away for ``PATIENCE`` seconds
-    :raises StoreError: when the work on the input cannot be stored; it is tried again all the same
+    :raises StoreUnavailable: if the store was unavailable for ``RETRY_TIMEOUT`` seconds
+    :raises StoreError: if the work on the input cannot be stored; it is retried
+        nevertheless
     """
-    known, _ = hub.held_up(conversation)
-    with hub.follow(conversation, live=live) as follower:
-        if snapshot := hub.snapshot(conversation):
+    known, _ = hub.get_store_failure(conversation)
+    with hub.subscribe(conversation, live=live) as follower:
+        if snapshot := hub.get_snapshot(conversation):
             follower.put(snapshot)
         turn: TurnId | None = None
         while True:
-            if ended := await patiently(lambda: store.read(input_end, inbox_id), longest=PATIENCE):
+            if ended := await retry_while_unavailable(
+                lambda: store.read(read_input_result, inbox_id), longest=RETRY_TIMEOUT
+            ):
                 yield ended
                 return
-            times, error = hub.held_up(conversation)
+            times, error = hub.get_store_failure(conversation)
             if error is not None and times > known:
                 raise error
             known = times
             if turn is None:
-                turn = await patiently(lambda: _turn_of(store, inbox_id), longest=PATIENCE)
-            async for event in _until_changed(follower, turn):
+                turn = await retry_while_unavailable(
+                    lambda: _find_turn_id(store, inbox_id), longest=RETRY_TIMEOUT
+                )
+            async for event in _iter_until_change(follower, turn):
                 yield event
 
 
-async def _until_changed(
-    follower: Follower, turn: TurnId | None
+async def _iter_until_change(
+    follower: Subscriber, turn: TurnId | None
 ) -> AsyncIterator[ConversationEvent]:
-    """The turn's live events, until something may have changed in the store."""
+    """Yield the turn's live events until the store may have changed."""
     while True:
         event = await follower.get()
-        if isinstance(event, (Changed, TurnFinished)):
+        if isinstance(event, (StoreChanged, TurnFinished)):
             return
         if isinstance(event, TurnStarted) and turn is None:
             return
-        if _turn(event) == turn:
+        if _get_turn_id(event) == turn:
             yield event
 
 
-def _turn(event: ConversationEvent) -> TurnId | None:
+def _get_turn_id(event: ConversationEvent) -> TurnId | None:
     match event:
         case Delta(turn=turn) | Snapshot(turn=turn) | Retracted(turn=turn) | ToolCalled(turn=turn):
             return turn
@@ -94,20 +100,20 @@ def _turn(event: ConversationEvent) -> TurnId | None:
             return None
 
 
-async def _turn_of(store: Store, inbox_id: InboxId) -> TurnId | None:
+async def _find_turn_id(store: Store, inbox_id: InboxId) -> TurnId | None:
     turn = await store.read(inbox.find_turn_of_item, inbox_id)
     return None if turn is None else turn.id
 
 
-def input_end(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
-    """What became of an input; ``None`` while it waits or its turn is unfinished."""
+def read_input_result(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
+    """Return the result of an input; ``None`` while it waits or its turn is unfinished."""
     item = inbox.get_item(t, inbox_id)
     if item.outcome is None:
         return None
     turn = inbox.find_turn_of_item(t, inbox_id)
     if turn is not None and turn.state is not TurnState.DONE:
         return None
-    text, notices, cut = ("", (), False) if turn is None else _told(t, turn)
+    text, notices, cut = ("", (), False) if turn is None else _read_turn_texts(t, turn)
     return InputCompleted(
         inbox_id=inbox_id,
         conversation=item.conversation_id,
@@ -121,12 +127,12 @@ def input_end(t: Tx, inbox_id: InboxId) -> InputCompleted | None:
     )
 
 
-def _told(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
-    """What the person is told at the end of a turn, what beside it, and whether that is cut."""
+def _read_turn_texts(t: Tx, turn: Turn) -> tuple[str, tuple[str, ...], bool]:
+    """Return a turn's final text, its notices, and whether the text was truncated."""
     found = entries.read_turn_end(t, turn)
     events = tuple(entry.text for entry in found if entry.kind is EntryKind.EVENT)
     if turn.outcome is not TurnOutcome.ANSWERED:
-        # The last one tells the outcome itself.
+        # The last one describes the outcome itself.
         return turn.error or "", events[:-1], False
     message = next((entry for entry in found if entry.kind is EntryKind.MESSAGE), None)
     if message is not None and message.role is Role.ASSISTANT and message.text.strip():

@@ -1,8 +1,9 @@
 """
-Checking a store, and repairing what can be repaired surely.
+Consistency checks of a store, and repairs that are certainly right.
 
-Gateways may run meanwhile. Everything is read in snapshots, which a turn under way cannot spoil;
-each repair is a short transaction of its own that looks again before it changes anything.
+Gateways may run meanwhile. Everything is read in snapshots, which a running turn cannot
+disturb; each repair is a short transaction of its own that checks again before it changes
+anything.
 """
 
 from __future__ import annotations
@@ -33,129 +34,141 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: With fewer entries another process takes longer to start than to do its part.
-ALONE = 50_000
-#: Entries that one process walks through at a time.
-STRETCH = 50_000
+#: With fewer entries another process takes longer to start than to do its share.
+PARALLEL_MIN_ENTRIES = 50_000
+#: Entries that one process checks at a time.
+RANGE_SIZE = 50_000
 
-Say = Callable[[str], None]
+StatusCallback = Callable[[str], None]
 T = TypeVar("T")
-_Key = tuple[str, str | None, str]
-#: Checks that are made in one walk over the entries.
-_OF_THE_LOG = (chain.HASH_CHAIN, context.CONTEXT)
+_FindingKey = tuple[str, str | None, str]
+#: Checks that share one walk over the entries.
+_LOG_CHECKS = (chain.HASH_CHAIN, context.CONTEXT)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """Something that is not as it has to be, and what can be done about it."""
+class FsckFinding:
+    """A violated invariant and its possible repair."""
 
     check: str
     conversation: ConversationId | None
     seq: int | None
     detail: str
-    #: What ``repair`` does, exactly; ``None`` where nothing is surely right.
+    #: The exact action of ``repair``; ``None`` where none is certainly right.
     repair: str | None
-    #: What a person can decide instead.
+    #: The decision that a person can make instead.
     decide: str | None
     #: It was repaired.
     repaired: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
-    """What a check of a store came to."""
+class FsckReport:
+    """The result of checking a store."""
 
-    #: Rows that were there, by table; and how many checks were made.
+    #: Rows by table, and the number of checks.
     checked: dict[str, int]
     #: In the order of the checks.
-    findings: tuple[Finding, ...]
-    #: Checks that could not be made, since pages are damaged.
+    findings: tuple[FsckFinding, ...]
+    #: Checks that damaged pages made impossible.
     unchecked: tuple[str, ...] = ()
 
     @property
-    def clean(self) -> bool:
-        """Nothing is wrong any more."""
+    def is_clean(self) -> bool:
+        """Return whether nothing is wrong any more."""
         return not self.unchecked and all(finding.repaired for finding in self.findings)
 
 
 @dataclass(slots=True)
-class _Seen:
-    """What one pass over the checks has found."""
+class _PassResult:
+    """The findings of one pass over the checks."""
 
     found: list[tuple[Check, Violation]] = field(default_factory=list[tuple[Check, Violation]])
     unchecked: list[str] = field(default_factory=list[str])
     damage: list[Violation] = field(default_factory=list[Violation])
 
 
-class Fsck:
-    """Checks one store. ``url`` and ``home`` are those with which other processes open it."""
+class StoreChecker:
+    """
+    The checker of one store.
+
+    ``url`` and ``home`` are those with which other processes open it.
+    """
 
     def __init__(
-        self, store: Store, *, url: str, home: Path, say: Say, processes: int | None = None
+        self,
+        store: Store,
+        *,
+        url: str,
+        home: Path,
+        say: StatusCallback,
+        processes: int | None = None,
     ) -> None:
         self._store, self._url, self._home = store, url, home
-        self._say = say
+        self._report_progress = say
         self._processes = os.cpu_count() or 1 if processes is None else processes
 
-    async def examine(self) -> Report:
-        """Look at everything; changes nothing."""
-        checked = await self._checked()
-        return _report(checked, await self._look(), ())
+    async def find_problems(self) -> FsckReport:
+        """Run every check; change nothing."""
+        checked = await self._count_rows()
+        return _build_report(checked, await self._run_all_checks(), ())
 
-    async def repair(self) -> Report:
+    async def repair_problems(self) -> FsckReport:
         """
-        Look at everything, and repair what can be repaired surely.
+        Run every check and make the repairs that are certainly right.
 
-        Nothing is repaired in a file whose pages are damaged.
+        Nothing is repaired in a file with damaged pages.
         """
-        checked = await self._checked()
-        seen = first = await self._look()
-        mended: dict[_Key, tuple[Check, Violation]] = {}
-        tried: set[_Key] = set()
+        checked = await self._count_rows()
+        seen = first = await self._run_all_checks()
+        mended: dict[_FindingKey, tuple[Check, Violation]] = {}
+        tried: set[_FindingKey] = set()
         while not seen.damage:
-            done = await self._mend_all(seen.found, tried)
+            done = await self._repair_all(seen.found, tried)
             if not done:
                 break
-            mended |= {_key(*each): each for each in done}
-            # A repair can bring to light what was hidden by what it repaired.
-            seen = await self._look_again(first)
-        return _report(checked, seen, mended.values())
+            mended |= {_make_key(*each): each for each in done}
+            # A repair can reveal problems that its finding had hidden.
+            seen = await self._rerun_checks(first)
+        return _build_report(checked, seen, mended.values())
 
-    async def _checked(self) -> dict[str, int]:
+    async def _count_rows(self) -> dict[str, int]:
         try:
             rows = await self._store.read(count_rows)
         except StoreDamaged:
             rows = {}
         return {**rows, "checks": len(CHECKS) + 1}
 
-    async def _look(self) -> _Seen:
-        """Every check: the pages, the statements and the hashes side by side."""
-        seen = _Seen()
+    async def _run_all_checks(self) -> _PassResult:
+        """Run every check: the pages, the statements and the hashes concurrently."""
+        seen = _PassResult()
         damage, _, _ = await asyncio.gather(
-            self._guarded(seen, pages.PAGES, self._store.read(pages.find_damaged_pages)),
-            self._through_the_log(seen),
-            self._each(seen, [check for check in CHECKS if check not in _OF_THE_LOG]),
+            self._guard_damage(seen, pages.PAGES, self._store.read(pages.find_damaged_pages)),
+            self._check_log(seen),
+            self._run_checks(seen, [check for check in CHECKS if check not in _LOG_CHECKS]),
         )
         seen.damage += damage or ()
         return seen
 
-    async def _look_again(self, first: _Seen) -> _Seen:
-        """As ``_look``, without what takes long, unless something was wrong there."""
-        seen = _Seen()
+    async def _rerun_checks(self, first: _PassResult) -> _PassResult:
+        """Run the checks again, except slow ones that found nothing in the first pass."""
+        seen = _PassResult()
         looked = {check.name for check, _ in first.found}
-        again = [c for c in CHECKS if c not in _OF_THE_LOG or c.name in looked]
-        await self._each(seen, again)
+        again = [c for c in CHECKS if c not in _LOG_CHECKS or c.name in looked]
+        await self._run_checks(seen, again)
         return seen
 
-    async def _each(self, seen: _Seen, checks: Iterable[Check]) -> None:
+    async def _run_checks(self, seen: _PassResult, checks: Iterable[Check]) -> None:
         for check in checks:
-            self._say(f"checking {check.name}")
+            self._report_progress(f"checking {check.name}")
             reading = self._store.read(check.find)
-            found = await self._guarded(seen, check, reading)
+            found = await self._guard_damage(seen, check, reading)
             seen.found += [(check, each) for each in found or ()]
 
-    async def _guarded(self, seen: _Seen, check: Check, reading: Awaitable[T]) -> T | None:
-        """A page that cannot be read is a finding of its own, and ends only this check."""
+    async def _guard_damage(
+        self, seen: _PassResult, check: Check, reading: Awaitable[T]
+    ) -> T | None:
+        """Record an unreadable page as a finding of its own; it ends only this check."""
         try:
             return await reading
         except StoreDamaged as error:
@@ -164,23 +177,23 @@ class Fsck:
                 seen.damage.append(pages.page_violation(str(error)))
             return None
 
-    async def _through_the_log(self, seen: _Seen) -> None:
-        """The checks that look at every entry, in one walk."""
-        whole = await self._guarded(seen, chain.HASH_CHAIN, self._walked())
+    async def _check_log(self, seen: _PassResult) -> None:
+        """Run the checks that read every entry, in one walk."""
+        whole = await self._guard_damage(seen, chain.HASH_CHAIN, self._walk_log())
         if whole is None:
             seen.unchecked.append(context.CONTEXT.name)
             return
         confirming = self._store.read(chain.confirm_broken, whole.broken)
-        found = await self._guarded(seen, chain.HASH_CHAIN, confirming) or []
+        found = await self._guard_damage(seen, chain.HASH_CHAIN, confirming) or []
         seen.found += [(chain.HASH_CHAIN, each) for each in found]
         confirming = self._store.read(context.find_unpaired_after_walk, whole.unpaired)
-        found = await self._guarded(seen, context.CONTEXT, confirming) or []
+        found = await self._guard_damage(seen, context.CONTEXT, confirming) or []
         seen.found += [(context.CONTEXT, each) for each in found]
 
-    async def _walked(self) -> LogSegment:
+    async def _walk_log(self) -> LogSegment:
         last = await self._store.read(chain.last_entry_number)
-        parts = [(s, min(s + STRETCH - 1, last)) for s in range(1, last + 1, STRETCH)]
-        if self._processes < 2 or last < ALONE:
+        parts = [(s, min(s + RANGE_SIZE - 1, last)) for s in range(1, last + 1, RANGE_SIZE)]
+        if self._processes < 2 or last < PARALLEL_MIN_ENTRIES:
             return chain.join_segments(
                 [await self._store.read(chain.walk_segment, *part) for part in parts]
             )
@@ -191,68 +204,68 @@ class Fsck:
             stretch for some in found for stretch in some if stretch is not None
         )
 
-    async def _mend_all(
-        self, found: list[tuple[Check, Violation]], tried: set[_Key]
+    async def _repair_all(
+        self, found: list[tuple[Check, Violation]], tried: set[_FindingKey]
     ) -> list[tuple[Check, Violation]]:
-        """Repair what is sure, each once; what was repaired."""
-        self._say("repairing")
+        """Make each certain repair once; return the repaired findings."""
+        self._report_progress("repairing")
         done: list[tuple[Check, Violation]] = []
         for check in dict.fromkeys(check for check, _ in found):
             some = [each for other, each in found if other is check]
             while new := [
-                f for f in some if check.describe_repair(f) and _key(check, f) not in tried
+                f for f in some if check.describe_repair(f) and _make_key(check, f) not in tried
             ]:
-                tried |= {_key(check, each) for each in new}
-                done += [(check, each) for each in new if await self._mend(check, each)]
-                # No check tells more than so many at once.
+                tried |= {_make_key(check, each) for each in new}
+                done += [(check, each) for each in new if await self._repair_one(check, each)]
+                # A check returns at most so many findings at once.
                 some = [] if len(some) < MAX_VIOLATIONS else await self._store.read(check.find)
-        await self._follow_up(done)
+        await self._finish_repairs(done)
         return done
 
-    async def _mend(self, check: Check, found: Violation) -> bool:
+    async def _repair_one(self, check: Check, found: Violation) -> bool:
         try:
             return await self._store.write(repair_if_confirmed, check, found)
         except StoreError as error:
-            # What stands in the way is a finding too, and may be repaired in this round.
+            # The obstacle is a finding, too, and may be repaired in this round.
             log.warning("not_repaired", check=check.name, what=found.subject, error=str(error))
             return False
 
-    async def _follow_up(self, done: Iterable[tuple[Check, Violation]]) -> None:
-        """What a repair began goes on in slices, as it does without one."""
+    async def _finish_repairs(self, done: Iterable[tuple[Check, Violation]]) -> None:
+        """Finish in slices what a repair began, as maintenance would."""
         names = {check.name for check, _ in done}
         if "search-index" in names:
-            self._say("making the search index anew")
+            self._report_progress("making the search index anew")
             await upkeep.update_index(self._store)
         for check, found in done:
             if check.name == "deleted-rows" and found.conversation is not None:
                 await upkeep.erase_conversation(self._store, found.conversation)
 
 
-def _key(check: Check, found: Violation) -> _Key:
+def _make_key(check: Check, found: Violation) -> _FindingKey:
     return check.name, found.conversation, found.subject
 
 
-def _report(
-    checked: dict[str, int], seen: _Seen, mended: Iterable[tuple[Check, Violation]]
-) -> Report:
+def _build_report(
+    checked: dict[str, int], seen: _PassResult, mended: Iterable[tuple[Check, Violation]]
+) -> FsckReport:
     order = {check.name: place for place, check in enumerate((pages.PAGES, *CHECKS))}
     left = [(pages.PAGES, found) for found in seen.damage] + seen.found
-    again = {_key(*each) for each in left}
-    gone = [each for each in mended if _key(*each) not in again]
+    again = {_make_key(*each) for each in left}
+    gone = [each for each in mended if _make_key(*each) not in again]
     told = [(each, True) for each in gone] + [(each, False) for each in left]
     told.sort(key=lambda each: order[each[0][0].name])
-    return Report(
+    return FsckReport(
         checked=checked,
         findings=tuple(
-            _finding(check, found, repaired=repaired) for (check, found), repaired in told
+            _build_finding(check, found, repaired=repaired) for (check, found), repaired in told
         ),
         unchecked=tuple(seen.unchecked),
     )
 
 
-def _finding(check: Check, found: Violation, *, repaired: bool) -> Finding:
+def _build_finding(check: Check, found: Violation, *, repaired: bool) -> FsckFinding:
     repair = check.describe_repair(found)
-    return Finding(
+    return FsckFinding(
         check=check.name,
         conversation=found.conversation,
         seq=found.seq,

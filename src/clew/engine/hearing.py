@@ -1,4 +1,4 @@
-"""Hearing: what channels tell, taken in; nothing of it is lost or counted twice."""
+"""The inbox of the channels: nothing received is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clew.core.chat import MessageEdited, prefix_sender
 from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
 from clew.core.text import sanitize_text
-from clew.engine.checks import LONGEST_MESSAGE
+from clew.engine.checks import MAX_MESSAGE_LENGTH
 from clew.store.transactions import files, hearing, inbox, moving
 from clew.store.transactions.files import FetchedFile
 from clew.store.transactions.hearing import ButtonResult, ChangeOutcome, ChannelActor
 
-__all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "FetchedFile", "Hearing"]
+__all__ = ["ButtonResult", "ChangeOutcome", "ChannelActor", "ChannelInbox", "FetchedFile"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,37 +27,41 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.people import AccessDecision, ChannelAccount
     from clew.core.route import Route
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
 
-#: A message waits at most so long for its files.
-FILES = timedelta(seconds=60)
+#: Maximum time that a message waits for its files.
+FILE_TIMEOUT = timedelta(seconds=60)
 
 
-class Hearing:
-    """Takes in what is heard on the channels of one process."""
+class ChannelInbox:
+    """The intake for events from the channels of one process."""
 
     def __init__(
-        self, means: Means, owner: OwnerId, kick: Callable[[ConversationId], None]
+        self, means: EngineServices, owner: OwnerId, kick: Callable[[ConversationId], None]
     ) -> None:
-        self._means, self._store, self._ids = means, means.store, means.ids
-        self._owner, self._kick = owner, kick
+        self._services, self._store, self._ids = means, means.store, means.ids
+        self._owner, self._wake = owner, kick
 
-    async def message(
+    async def receive_message(
         self, heard: MessageReceived, *, who: ChannelActor, route: Route, double_text: DoubleText
     ) -> AcceptResult | AccessDecision:
         """
-        Store what somebody says; else what becomes of them.
+        Store a message; return the access decision if it is not accepted.
 
-        With files it waits until ``arrived`` tells of them, but not long. A change of a message
-        counts as that message said again.
+        A message with files waits for ``attach_files``, up to a limit. An edited message
+        counts as sent again.
         """
-        original = _event(who.account, heard.original) if isinstance(heard, MessageEdited) else None
-        item = self._item(
+        original = (
+            _make_event_key(who.account, heard.original)
+            if isinstance(heard, MessageEdited)
+            else None
+        )
+        item = self._build_input(
             heard,
             who,
             route,
             double_text=double_text,
-            hold=FILES if heard.files else timedelta(),
+            hold=FILE_TIMEOUT if heard.files else timedelta(),
         )
         accepted = await self._store.write(
             hearing.receive_message,
@@ -65,18 +69,18 @@ class Hearing:
             who=who,
             route=route,
             new_conversation=self._ids.new_conversation_id(),
-            session_ids=self._means.session_ids,
-            reset=self._means.reset,
+            session_ids=self._services.session_ids,
+            reset=self._services.reset_policy,
             replaces=original,
         )
         if isinstance(accepted, AcceptResult) and accepted.outcome is None:
-            self._kick(accepted.conversation_id)
+            self._wake(accepted.conversation_id)
         return accepted
 
-    def fetched(
+    def make_fetched_file(
         self, file: IncomingFile, content: bytes | None, *, missing: str | None
     ) -> FetchedFile:
-        """What became of a file, to be told to ``arrived``."""
+        """Return the result of fetching a file, for ``attach_files``."""
         return FetchedFile(
             id=self._ids.new_attachment_id(),
             name=sanitize_text(file.name),
@@ -85,37 +89,39 @@ class Hearing:
             missing=missing,
         )
 
-    async def arrived(self, inbox_id: InboxId, fetched: Sequence[FetchedFile]) -> bool:
-        """The files of a message are there; ``False`` if it has gone without them."""
+    async def attach_files(self, inbox_id: InboxId, fetched: Sequence[FetchedFile]) -> bool:
+        """Attach a message's files; return ``False`` if it went on without them."""
         return await self._store.write(files.attach_files, inbox_id, fetched)
 
-    async def held(self) -> Sequence[InboxItem]:
-        """Messages that wait for their files, also those of a process that died."""
+    async def list_awaiting_files(self) -> Sequence[InboxItem]:
+        """Return the messages that wait for files, including those of dead processes."""
         return await self._store.read(inbox.list_held_items)
 
     async def begin_command(
         self, heard: MessageReceived, *, who: ChannelActor, route: Route
     ) -> AcceptResult | AccessDecision:
-        """Store that a chat command is about to be carried out; else what becomes of its writer."""
+        """Store that a chat command is about to run; return the access decision if it may not."""
         return await self._store.write(
             hearing.begin_command,
-            self._item(heard, who, route, kind=InboxKind.COMMAND, double_text=DoubleText.QUEUE),
+            self._build_input(
+                heard, who, route, kind=InboxKind.COMMAND, double_text=DoubleText.QUEUE
+            ),
             who=who,
             route=route,
             owner=self._owner,
             new_conversation=self._ids.new_conversation_id(),
-            session_ids=self._means.session_ids,
+            session_ids=self._services.session_ids,
         )
 
     async def end_command(self, command: InboxId, reply: str) -> None:
-        """Store what it came to, and have that delivered."""
+        """Store the reply of a command and have it delivered."""
         await self._store.write(hearing.end_command, command, reply)
 
-    async def cut_off(self) -> Sequence[InboxItem]:
-        """Chat commands that a process which died was carrying out."""
+    async def list_interrupted_commands(self) -> Sequence[InboxItem]:
+        """Return the chat commands that a dead process was running."""
         return await self._store.read(hearing.list_interrupted_commands)
 
-    async def change(
+    async def receive_change(
         self,
         event: MessageEdited | MessageDeleted,
         *,
@@ -123,21 +129,19 @@ class Hearing:
         who: ChannelActor | None,
         route: Route,
     ) -> ChangeOutcome | AccessDecision:
-        """
-        A message that was heard has another text now, or is gone (then ``who`` may be unknown).
-        """
+        """Store that a message was edited or deleted; ``who`` may be unknown for a deletion."""
         text = None
         told: dict[str, object] = {}
         if isinstance(event, MessageEdited):
-            text = _read(event, route)
-            told = {"said": _payload(event, account)}
-        original = _event(account, event.original)
+            text = _render_text(event, route)
+            told = {"said": _build_payload(event, account)}
+        original = _make_event_key(account, event.original)
         item = NewInput(
             id=self._ids.new_inbox_id(),
             kind=InboxKind.COMMAND,
             text=hearing.DELETED_COMMAND if text is None else hearing.EDIT_COMMAND,
             double_text=DoubleText.QUEUE,
-            event=_event(account, event.event),
+            event=_make_event_key(account, event.event),
             payload=json.dumps({"original": original, "route": route.key, "text": text, **told}),
         )
         done = await self._store.write(
@@ -147,39 +151,39 @@ class Hearing:
             who=who,
             route=route,
             text=text,
-            session_ids=self._means.session_ids,
+            session_ids=self._services.session_ids,
         )
         if done is hearing.ChangeOutcome.QUEUED:
             filed = await self._store.read(inbox.get_item, item.id)
-            self._kick(filed.conversation_id)
+            self._wake(filed.conversation_id)
         return done
 
-    async def press(self, pressed: ButtonPressed, *, who: ChannelActor) -> ButtonResult:
-        """Answer a question by its button."""
+    async def answer_button(self, pressed: ButtonPressed, *, who: ChannelActor) -> ButtonResult:
+        """Answer an approval question by its button."""
         done = await self._store.write(
             hearing.answer_button, pressed.data, who=who, route=pressed.route
         )
         if done.conversation is not None:
-            self._kick(done.conversation)
+            self._wake(done.conversation)
         return done
 
-    async def questions(
+    async def list_questions(
         self, conversation: ConversationId, *, who: ChannelActor, route: Route
     ) -> tuple[Sequence[NumberedApproval], int]:
-        """The open questions that somebody can answer in a chat, and how many are not theirs."""
+        """Return the open questions that a person can answer in a chat, and a count of others."""
         return await self._store.read(
             hearing.list_answerable_questions, conversation, who=who, route=route
         )
 
-    async def moved_chat(self, route: Route, chat: str) -> None:
-        """As ``moved``, by the chat's new id alone."""
-        await self.moved(route, replace(route, chat=chat, user=None, thread=None))
+    async def migrate_chat(self, route: Route, chat: str) -> None:
+        """Move a chat as ``migrate_route``, by the chat's new id alone."""
+        await self.migrate_route(route, replace(route, chat=chat, user=None, thread=None))
 
-    async def moved(self, old: Route, new: Route) -> None:
-        """A chat has another id."""
+    async def migrate_route(self, old: Route, new: Route) -> None:
+        """Move the conversations of a chat that has another id."""
         await self._store.write(moving.migrate_chat, old, new)
 
-    def _item(
+    def _build_input(
         self,
         heard: MessageReceived,
         who: ChannelActor,
@@ -189,28 +193,28 @@ class Hearing:
         kind: InboxKind = InboxKind.MESSAGE,
         hold: timedelta = timedelta(),
     ) -> NewInput:
-        own = sanitize_text(heard.text)[:LONGEST_MESSAGE]
+        own = sanitize_text(heard.text)[:MAX_MESSAGE_LENGTH]
         return NewInput(
             id=self._ids.new_inbox_id(),
             kind=kind,
-            text=own if kind is InboxKind.COMMAND else _read(heard, route),
+            text=own if kind is InboxKind.COMMAND else _render_text(heard, route),
             double_text=double_text,
-            event=_event(who.account, heard.event),
-            payload=json.dumps(_payload(heard, who.account), ensure_ascii=False),
+            event=_make_event_key(who.account, heard.event),
+            payload=json.dumps(_build_payload(heard, who.account), ensure_ascii=False),
             hold=hold,
         )
 
 
-def _read(heard: MessageReceived, route: Route) -> str:
-    """What the agent reads of a message."""
-    return prefix_sender(sanitize_text(heard.agent_text)[:LONGEST_MESSAGE], heard.sender, route)
+def _render_text(heard: MessageReceived, route: Route) -> str:
+    """Return the text of a message as the agent reads it."""
+    return prefix_sender(sanitize_text(heard.agent_text)[:MAX_MESSAGE_LENGTH], heard.sender, route)
 
 
-def _event(account: ChannelAccount, event: str) -> tuple[str, str, str]:
+def _make_event_key(account: ChannelAccount, event: str) -> tuple[str, str, str]:
     return account.channel, account.account, event
 
 
-def _payload(heard: MessageReceived, account: ChannelAccount) -> dict[str, object]:
+def _build_payload(heard: MessageReceived, account: ChannelAccount) -> dict[str, object]:
     told: dict[str, object] = {
         "account": [account.channel, account.account],
         "sender": {"id": heard.sender.id, "name": sanitize_text(heard.sender.name)},

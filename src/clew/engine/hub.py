@@ -1,4 +1,4 @@
-"""The hub: what happens in this process is told at once to those who follow a conversation here."""
+"""In-process event bus: live events for the subscribers of each conversation."""
 
 from __future__ import annotations
 
@@ -26,92 +26,95 @@ if TYPE_CHECKING:
     from clew.errors import StoreError
 
 
-class Changed:
-    """Something in the store may have changed: look there."""
+class StoreChanged:
+    """A sign that the store may have changed and must be read."""
 
 
-CHANGED = Changed()
+STORE_CHANGED = StoreChanged()
 
-#: Pieces that one slow follower may fall behind by; what is left out is in the log.
-_MOST = 1000
+#: Events that a slow subscriber may fall behind by; dropped ones are in the log.
+_MAX_QUEUED = 1000
 
-_STORED = (EntryAppended, TurnStarted, TurnFinished)
+_STORED_EVENTS = (EntryAppended, TurnStarted, TurnFinished)
 
 
-class Follower:
+class Subscriber:
     """
-    One follower's queue.
+    The event queue of one subscriber.
 
-    It never makes a turn wait: when it is full, what is provisional is left out, and ``CHANGED``
-    makes the follower read the rest from the log.
+    It never makes a turn wait: when it is full, provisional events are dropped, and
+    ``STORE_CHANGED`` makes the subscriber read the rest from the log.
     """
 
     def __init__(self, *, live: bool) -> None:
-        #: Whether pieces of a response are wanted.
+        #: Whether pieces of a response are requested.
         self.live = live
-        self._queue: asyncio.Queue[ConversationEvent | Changed] = asyncio.Queue()
+        self._queue: asyncio.Queue[ConversationEvent | StoreChanged] = asyncio.Queue()
         self._pending_change = False
         self._stored = 0
 
     @property
-    def has_stored(self) -> bool:
-        """Whether anything waits that tells of what is stored, in the order in which it was."""
+    def has_stored_events(self) -> bool:
+        """Return whether an event about a stored change waits in the queue."""
         return self._stored > 0
 
-    def put(self, event: ConversationEvent | Changed) -> None:
-        if self._queue.qsize() < _MOST:
-            self._stored += isinstance(event, _STORED)
+    def put(self, event: ConversationEvent | StoreChanged) -> None:
+        if self._queue.qsize() < _MAX_QUEUED:
+            self._stored += isinstance(event, _STORED_EVENTS)
             self._queue.put_nowait(event)
         elif not self._pending_change:
             self._pending_change = True
-            self._queue.put_nowait(CHANGED)
+            self._queue.put_nowait(STORE_CHANGED)
 
-    async def get(self) -> ConversationEvent | Changed:
+    async def get(self) -> ConversationEvent | StoreChanged:
         event = await self._queue.get()
-        self._stored -= isinstance(event, _STORED)
-        if event is CHANGED:
+        self._stored -= isinstance(event, _STORED_EVENTS)
+        if event is STORE_CHANGED:
             self._pending_change = False
         return event
 
-    def take(self) -> list[ConversationEvent | Changed]:
-        """All that waits, in order."""
+    def drain_events(self) -> list[ConversationEvent | StoreChanged]:
+        """Return all queued events in order."""
         self._pending_change, self._stored = False, 0
         return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
 
-class Hub:
-    """Followers by conversation, and the text of the response that is being made in each."""
+class EventBus:
+    """Subscribers by conversation, and the text of each response in progress."""
 
     def __init__(self) -> None:
-        self._followers: defaultdict[ConversationId, list[Follower]] = defaultdict(list)
-        self._shown: dict[ConversationId, list[Delta]] = {}
-        self._held_up: dict[ConversationId, tuple[int, StoreError]] = {}
+        self._subscribers: defaultdict[ConversationId, list[Subscriber]] = defaultdict(list)
+        self._partial_texts: dict[ConversationId, list[Delta]] = {}
+        self._store_failures: dict[ConversationId, tuple[int, StoreError]] = {}
         #: Turns that ended in this process.
-        self.closed: Counter[TurnOutcome] = Counter()
+        self.closed_turns: Counter[TurnOutcome] = Counter()
 
     @contextmanager
-    def follow(self, conversation: ConversationId, *, live: bool = True) -> Generator[Follower]:
+    def subscribe(
+        self, conversation: ConversationId, *, live: bool = True
+    ) -> Generator[Subscriber]:
         """
-        Follow from now on; nothing that happens while the block lasts is missed.
+        Subscribe for the duration of the block; no event in it is missed.
 
-        Who needs no pieces of responses (``live``) does not make the model stream them.
+        A subscriber that needs no pieces of responses (not ``live``) causes no model
+        stream.
         """
-        follower = Follower(live=live)
-        self._followers[conversation].append(follower)
+        follower = Subscriber(live=live)
+        self._subscribers[conversation].append(follower)
         try:
             yield follower
         finally:
-            self._followers[conversation].remove(follower)
-            if not self._followers[conversation]:
-                del self._followers[conversation]
+            self._subscribers[conversation].remove(follower)
+            if not self._subscribers[conversation]:
+                del self._subscribers[conversation]
 
-    def followed(self, conversation: ConversationId) -> bool:
-        """Whether anybody here would see pieces of a response."""
-        return any(follower.live for follower in self._followers.get(conversation, ()))
+    def has_live_subscriber(self, conversation: ConversationId) -> bool:
+        """Return whether a subscriber here wants the pieces of a response."""
+        return any(follower.live for follower in self._subscribers.get(conversation, ()))
 
-    def snapshot(self, conversation: ConversationId) -> Snapshot | None:
-        """The pieces that were told since the last entry."""
-        if (pieces := self._shown.get(conversation)) is None:
+    def get_snapshot(self, conversation: ConversationId) -> Snapshot | None:
+        """Return the pieces published since the last entry."""
+        if (pieces := self._partial_texts.get(conversation)) is None:
             return None
         return Snapshot(
             conversation=conversation,
@@ -120,36 +123,38 @@ class Hub:
             text="".join(piece.text for piece in pieces),
         )
 
-    def publish(self, conversation: ConversationId, event: ConversationEvent | Changed) -> None:
+    def publish(
+        self, conversation: ConversationId, event: ConversationEvent | StoreChanged
+    ) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT):
-                self._shown.setdefault(conversation, []).append(event)
+                self._partial_texts.setdefault(conversation, []).append(event)
             case EntryAppended() | Retracted() | TurnStarted():
-                self._shown.pop(conversation, None)
+                self._partial_texts.pop(conversation, None)
             case TurnFinished(turn=turn):
-                self._shown.pop(conversation, None)
+                self._partial_texts.pop(conversation, None)
                 if turn.outcome is not None:
-                    self.closed[turn.outcome] += 1
+                    self.closed_turns[turn.outcome] += 1
             case _:
                 pass
-        for follower in self._followers.get(conversation, ()):
+        for follower in self._subscribers.get(conversation, ()):
             follower.put(event)
 
-    def hold_up(self, conversation: ConversationId, error: StoreError) -> None:
-        """Note that work could not be stored, again: it is tried anew, and whoever waits learns."""
-        times, _ = self._held_up.get(conversation, (0, error))
-        self._held_up[conversation] = (times + 1, error)
-        self.publish(conversation, CHANGED)
+    def record_store_failure(self, conversation: ConversationId, error: StoreError) -> None:
+        """Record another failure to store work, which is retried, and notify subscribers."""
+        times, _ = self._store_failures.get(conversation, (0, error))
+        self._store_failures[conversation] = (times + 1, error)
+        self.publish(conversation, STORE_CHANGED)
 
-    def go_on(self, conversation: ConversationId) -> None:
-        """Note that work can be stored."""
-        self._held_up.pop(conversation, None)
+    def clear_store_failure(self, conversation: ConversationId) -> None:
+        """Record that work can be stored again."""
+        self._store_failures.pop(conversation, None)
 
-    def held_up(self, conversation: ConversationId) -> tuple[int, StoreError | None]:
-        """Return how often in a row work could not be stored, and why."""
-        return self._held_up.get(conversation, (0, None))
+    def get_store_failure(self, conversation: ConversationId) -> tuple[int, StoreError | None]:
+        """Return the number of consecutive failures to store work, and the last error."""
+        return self._store_failures.get(conversation, (0, None))
 
-    def publish_to_all(self, event: Changed) -> None:
-        for followers in self._followers.values():
+    def publish_to_all(self, event: StoreChanged) -> None:
+        for followers in self._subscribers.values():
             for follower in followers:
                 follower.put(event)

@@ -1,4 +1,4 @@
-"""Importing: taking in the conversations of an export that was verified."""
+"""Import of the conversations of a verified export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.core.exported.lines import parse_line
 from clew.core.exported.relation import ChainSummary, Relation, compare_chains, find_divergence
 from clew.core.exported.shapes import decode_line
 from clew.core.ids import ConversationId
-from clew.engine.uncancelled import uncancelled
+from clew.engine.uncancelled import shield_until_done
 from clew.errors import ConstraintViolated, OperationRefused, UsageError
 from clew.store.transactions import imports, owners
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.store.contract import Store
 
-#: Seconds that a slice should take; no write may take more than a tenth.
+#: Target duration of a slice in seconds; no write may exceed 0.1 s.
 _SLICE_SECONDS: Final = 0.03
-_FEWEST, _FIRST, _MOST = 10, 100, 1000
-#: Characters of a slice.
-_LONGEST: Final = 500_000
+_MIN_SLICE, _FIRST_SLICE, _MAX_SLICE = 10, 100, 1000
+#: Maximum number of characters in a slice.
+_MAX_SLICE_LENGTH: Final = 500_000
 
 
-class Source(Protocol):
+class ExportFile(Protocol):
     """The file of an export, as bytes."""
 
     def seek(self, offset: int, /) -> int: ...
@@ -46,45 +46,52 @@ class Source(Protocol):
     def readline(self) -> bytes: ...
 
 
-class Result(enum.Enum):
-    """What became of one conversation of an export."""
+class ImportOutcome(enum.Enum):
+    """The outcome for one conversation of an export."""
 
     IMPORTED = "imported"
-    GROWN = "grown"  #: it was here, and what it lacked was appended
-    COPIED = "copied"  #: under ids of its own, since its own were not free
-    KNOWN = "known"  #: nothing of it was new
-    DELETED = "deleted"  #: left out, since it was deleted here
+    EXTENDED = "grown"  #: it existed, and missing entries were appended
+    COPIED = "copied"  #: under new ids, since its own were taken
+    UNCHANGED = "known"  #: it contained nothing new
+    DELETED = "deleted"  #: skipped, since it was deleted here
     FAILED = "failed"  #: the reason is in ``note``
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Imported:
+class ImportResult:
+    """The result of importing one conversation."""
+
     conversation: str
-    #: The id that it has here.
-    here: str
-    result: Result
+    #: Its id in this store.
+    local_id: str
+    outcome: ImportOutcome
     #: Entries that were appended.
     entries: int = 0
     note: str | None = None
 
 
-class Section:
-    """One conversation in the file of an export, read anew each time that it is asked for."""
+class ExportSection:
+    """One conversation in the file of an export, read from the file on each access."""
 
-    def __init__(self, source: Source, outline: ConversationSummary) -> None:
+    def __init__(self, source: ExportFile, outline: ConversationSummary) -> None:
         self._source, self.outline = source, outline
-        self.copy: tuple[bytes, int] | None = None
+        self.copy_origin: tuple[bytes, int] | None = None
 
-    def copied(self, mark: bytes, seq: int) -> Section:
-        """The same under ids of its own; the ``mark`` and the seq say where it parted from ours."""
-        section = Section(self._source, self.outline)
-        section.copy = mark, seq
+    def as_copy(self, mark: bytes, seq: int) -> ExportSection:
+        """
+        Return the section under new ids.
+
+        ``mark`` and ``seq`` identify the point where it diverged from the local
+        conversation.
+        """
+        section = ExportSection(self._source, self.outline)
+        section.copy_origin = mark, seq
         return section
 
-    def records(self) -> Iterator[TypedRecord]:
+    def iter_records(self) -> Iterator[TypedRecord]:
         copy = None
-        if self.copy is not None:
-            mark, seq = self.copy
+        if self.copy_origin is not None:
+            mark, seq = self.copy_origin
             copy = IdRemapper(self.outline.conversation, mark=mark, origin_seq=seq)
         self._source.seek(self.outline.offset)
         kind = ""
@@ -94,10 +101,10 @@ class Section:
             record = decode_line(kind, said)
             yield kind, record if copy is None else copy.copy_record(kind, record)
 
-    def log(self) -> ChainSummary:
+    def summarize_chain(self) -> ChainSummary:
         hashes: list[bytes] = []
         sessions: list[str] = []
-        for kind, record in self.records():
+        for kind, record in self.iter_records():
             if kind == "entry":
                 hashes.append(record["hash"])
             elif kind == "session":
@@ -105,24 +112,24 @@ class Section:
         return ChainSummary(hashes=tuple(hashes), sessions=tuple(sessions))
 
 
-class Imports:
+class ConversationImporter:
     """
-    Takes conversations into a store, in slices, as an owner of its own.
+    Importer of conversations, in slices, as an owner of its own.
 
-    Stopping it anywhere leaves whole conversations, of which some may be shorter than in the
-    export; importing the same file again goes on.
+    Stopping it anywhere leaves whole conversations, some perhaps shorter than in the
+    export; importing the same file again continues.
     """
 
     def __init__(self, store: Store, ids: IdGenerator, *, version: str) -> None:
         self._store, self._version = store, version
         self._owner: OwnerId = ids.new_owner_id()
-        self._budget = _FIRST
-        #: Told how many entries of a conversation are in.
+        self._budget = _FIRST_SLICE
+        #: Called with the number of imported entries of a conversation.
         self.on_entries: Callable[[int], None] = lambda _: None
 
     @asynccontextmanager
-    async def opened(self) -> AsyncGenerator[Imports]:
-        """Within the block others see that this process lives."""
+    async def register_owner(self) -> AsyncGenerator[ConversationImporter]:
+        """Register this process as a live owner for the duration of the block."""
         await self._store.register_owner(self._owner)
         await self._store.write(
             owners.register_owner,
@@ -135,156 +142,167 @@ class Imports:
         try:
             yield self
         finally:
-            await uncancelled(self._store.write(owners.mark_owner_ended, self._owner))
+            await shield_until_done(self._store.write(owners.mark_owner_ended, self._owner))
 
-    async def take(
-        self, source: Source, outline: ConversationSummary, *, revive: bool = False
-    ) -> Imported:
+    async def import_conversation(
+        self, source: ExportFile, outline: ConversationSummary, *, revive: bool = False
+    ) -> ImportResult:
         """
-        Take in one conversation; what is here already is not stored again.
+        Import one conversation; entries that exist here are not stored again.
 
-        Where both have gone on, each in its own way, the export's becomes a conversation of its
-        own. With ``revive`` so does one that was deleted here.
+        If both sides have diverged, the export's becomes a conversation of its own. With
+        ``revive`` so does one that was deleted here.
 
-        :raises StoreError: if the store fails; what was stored until then stays
+        :raises StoreError: if the store fails; everything stored before stays
         """
-        section = Section(source, outline)
+        section = ExportSection(source, outline)
         try:
-            return await self._take(section, revive=revive)
+            return await self._import_section(section, revive=revive)
         except OperationRefused:
             note = "it is being written to here: import again later"
         except UsageError as error:
             note = str(error)
         except ConstraintViolated as error:
             note = f"the store refuses it: {error}"
-        return _told(section, Result.FAILED, note=note)
+        return _build_result(section, ImportOutcome.FAILED, note=note)
 
-    async def lead_to(self, source: Source, outline: ConversationSummary, taken: Imported) -> None:
-        """Have the routes that led to it there lead to what was taken in, where they are free."""
-        if taken.result in (Result.DELETED, Result.FAILED):
+    async def claim_routes(
+        self, source: ExportFile, outline: ConversationSummary, taken: ImportResult
+    ) -> None:
+        """Point the exported routes that are free here at the imported conversation."""
+        if taken.outcome in (ImportOutcome.DELETED, ImportOutcome.FAILED):
             return
-        _, conversation = next(Section(source, outline).records())
+        _, conversation = next(ExportSection(source, outline).iter_records())
         routes: list[str] = json.loads(conversation["routes"])
-        await self._store.write(imports.claim_routes, ConversationId(taken.here), routes)
+        await self._store.write(imports.claim_routes, ConversationId(taken.local_id), routes)
 
-    async def bury(self, tombstones: Sequence[Record]) -> int:
-        """Take over that conversations were deleted, unless they are here; how many were new."""
+    async def import_tombstones(self, tombstones: Sequence[Record]) -> int:
+        """Import the deletions of conversations that are not here; return how many were new."""
         new = 0
-        for at in range(0, len(tombstones), _FIRST):
-            new += await self._store.write(imports.import_tombstones, tombstones[at : at + _FIRST])
+        for at in range(0, len(tombstones), _FIRST_SLICE):
+            new += await self._store.write(
+                imports.import_tombstones, tombstones[at : at + _FIRST_SLICE]
+            )
         return new
 
-    async def _take(self, section: Section, *, revive: bool) -> Imported:
+    async def _import_section(self, section: ExportSection, *, revive: bool) -> ImportResult:
         outline = section.outline
         here = await self._store.read(
             imports.find_import_target, ConversationId(outline.conversation)
         )
         if here.deleted is not None:
             if not revive:
-                return _told(section, Result.DELETED, note="it was deleted here")
-            return await self._copy(section.copied(b"deleted" + here.deleted, outline.entries))
-        log = section.log()
+                return _build_result(section, ImportOutcome.DELETED, note="it was deleted here")
+            return await self._import_copy(
+                section.as_copy(b"deleted" + here.deleted, outline.entries)
+            )
+        log = section.summarize_chain()
         if here.log is None:
-            return await self._anew(section, log)
+            return await self._import_new(section, log)
         match compare_chains(here.log, log):
             case Relation.APART:
                 seq, mark = find_divergence(here.log, log)
-                return await self._copy(section.copied(mark, seq))
+                return await self._import_copy(section.as_copy(mark, seq))
             case Relation.BEHIND if outline.withheld:
-                return await self._copy(section.copied(b"withheld", len(here.log.hashes)))
+                return await self._import_copy(section.as_copy(b"withheld", len(here.log.hashes)))
             case Relation.BEHIND:
-                return await self._append(section, here.log, Result.GROWN)
+                return await self._append_missing(section, here.log, ImportOutcome.EXTENDED)
             case _:
-                return _told(section, Result.KNOWN)
+                return _build_result(section, ImportOutcome.UNCHANGED)
 
-    async def _anew(self, section: Section, log: ChainSummary) -> Imported:
+    async def _import_new(self, section: ExportSection, log: ChainSummary) -> ImportResult:
         outline = section.outline
         if outline.withheld:
-            # Without all that was said its hashes prove nothing: it gets a chain of its own.
-            return await self._copy(section.copied(b"withheld", outline.entries))
+            # Without the complete text its hashes prove nothing: it gets a chain of its own.
+            return await self._import_copy(section.as_copy(b"withheld", outline.entries))
         taken = await self._store.read(
             imports.has_foreign_sessions, ConversationId(outline.conversation), log.sessions
         )
         if taken:
-            return await self._copy(section.copied(b"taken", outline.entries))
-        return await self._append(section, None, Result.IMPORTED)
+            return await self._import_copy(section.as_copy(b"taken", outline.entries))
+        return await self._append_missing(section, None, ImportOutcome.IMPORTED)
 
-    async def _copy(self, section: Section) -> Imported:
-        name = _name_here(section)
+    async def _import_copy(self, section: ExportSection) -> ImportResult:
+        name = _get_local_id(section)
         here = await self._store.read(imports.find_import_target, ConversationId(name))
         if here.deleted is not None:
-            return _told(section, Result.DELETED, note="its copy was deleted here")
+            return _build_result(section, ImportOutcome.DELETED, note="its copy was deleted here")
         if here.log is None:
-            return await self._append(section, None, Result.COPIED)
-        log = section.log()
+            return await self._append_missing(section, None, ImportOutcome.COPIED)
+        log = section.summarize_chain()
         match compare_chains(here.log, log):
             case Relation.BEHIND:
-                return await self._append(section, here.log, Result.GROWN)
+                return await self._append_missing(section, here.log, ImportOutcome.EXTENDED)
             case Relation.APART:
                 seq, mark = find_divergence(here.log, log)
-                before = b"" if section.copy is None else section.copy[0]
-                return await self._copy(section.copied(before + mark, seq))
+                before = b"" if section.copy_origin is None else section.copy_origin[0]
+                return await self._import_copy(section.as_copy(before + mark, seq))
             case _:
-                return _told(section, Result.KNOWN)
+                return _build_result(section, ImportOutcome.UNCHANGED)
 
-    async def _append(self, section: Section, log: ChainSummary | None, result: Result) -> Imported:
-        """Append what the store lacks; ``log`` is what it has."""
-        records = section.records()
+    async def _append_missing(
+        self, section: ExportSection, log: ChainSummary | None, result: ImportOutcome
+    ) -> ImportResult:
+        """Append the entries that the store lacks; ``log`` is what it has."""
+        records = section.iter_records()
         _, conversation = next(records)
         first = next(record for kind, record in records if kind == "session")
         had = 0 if log is None else len(log.hashes)
         sessions = 1 if log is None else len(log.sessions)
-        # The log comes last: when it is whole, everything is.
-        lacking = chain(_beside(section.records()), _beyond(section.records(), had, sessions))
-        slices = self._slices(lacking)
+        # The log comes last: once it is complete, everything is.
+        lacking = chain(
+            _iter_outside_log(section.iter_records()),
+            _iter_missing_log(section.iter_records(), had, sessions),
+        )
+        slices = self._iter_slices(lacking)
         begin: Sequence[TypedRecord] = next(slices, ())
         more = next(slices, None)
         opening = imports.ImportStart(conversation=conversation, first=first, owner=self._owner)
         if more is None:
             after = await self._store.write(imports.import_conversation, opening, begin, after=had)
         else:
-            after = await self._in_slices(opening, chain([begin, more], slices), had)
-        return _told(section, result, entries=after - had)
+            after = await self._append_slices(opening, chain([begin, more], slices), had)
+        return _build_result(section, result, entries=after - had)
 
-    async def _in_slices(
+    async def _append_slices(
         self, opening: imports.ImportStart, slices: Iterable[Sequence[TypedRecord]], after: int
     ) -> int:
         lease = await self._store.write(imports.open_import, opening)
         try:
             for batch in slices:
-                after = await self._timed(lease, batch, after)
+                after = await self._write_slice(lease, batch, after)
                 self.on_entries(after)
         finally:
-            await uncancelled(self._store.write(imports.close_import, lease))
+            await shield_until_done(self._store.write(imports.close_import, lease))
         return after
 
-    async def _timed(self, lease: Lease, batch: Sequence[TypedRecord], after: int) -> int:
+    async def _write_slice(self, lease: Lease, batch: Sequence[TypedRecord], after: int) -> int:
         began = time.monotonic()
         after = await self._store.write(imports.import_slice, lease, batch, after=after)
         took = max(time.monotonic() - began, 0.001)
         wanted = int(len(batch) * _SLICE_SECONDS / took)
-        self._budget = min(max(wanted, _FEWEST), max(2 * self._budget, _FEWEST), _MOST)
+        self._budget = min(max(wanted, _MIN_SLICE), max(2 * self._budget, _MIN_SLICE), _MAX_SLICE)
         return after
 
-    def _slices(self, records: Iterator[TypedRecord]) -> Iterator[list[TypedRecord]]:
-        """As much as one write may take, cut where what is stored by then makes sense."""
+    def _iter_slices(self, records: Iterator[TypedRecord]) -> Iterator[list[TypedRecord]]:
+        """Yield batches for one write each, cut only where the stored part is consistent."""
         batch: list[TypedRecord] = []
         length, unanswered = 0, False
         for kind, record in records:
             batch.append((kind, record))
-            length += _length(kind, record)
+            length += _measure_record(kind, record)
             if kind == "entry" and record["kind"] == "message":
                 unanswered = record["calls"] != "[]"
-            # A turn stands before its input, and that before its message.
+            # A turn precedes its input, which precedes its message.
             whole = not (unanswered or kind == "turn" or (kind == "input" and record["turn"]))
-            if whole and (len(batch) >= self._budget or length > _LONGEST):
+            if whole and (len(batch) >= self._budget or length > _MAX_SLICE_LENGTH):
                 yield batch
                 batch, length = [], 0
         if batch:
             yield batch
 
 
-def _length(kind: str, record: Record) -> int:
+def _measure_record(kind: str, record: Record) -> int:
     match kind:
         case "entry":
             return len(record["text"]) + len(record["message"])
@@ -296,26 +314,28 @@ def _length(kind: str, record: Record) -> int:
             return 0
 
 
-def _is_beside(kind: str, record: Record) -> bool:
-    """Whether it belongs to no place in the log."""
+def _is_outside_log(kind: str, record: Record) -> bool:
+    """Return whether a record has no position in the log."""
     return kind in ("usage", "blob", "attachment") or (kind == "input" and record["turn"] is None)
 
 
-def _beside(records: Iterator[TypedRecord]) -> Iterator[TypedRecord]:
-    return ((kind, record) for kind, record in records if _is_beside(kind, record))
+def _iter_outside_log(records: Iterator[TypedRecord]) -> Iterator[TypedRecord]:
+    return ((kind, record) for kind, record in records if _is_outside_log(kind, record))
 
 
-def _beyond(records: Iterator[TypedRecord], last_seq: int, sessions: int) -> Iterator[TypedRecord]:
+def _iter_missing_log(
+    records: Iterator[TypedRecord], last_seq: int, sessions: int
+) -> Iterator[TypedRecord]:
     """
-    The part of the log that a store lacks which has ``last_seq`` entries and so many ``sessions``.
+    Yield the part of the log that a store with ``last_seq`` entries and ``sessions`` lacks.
 
-    Its newest session and turn come once more: they may have gone on.
+    Its newest session and turn are repeated, since they may have changed.
     """
     seen, reached = 0, last_seq == 0
     turn: list[TypedRecord] = []
     for kind, record in records:
         seen += kind == "session"
-        if kind in ("conversation", "end") or _is_beside(kind, record):
+        if kind in ("conversation", "end") or _is_outside_log(kind, record):
             continue
         if kind == "turn" and record["first_seq"] <= last_seq:
             turn = [(kind, record)]
@@ -328,20 +348,20 @@ def _beyond(records: Iterator[TypedRecord], last_seq: int, sessions: int) -> Ite
     yield from turn
 
 
-def _name_here(section: Section) -> str:
-    if section.copy is None:
+def _get_local_id(section: ExportSection) -> str:
+    if section.copy_origin is None:
         return section.outline.conversation
-    mark, seq = section.copy
+    mark, seq = section.copy_origin
     return IdRemapper(section.outline.conversation, mark=mark, origin_seq=seq).id
 
 
-def _told(
-    section: Section, result: Result, *, entries: int = 0, note: str | None = None
-) -> Imported:
-    return Imported(
+def _build_result(
+    section: ExportSection, result: ImportOutcome, *, entries: int = 0, note: str | None = None
+) -> ImportResult:
+    return ImportResult(
         conversation=section.outline.conversation,
-        here=_name_here(section),
-        result=result,
+        local_id=_get_local_id(section),
+        outcome=result,
         entries=entries,
         note=note,
     )

@@ -1,4 +1,4 @@
-"""The tool journal over the store: intent before, result after, and what a restart makes of it."""
+"""The tool journal over the store: intents, results, and the continuation after a restart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clew.core.approval import ApprovalState
 from clew.core.effect import Effect, ResumeAction, resume_action
 from clew.core.events import ToolCalled
 from clew.core.journal import CallKey, CallStatus
-from clew.engine.lasting import to_its_end
+from clew.engine.lasting import retry_shielded
 from clew.store.transactions import approvals, entries, files, journal
 
 if TYPE_CHECKING:
@@ -31,91 +31,91 @@ if TYPE_CHECKING:
     from clew.core.lease import Lease
     from clew.core.route import RouteKey
     from clew.core.turn import Turn
-    from clew.engine.hub import Hub
-    from clew.engine.lasting import Lasting
-    from clew.engine.turn_facts import TurnFacts
+    from clew.engine.hub import EventBus
+    from clew.engine.lasting import RetryingStore
+    from clew.engine.turn_facts import TurnHooks
     from clew.hooks.manager import PluginManager
     from clew.store.contract import Tx
 
-#: A question that nobody answers is answered "no" after this time.
+#: Time after which an unanswered approval question counts as denied.
 APPROVAL_EXPIRES = timedelta(hours=24)
 
-_UNKNOWN = "it was begun before a restart; check before you do it again"
+_UNKNOWN_NOTE = "it was begun before a restart; check before you do it again"
 
 
-class Journal:
-    """Implements the port ``Journal`` for one run of a turn."""
+class StoreJournal:
+    """The protocol ``Journal`` over the store, for one run of a turn."""
 
     def __init__(  # noqa: PLR0913  (wired in one place)
         self,
-        store: Lasting,
-        hub: Hub,
+        store: RetryingStore,
+        hub: EventBus,
         ids: IdGenerator,
         plugins: PluginManager,
-        facts: TurnFacts,
+        facts: TurnHooks,
         *,
         lease: Lease,
         turn: Turn,
         route: RouteKey | None,
     ) -> None:
-        self._store, self._hub, self._ids = store, hub, ids
-        self._plugins, self._facts = plugins, facts
+        self._store, self._event_bus, self._ids = store, hub, ids
+        self._plugins, self._hooks = plugins, facts
         self._lease, self._turn, self._route = lease, turn, route
-        #: What a call is waited for in.
+        #: Context manager in which a call is awaited.
         self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
         self._step = turn.steps
-        self._asked = 0
+        self._call_count = 0
         self._suspended = False
 
     def enter_step(self, step: int) -> None:
-        """The calls from now on belong to this step."""
+        """Assign the following calls to this step."""
         if step != self._step:
-            self._step, self._asked = step, 0
+            self._step, self._call_count = step, 0
 
     async def read_result(self, call_id: str) -> str | None:
-        return await self._store.read(_result, self._turn.conversation_id, call_id)
+        return await self._store.read(_read_full_result, self._turn.conversation_id, call_id)
 
     @property
-    def suspended(self) -> bool:
+    def is_suspended(self) -> bool:
         return self._suspended
 
-    async def call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
+    async def execute_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         with self.wait_in():
-            return await self._call(request, execute)
+            return await self._handle_call(request, execute)
 
-    async def _call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
+    async def _handle_call(self, request: ToolRequest, execute: ExecuteTool) -> ToolResult | None:
         key = CallKey(turn_id=self._turn.id, step=self._step, call_id=request.call_id)
-        position, self._asked = self._asked, self._asked + 1
-        # Only we can write to this journal now: what it does not hold was not begun.
-        known, question = await self._store.read(_look, key)
-        if known is not None and (stored := _stored(known)):
+        position, self._call_count = self._call_count, self._call_count + 1
+        # Only we can write to this journal now: a call that it lacks was not begun.
+        known, question = await self._store.read(_read_call, key)
+        if known is not None and (stored := _load_result(known)):
             return stored
         if question is not None:
-            # What was shown is what runs.
+            # The call runs with the arguments that the person saw.
             request = replace(request, args=question.args)
             begun = known is not None
-            return await self._approved(key, position, request, execute, begun=begun)
+            return await self._run_if_approved(key, position, request, execute, begun=begun)
         if known is not None:
             request = replace(request, args=known.args)
-            return await self._resume(key, position, request, execute)
-        request, blocked = await self._asked_plugins(key, request)
+            return await self._resume_call(key, position, request, execute)
+        request, blocked = await self._consult_plugins(key, request)
         if blocked is None and request.needs_approval:
-            return await self._approved(key, position, request, execute)
-        await self._intend(key, position, request)
+            return await self._run_if_approved(key, position, request, execute)
+        await self._store_intent(key, position, request)
         if blocked is not None:
-            return await self._answered(key, request, blocked)
-        return await self._run(key, position, request, execute, approved=False)
+            return await self._record_result(key, request, blocked)
+        return await self._run_call(key, position, request, execute, approved=False)
 
-    async def _asked_plugins(
+    async def _consult_plugins(
         self, key: CallKey, request: ToolRequest
     ) -> tuple[ToolRequest, ToolResult | None]:
-        """The request as the plugins leave it, and the result if they block it."""
+        """Return the request as the plugins leave it, and the result if they block it."""
         if not self._plugins.implements_hook("pre_tool_call"):
             return request, None
         verdict = await self._plugins.run_pre_tool_call(
             tool_name=request.tool,
             args=json.loads(request.args),
-            session_id=_session(),
+            session_id=_get_session_id(),
             turn_id=key.turn_id,
             tool_call_id=key.call_id,
         )
@@ -125,21 +125,21 @@ class Journal:
         approve = request.needs_approval or verdict.approve
         return replace(request, args=changed, needs_approval=approve), None
 
-    async def _resume(
+    async def _resume_call(
         self, key: CallKey, position: int, request: ToolRequest, execute: ExecuteTool
     ) -> ToolResult | None:
-        """The intent is stored and the result is not: the process that ran it is gone."""
+        """Continue a call whose intent is stored without a result: its process is gone."""
         match resume_action(request.effect):
             case ResumeAction.RUN:
                 await self._store.write(journal.count_rerun, self._lease, key)
-                return await self._run(key, position, request, execute, approved=False)
+                return await self._run_call(key, position, request, execute, approved=False)
             case ResumeAction.UNKNOWN:
-                unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN)
-                return await self._answered(key, request, unknown)
+                unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
+                return await self._record_result(key, request, unknown)
             case ResumeAction.ASK:
-                return await self._approved(key, position, request, execute)
+                return await self._run_if_approved(key, position, request, execute)
 
-    async def _approved(
+    async def _run_if_approved(
         self,
         key: CallKey,
         position: int,
@@ -148,20 +148,20 @@ class Journal:
         *,
         begun: bool = False,
     ) -> ToolResult | None:
-        approval = await self._ask(key, request)
+        approval = await self._request_approval(key, request)
         if approval.state is ApprovalState.OPEN:
             self._suspended = True
             return None
-        await self._intend(key, position, request)
+        await self._store_intent(key, position, request)
         if approval.state is not ApprovalState.APPROVED:
-            denied = results.make_text_result(CallStatus.DENIED, _why(approval))
-            return await self._answered(key, request, denied)
+            denied = results.make_text_result(CallStatus.DENIED, _explain_denial(approval))
+            return await self._record_result(key, request, denied)
         if begun and resume_action(request.effect) is not ResumeAction.RUN:
-            unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN)
-            return await self._answered(key, request, unknown)
-        return await self._run(key, position, request, execute, approved=True)
+            unknown = results.make_text_result(CallStatus.UNKNOWN, _UNKNOWN_NOTE)
+            return await self._record_result(key, request, unknown)
+        return await self._run_call(key, position, request, execute, approved=True)
 
-    async def _ask(self, key: CallKey, request: ToolRequest) -> Approval:
+    async def _request_approval(self, key: CallKey, request: ToolRequest) -> Approval:
         return await self._store.write(
             approvals.request_approval,
             self._lease,
@@ -173,7 +173,7 @@ class Journal:
             expires_in=APPROVAL_EXPIRES,
         )
 
-    async def _intend(self, key: CallKey, position: int, request: ToolRequest) -> None:
+    async def _store_intent(self, key: CallKey, position: int, request: ToolRequest) -> None:
         await self._store.write(
             journal.record_intent,
             self._lease,
@@ -184,7 +184,7 @@ class Journal:
             effect=request.effect,
         )
 
-    async def _run(
+    async def _run_call(
         self,
         key: CallKey,
         position: int,
@@ -193,32 +193,34 @@ class Journal:
         *,
         approved: bool,
     ) -> ToolResult | None:
-        self._tell(request, None)
+        self._publish_call(request, None)
         begun = time.monotonic()
         try:
             result = await execute(request.args, approved)
         except NeedsApproval:
             if not approved:
-                return await self._approved(key, position, request, execute)
+                return await self._run_if_approved(key, position, request, execute)
             result = results.make_text_result(
                 CallStatus.ERROR, "it asks for approval, which it was given"
             )
-        settled = await self._answered(key, request, result, seconds=time.monotonic() - begun)
-        self._tell(request, settled.status.value)
+        settled = await self._record_result(key, request, result, seconds=time.monotonic() - begun)
+        self._publish_call(request, settled.status.value)
         return settled
 
-    async def _answered(
+    async def _record_result(
         self, key: CallKey, request: ToolRequest, result: ToolResult, *, seconds: float = 0.0
     ) -> ToolResult:
-        """Store the result of a call, run or not, and tell plugins of it."""
-        settled = await self._settle(key, result)
+        """Store the result of a call, run or not, and send it to plugins."""
+        settled = await self._store_result(key, result)
         args = json.loads(request.args)
-        self._facts.called(_session(), key.call_id, request.tool, args, settled, seconds=seconds)
+        self._hooks.emit_tool_result(
+            _get_session_id(), key.call_id, request.tool, args, settled, seconds=seconds
+        )
         return settled
 
-    async def _settle(self, key: CallKey, result: ToolResult) -> ToolResult:
-        known = await to_its_end(
-            lambda: self._store.bare.write(
+    async def _store_result(self, key: CallKey, result: ToolResult) -> ToolResult:
+        known = await retry_shielded(
+            lambda: self._store.once.write(
                 journal.record_result,
                 self._lease,
                 key,
@@ -228,12 +230,12 @@ class Journal:
                 whole=result.whole,
             )
         )
-        stored = _stored(known)
+        stored = _load_result(known)
         assert stored is not None
         return stored
 
-    def _tell(self, request: ToolRequest, status: str | None) -> None:
-        self._hub.publish(
+    def _publish_call(self, request: ToolRequest, status: str | None) -> None:
+        self._event_bus.publish(
             self._turn.conversation_id,
             ToolCalled(
                 conversation=self._turn.conversation_id,
@@ -246,18 +248,18 @@ class Journal:
         )
 
 
-def _session() -> SessionId | None:
+def _get_session_id() -> SessionId | None:
     where = current.get_turn_context()
     return None if where is None else where.session
 
 
-def _look(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
-    """What is stored of a call, and what a person was asked about it."""
+def _read_call(t: Tx, key: CallKey) -> tuple[JournaledCall | None, Approval | None]:
+    """Return the stored call and its approval question."""
     return journal.find_call(t, key), approvals.find_approval(t, key)
 
 
-def _result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
-    """The whole of a result: kept beside its entry, or in it."""
+def _read_full_result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
+    """Return the full result, stored beside its entry or in it."""
     whole = files.find_tool_result(t, conversation, call_id)
     if whole is not None:
         return whole.decode(errors="ignore")
@@ -265,13 +267,13 @@ def _result(t: Tx, conversation: ConversationId, call_id: str) -> str | None:
     return None if message is None else extract_result_text(codec.load_message(message), call_id)
 
 
-def _why(approval: Approval) -> str:
+def _explain_denial(approval: Approval) -> str:
     if approval.state is ApprovalState.EXPIRED:
         return "nobody answered in time"
     return approval.note or "the person said no"
 
 
-def _stored(call: JournaledCall) -> ToolResult | None:
+def _load_result(call: JournaledCall) -> ToolResult | None:
     if call.status is None:
         return None
     assert call.format is not None
@@ -279,17 +281,17 @@ def _stored(call: JournaledCall) -> ToolResult | None:
     return ToolResult(status=call.status, format=call.format, result=call.result)
 
 
-async def batch_results(
-    store: Lasting, turn: Turn, step: int, *, begun: ToolResult
+async def read_batch_results(
+    store: RetryingStore, turn: Turn, step: int, *, begun: ToolResult
 ) -> tuple[dict[str, ToolResult], set[str]]:
     """
-    Return what is known of one step's calls, by id, and those that are answered already.
+    Return the known results of one step's calls, by id, and the ids of the answered ones.
 
-    What may have had an effect and is not answered has the result ``begun``.
+    An unanswered call that may have had an effect gets the result ``begun``.
     """
     calls = await store.read(journal.list_step_calls, turn.id, step)
     known = {
-        call.key.call_id: _stored(call) or begun
+        call.key.call_id: _load_result(call) or begun
         for call in calls
         if call.status is not None or call.effect is not Effect.PURE
     }

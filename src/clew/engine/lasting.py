@@ -1,4 +1,4 @@
-"""Waiting for a store that is away for a while: a server restarts, a stand-by takes over."""
+"""Retries while the store is unavailable: a server restart or a failover."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
-from clew.engine.uncancelled import uncancelled
+from clew.engine.uncancelled import shield_until_done
 from clew.errors import SearchNotReady, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -21,50 +21,53 @@ P = ParamSpec("P")
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for which a store is waited for where nobody cancels.
-PATIENCE = 60.0
-#: Seconds between two tries: doubled up to the longest.
-_FIRST, _LONGEST = 0.1, 2.0
+#: Seconds of waiting for a store where no caller cancels.
+RETRY_TIMEOUT = 60.0
+#: Seconds between two attempts: the first pause is doubled up to the maximum.
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 2.0
 
 
-class Lasting:
+class RetryingStore:
     """
-    A store whose jobs wait until it can be used, for as long as their caller is not cancelled.
+    A store whose jobs wait until it is available, unless the caller is cancelled.
 
-    Only for callers that somebody cancels: what a turn does ends with its lease.
+    Only for callers that are cancelled from outside: the work of a turn ends with its
+    lease.
     """
 
     def __init__(self, store: Store) -> None:
-        #: Tries once.
-        self.bare = store
+        #: The store itself, without retries.
+        self.once = store
 
     async def write(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await patiently(lambda: self.bare.write(job, *args, **kwargs))
+        return await retry_while_unavailable(lambda: self.once.write(job, *args, **kwargs))
 
     async def read(
         self, job: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        return await patiently(lambda: self.bare.read(job, *args, **kwargs))
+        return await retry_while_unavailable(lambda: self.once.read(job, *args, **kwargs))
 
 
-async def to_its_end(write: Callable[[], Awaitable[T]]) -> T:
-    """As ``patiently``; each try is waited for also by a caller who is cancelled, no pause is."""
-    return await patiently(lambda: uncancelled(write()))
+async def retry_shielded(write: Callable[[], Awaitable[T]]) -> T:
+    """Retry as ``retry_while_unavailable``; a cancellation waits for a running attempt."""
+    return await retry_while_unavailable(lambda: shield_until_done(write()))
 
 
-async def patiently(work: Callable[[], Awaitable[T]], *, longest: float | None = None) -> T:
+async def retry_while_unavailable(
+    work: Callable[[], Awaitable[T]], *, longest: float | None = None
+) -> T:
     """
-    Do something with the store; while that is away, again and again, at growing distances.
+    Run a store operation, and retry it at growing intervals while the store is unavailable.
 
-    Jobs carry ids made by their callers, so one whose outcome is unknown may be done again.
+    Jobs carry ids made by their callers, so one with an unknown outcome may run again.
 
-    :param longest: seconds after which it is given up; for ever without
-    :raises StoreUnavailable: then
+    :param longest: seconds after which to give up; without it never
+    :raises StoreUnavailable: after that time
     """
     loop = asyncio.get_running_loop()
-    began, pause, told = loop.time(), _FIRST, False
+    began, pause, told = loop.time(), _FIRST_PAUSE, False
     while True:
         try:
             return await work()
@@ -77,4 +80,4 @@ async def patiently(work: Callable[[], Awaitable[T]], *, longest: float | None =
                 log.warning("store_waited_for", error=str(error))
                 told = True
         await asyncio.sleep(pause * random.uniform(0.5, 1.0))
-        pause = min(2 * pause, _LONGEST)
+        pause = min(2 * pause, _MAX_PAUSE)

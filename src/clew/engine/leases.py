@@ -1,4 +1,4 @@
-"""Keeping a lease while there is work, and stopping in time when it cannot be kept."""
+"""Lease renewal during work, and a timely stop when it fails."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 #: Stop working when this much of a lease is left, or a quarter of it if that is less.
-_MARGIN = timedelta(seconds=2)
-#: Seconds until the next try where the store is away.
-_AGAIN = 0.5
-#: A store that has not answered for so many seconds is away.
-_SILENT = 0.25
+_SAFETY_MARGIN = timedelta(seconds=2)
+#: Seconds until the next attempt while the store is unavailable.
+_RETRY_PAUSE = 0.5
+#: Seconds without an answer after which the store counts as unavailable.
+_RESPONSE_TIMEOUT = 0.25
 
 
 @asynccontextmanager
-async def renewing(store: Store, lease: Lease, *, duration: timedelta) -> AsyncGenerator[None]:
+async def keep_lease(store: Store, lease: Lease, *, duration: timedelta) -> AsyncGenerator[None]:
     """
-    Renew a lease at half life while the block lasts.
+    Renew a lease at half its duration while the block lasts.
 
-    :raises LeaseLost: and ends the block, when another owner has it, or when it could not be
-        renewed and its time is nearly over by the monotonic clock
+    :raises LeaseLost: and ends the block, when another owner has it, or when it could not
+        be renewed and has nearly expired by the monotonic clock
     """
-    useful = (duration - min(_MARGIN, duration / 4)).total_seconds()
+    useful = (duration - min(_SAFETY_MARGIN, duration / 4)).total_seconds()
     deadline = asyncio.timeout(useful)
-    keeping = _Keeping(store, lease, duration, deadline, useful)
+    keeping = _LeaseRenewer(store, lease, duration, deadline, useful)
     try:
-        async with deadline, _background(keeping.renew()):
+        async with deadline, _run_in_background(keeping.renew_periodically()):
             yield
     except TimeoutError:
         if not deadline.expired():
             raise
         log.warning("lease_lost", conversation=lease.conversation_id, fence=lease.fence)
-        kind = LeaseExpired if keeping.away else LeaseLost
+        kind = LeaseExpired if keeping.is_store_away else LeaseLost
         raise kind(lease.conversation_id, owner=lease.owner, fence=lease.fence) from None
 
 
 @asynccontextmanager
-async def _background(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+async def _run_in_background(work: Coroutine[None, None, None]) -> AsyncGenerator[None]:
     task = asyncio.create_task(work, name="lease")
     try:
         yield
@@ -60,8 +60,8 @@ async def _background(work: Coroutine[None, None, None]) -> AsyncGenerator[None]
         await asyncio.wait([task])
 
 
-class _Keeping:
-    """Renews one lease."""
+class _LeaseRenewer:
+    """The renewal of one lease."""
 
     def __init__(
         self,
@@ -74,33 +74,33 @@ class _Keeping:
         self._store, self._lease, self._duration = store, lease, duration
         self._deadline, self._useful = deadline, useful
         #: The store did not answer when it was last asked.
-        self.away = False
+        self.is_store_away = False
 
-    async def renew(self) -> None:
-        """At half life, and again soon where the store is away; ends when the lease is lost."""
+    async def renew_periodically(self) -> None:
+        """Renew at half the duration, sooner after a store failure, until the lease is lost."""
         loop, half = asyncio.get_running_loop(), self._duration.total_seconds() / 2
         while True:
-            await asyncio.sleep(min(_AGAIN, half / 4) if self.away else half)
-            # Counted from before the write: it may have waited, and the lease runs from when it
-            # was made.
+            await asyncio.sleep(min(_RETRY_PAUSE, half / 4) if self.is_store_away else half)
+            # Measured before the write: it may have waited, and the lease runs from when it was
+            # made.
             asked = loop.time()
-            waiting = loop.call_later(_SILENT, self._silent)
+            waiting = loop.call_later(_RESPONSE_TIMEOUT, self._mark_store_away)
             try:
                 await self._store.write(leases.renew_lease, self._lease, duration=self._duration)
             except LeaseLost:
-                self.away = False
+                self.is_store_away = False
                 self._deadline.reschedule(loop.time())
                 return
             except StoreError as error:
-                self.away = True
+                self.is_store_away = True
                 log.warning(
                     "lease_not_renewed", conversation=self._lease.conversation_id, error=str(error)
                 )
             else:
-                self.away = False
+                self.is_store_away = False
                 self._deadline.reschedule(asked + self._useful)
             finally:
                 waiting.cancel()
 
-    def _silent(self) -> None:
-        self.away = True
+    def _mark_store_away(self) -> None:
+        self.is_store_away = True

@@ -1,4 +1,4 @@
-"""What people do to a conversation: compact it, go back, branch, take it up again, close it."""
+"""Use cases of sessions: compact, rewind, branch, resume and close a conversation."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from clew.core import scope as scopes
 from clew.core import session as reasons
 from clew.core.double_text import DoubleText
 from clew.core.inbox import AcceptResult, InboxKind, NewInput
-from clew.engine.checks import checked_title
-from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, retried
+from clew.engine.checks import validate_title
+from clew.engine.commands import COMPRESS, RESTORE, RETRY, REWIND, UNDO, make_retry_id
 from clew.store.transactions import (
     branches,
     context,
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.scope import Scope
     from clew.engine.compaction import Compacted
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Tx
 
 
-class Lifecycle:
+class SessionService:
     """
     The use cases of a conversation's sessions.
 
-    What changes the conversation is filed in its line and carried out by the holder of its lease;
-    ``Engine.follow_input`` tells when, and what came of it.
+    A change to the conversation is queued and executed by the holder of its lease;
+    ``Engine.stream_input`` yields its result.
     """
 
     def __init__(
-        self, means: Means, owner: OwnerId, kick: Callable[[ConversationId], None]
+        self, means: EngineServices, owner: OwnerId, kick: Callable[[ConversationId], None]
     ) -> None:
-        self._means, self._store, self._ids = means, means.store, means.ids
-        self._owner, self._kick = owner, kick
+        self._services, self._store, self._ids = means, means.store, means.ids
+        self._owner, self._wake = owner, kick
 
     async def compact(
         self,
@@ -60,16 +60,16 @@ class Lifecycle:
         holder: str | None = None,
     ) -> Compacted:
         """
-        Compact a conversation now, outside of its line; any of its session ids stands for it.
+        Compact a conversation now, outside its queue; any of its session ids identifies it.
 
-        Whoever hands in the ``messages`` that it holds of ``session`` gets them back, the same
-        ones, unless the conversation was moved by this call; and nothing moves if somebody else
-        has moved it since. Without them the head is compacted, whatever it is.
+        A caller that passes its ``messages`` of ``session`` gets the same ones back unless
+        this call moved the conversation; and nothing moves if another caller has moved it
+        since. Without them the head is compacted, whatever it is.
 
         :raises NotFound: if there is no such session
         """
         found = await self._store.read(sessions.get_session, session)
-        done = await self._means.compactions.compact(
+        done = await self._services.compaction.compact(
             found.conversation_id,
             owner=self._owner,
             session=None if messages is None else session,
@@ -82,55 +82,56 @@ class Lifecycle:
         head = await self._store.read(context.read_head_context, found.conversation_id)
         return replace(done, messages=[codec.load_message(each.message) for each in head.messages])
 
-    async def compress(
+    async def queue_compaction(
         self, conversation: ConversationId, *, focus: str | None = None
     ) -> AcceptResult:
         """
-        File a compaction that a person asks for; ``compacted`` reads what came of it.
+        Queue a requested compaction; ``parse_compaction_note`` reads its result.
 
-        :raises Refused: while another compaction of the conversation is under way or filed
+        :raises OperationRefused: while another compaction of the conversation is running or
+            queued
         """
-        return await self._file(conversation, COMPRESS, focus=focus)
+        return await self._queue_command(conversation, COMPRESS, focus=focus)
 
-    async def preview(self, conversation: ConversationId) -> CompactionPreview:
+    async def preview_compaction(self, conversation: ConversationId) -> CompactionPreview:
         """
-        What a compaction that a person asks for would do now; nothing changes.
+        Return what a compaction on request would do now; nothing changes.
 
         :raises NotFound: if there is no such conversation
         """
-        return await self._means.compactions.preview(conversation)
+        return await self._services.compaction.preview(conversation)
 
-    async def rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
+    async def queue_rewind(self, conversation: ConversationId, *, to: int) -> AcceptResult:
         """
-        File that the context goes back to right after entry ``to``; the log keeps all.
+        Queue a rewind of the context to right after entry ``to``; the log keeps everything.
 
         :raises UsageError: if there is no such entry
         """
         found = await self._store.read(conversations.get_conversation, conversation)
         rewinds.raise_if_unknown_entry(to, last_seq=found.last_seq)
-        return await self._file(conversation, REWIND, to=to)
+        return await self._queue_command(conversation, REWIND, to=to)
 
-    async def undo(self, conversation: ConversationId, *, back: int = 1) -> AcceptResult:
-        """File that the last ``back`` exchanges are taken out of the context."""
-        return await self._file(conversation, UNDO, back=back)
+    async def queue_undo(self, conversation: ConversationId, *, back: int = 1) -> AcceptResult:
+        """Queue the removal of the last ``back`` exchanges from the context."""
+        return await self._queue_command(conversation, UNDO, back=back)
 
-    async def retry(
+    async def queue_retry(
         self, conversation: ConversationId, *, route: Route | None = None
     ) -> tuple[AcceptResult, AcceptResult]:
         """
-        File that the last exchange is undone and what the person said is handed in again.
+        Queue an undo of the last exchange and a new submission of its message.
 
-        :return: the command, and the message that stands in the line once the command is done
+        :return: the command, and the message that is queued once the command is executed
         """
         key = None if route is None else route.key
-        filed = await self._file(conversation, RETRY, route=key)
-        return filed, replace(filed, inbox_id=retried(filed.inbox_id))
+        filed = await self._queue_command(conversation, RETRY, route=key)
+        return filed, replace(filed, inbox_id=make_retry_id(filed.inbox_id))
 
-    async def restore(self, conversation: ConversationId) -> AcceptResult:
-        """File that the compaction which opened the head is undone."""
-        return await self._file(conversation, RESTORE)
+    async def queue_restore(self, conversation: ConversationId) -> AcceptResult:
+        """Queue an undo of the compaction that opened the head."""
+        return await self._queue_command(conversation, RESTORE)
 
-    async def _file(
+    async def _queue_command(
         self, conversation: ConversationId, command: str, **arguments: object
     ) -> AcceptResult:
         item = NewInput(
@@ -141,12 +142,12 @@ class Lifecycle:
             double_text=DoubleText.QUEUE,
         )
         accepted = await self._store.write(
-            _accept, item, conversation=conversation, session_ids=self._means.session_ids
+            _accept_command, item, conversation=conversation, session_ids=self._services.session_ids
         )
-        self._kick(conversation)
+        self._wake(conversation)
         return accepted
 
-    async def branch(
+    async def branch_conversation(
         self,
         source: ConversationId,
         *,
@@ -156,43 +157,43 @@ class Lifecycle:
         viewer: Scope = scopes.LOCAL,
     ) -> ConversationId:
         """
-        Open a conversation that begins with the context of another, and move ``route`` there.
+        Open a conversation with the context of another, and move ``route`` there.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         :raises UsageError: if it has no entry ``at``, or the title cannot be used
         """
         await self._store.read(conversations.get_visible_conversation, source, viewer=viewer)
         new = self._ids.new_conversation_id()
         await self._store.write(
-            _branch,
+            _branch_conversation,
             source,
             new=new,
             at=at,
-            title=None if title is None else checked_title(title),
+            title=None if title is None else validate_title(title),
             route=route,
-            session_ids=self._means.session_ids,
+            session_ids=self._services.session_ids,
         )
         return new
 
-    async def resume(
+    async def resume_conversation(
         self, route: Route, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> None:
         """
-        Have a route lead to a conversation; the one that it leaves stays as it is.
+        Move a route to a conversation; the one that it leaves is unchanged.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        await self._store.write(_resume, route, conversation, viewer)
-        self._kick(conversation)
+        await self._store.write(_move_route, route, conversation, viewer)
+        self._wake(conversation)
 
-    async def close(
+    async def queue_close(
         self, conversation: ConversationId, *, reason: str = reasons.USER_EXIT
     ) -> AcceptResult:
-        """File that the session ends; the next message reopens the conversation."""
-        return await self._file(conversation, resets.END_COMMAND, reason=reason, next=None)
+        """Queue the end of the session; the next message reopens the conversation."""
+        return await self._queue_command(conversation, resets.END_COMMAND, reason=reason, next=None)
 
 
-def _accept(
+def _accept_command(
     t: Tx, item: NewInput, *, conversation: ConversationId, session_ids: SessionIdFactory
 ) -> AcceptResult:
     if item.text == COMPRESS:
@@ -206,7 +207,7 @@ def _accept(
     )
 
 
-def _branch(
+def _branch_conversation(
     t: Tx,
     source: ConversationId,
     *,
@@ -223,7 +224,7 @@ def _branch(
         conversations.move_route(t, route.key, new)
 
 
-def _resume(t: Tx, route: Route, conversation: ConversationId, viewer: Scope) -> None:
+def _move_route(t: Tx, route: Route, conversation: ConversationId, viewer: Scope) -> None:
     conversations.get_visible_conversation(t, conversation, viewer=viewer)
     conversations.switch_route(t, route.key, conversation)
     t.notify(conversation)

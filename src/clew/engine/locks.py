@@ -1,4 +1,4 @@
-"""Named rights of a process: one at a time, over all processes and hosts."""
+"""Named locks, exclusive over all processes and hosts."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-class Rights:
-    """What one process alone may do."""
+class NamedLocks:
+    """The named locks of one process."""
 
     def __init__(self, store: Store, owner: OwnerId) -> None:
         self._store, self._owner = store, owner
 
-    async def take(self, name: str, *, duration: timedelta) -> str | None:
+    async def acquire(self, name: str, *, duration: timedelta) -> str | None:
         """
-        Take or extend a right; ``None`` if we have it now, else who has, for people.
+        Acquire or extend a lock; return ``None`` on success, else its holder, for people.
 
-        It is free at once when the process that has it dies, and after ``duration`` if it hangs.
+        It is free at once when its holder dies, and after ``duration`` if the holder hangs.
         """
         return await self._store.write(
             locks.acquire_process_lock, name, self._owner, duration=duration
         )
 
-    async def leave(self, name: str) -> None:
-        """Let a right go, if we have it."""
+    async def release(self, name: str) -> None:
+        """Release a lock if we hold it."""
         await self._store.write(locks.release_lock, name, self._owner)

@@ -1,4 +1,4 @@
-"""Log lines that say the same again and again: once a minute."""
+"""A throttle for repeated log lines: one a minute."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from clew.errors import StoreError
 
-#: Seconds between two lines that say the same.
+#: Seconds between two equal lines.
 INTERVAL = 60.0
-#: Different lines that are remembered; the oldest is forgotten.
-_MOST = 1000
+#: Maximum number of remembered lines; the oldest is dropped.
+_MAX_SUBJECTS = 1000
 
 
 class LogThrottle:
-    """Decides whether a line is due, by what it says."""
+    """A rate limit per subject for log lines."""
 
     def __init__(
         self, *, interval: float = INTERVAL, monotonic: Callable[[], float] = time.monotonic
@@ -28,20 +28,20 @@ class LogThrottle:
         self._last: dict[Hashable, float] = {}
 
     def is_due(self, subject: Hashable) -> bool:
-        """Return whether a line about ``subject`` was not logged within the interval; note it."""
+        """Return whether ``subject`` was not logged within the interval; record it."""
         now = self._monotonic()
         last = self._last.get(subject)
         if last is not None and now - last < self._interval:
             return False
         self._last.pop(subject, None)
         self._last[subject] = now
-        if len(self._last) > _MOST:
+        if len(self._last) > _MAX_SUBJECTS:
             del self._last[next(iter(self._last))]
         return True
 
-    def warn(
+    def warn_store_failure(
         self, log: FilteringBoundLogger, event: str, error: StoreError, **fields: object
     ) -> None:
-        """Log that the store fails, unless it was logged within the interval."""
+        """Log a store failure unless it was logged within the interval."""
         if self.is_due((event, str(error))):
             log.warning(event, error=str(error), **fields)

@@ -1,4 +1,4 @@
-"""Maintenance: what is over is ended, what is forgotten closed, what is deleted removed."""
+"""Periodic maintenance: end expired sessions, close orphaned ones, remove deleted rows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Maintained:
-    """How much of each was found, and done unless it was a dry run."""
+class MaintenanceReport:
+    """The number of items found, and processed unless it was a dry run."""
 
     overdue: int
     orphans: int
@@ -37,10 +37,12 @@ class Maintained:
     deleted: int
 
 
-async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
-    """Do what is due, in slices that hold nobody up."""
+async def run_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceReport:
+    """Do the due maintenance, in slices that block nobody."""
     overdue = (
-        await store.write(expiry.end_expired_conversations, policy=policy) if _ends(policy) else 0
+        await store.write(expiry.end_expired_conversations, policy=policy)
+        if _has_expiry(policy)
+        else 0
     )
     orphans = await store.write(maintenance.finalize_orphaned_compression_sessions)
     ghosts = await store.write(maintenance.prune_empty_ghost_sessions)
@@ -56,7 +58,7 @@ async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
     await store.write(locks.delete_abandoned_locks)
     await store.write(owners.end_lost_owners)
     await upkeep.release_free_space(store)
-    done = Maintained(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
+    done = MaintenanceReport(overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     if any((overdue, orphans, ghosts, deleted)):
         log.info("maintained", overdue=overdue, orphans=orphans, ghosts=ghosts, deleted=deleted)
     return done
@@ -65,7 +67,7 @@ async def maintain(store: Store, policy: ResetPolicy) -> Maintained:
 async def _finish_deletions(store: Store) -> int:
     """Remove the rows of conversations whose deletion can no longer be undone."""
     due = await store.read(deletion.list_pending_deletions)
-    # Somebody may undo it in between.
+    # The deletion may be undone in between.
     ended = [each for each in due if await store.write(undelete.end_grace_period, each)]
     for conversation in ended:
         await upkeep.erase_conversation(store, conversation)
@@ -74,12 +76,14 @@ async def _finish_deletions(store: Store) -> int:
     return len(ended)
 
 
-async def would_maintain(store: Store, policy: ResetPolicy) -> Maintained:
-    """What ``maintain`` would find now; changes nothing."""
+async def preview_maintenance(store: Store, policy: ResetPolicy) -> MaintenanceReport:
+    """Return what ``run_maintenance`` would find now; change nothing."""
     overdue = (
-        await store.read(expiry.list_expired_conversations, policy=policy) if _ends(policy) else []
+        await store.read(expiry.list_expired_conversations, policy=policy)
+        if _has_expiry(policy)
+        else []
     )
-    return Maintained(
+    return MaintenanceReport(
         overdue=len(overdue),
         orphans=len(await store.read(maintenance.find_orphaned_compression_sessions)),
         ghosts=len(await store.read(maintenance.find_empty_ghost_sessions)),
@@ -87,5 +91,5 @@ async def would_maintain(store: Store, policy: ResetPolicy) -> Maintained:
     )
 
 
-def _ends(policy: ResetPolicy) -> bool:
+def _has_expiry(policy: ResetPolicy) -> bool:
     return policy.idle is not None or policy.daily_at is not None

@@ -1,4 +1,4 @@
-"""Marks: short texts that a channel keeps over restarts."""
+"""Persistent storage of a channel: short texts by name."""
 
 from __future__ import annotations
 
@@ -10,16 +10,24 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
 
 
-class Marks:
-    """The marks of one channel."""
+class StoreChannelStorage:
+    """The protocol ``ChannelStorage`` over the store, for one channel."""
 
     def __init__(self, store: Store, scope: str) -> None:
         self._store, self._scope = store, scope
 
     async def get(self, name: str) -> str | None:
-        """:raises StoreError: if it cannot be read"""
+        """
+        Return the text of this name; ``None`` if there is none.
+
+        :raises StoreError: if it cannot be read
+        """
         return await self._store.read(settings.get_setting, self._scope, name)
 
     async def put(self, name: str, value: str) -> None:
-        """:raises StoreError: if it was not stored"""
+        """
+        Store a text under this name.
+
+        :raises StoreError: if it was not stored
+        """
         await self._store.write(settings.put_setting, self._scope, name, value)

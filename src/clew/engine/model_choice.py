@@ -1,4 +1,4 @@
-"""The model of a conversation, where a person chose another one than the settings name."""
+"""Model overrides: conversations that use another model than the configured one."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class ModelChoice:
-    """Remembers choices in the store; the models themselves are made once per process."""
+class ModelOverrides:
+    """The models chosen for conversations; each model is built once per process."""
 
     def __init__(
         self, store: Store, *, offered: Sequence[str], make: Callable[[str], ModelChain]
     ) -> None:
-        self._store, self._make = store, make
-        #: What the settings name: the main model first.
+        self._store, self._build = store, make
+        #: The configured models, the main one first.
         self.offered = tuple(offered)
-        self._made: dict[str, ModelChain] = {}
+        self._chains: dict[str, ModelChain] = {}
 
-    async def name(self, conversation: ConversationId) -> str:
-        """The model that the conversation asks first."""
-        return await self._chosen(conversation) or self.offered[0]
+    async def get_model_name(self, conversation: ConversationId) -> str:
+        """Return the name of the model that the conversation asks first."""
+        return await self._read_choice(conversation) or self.offered[0]
 
-    async def choose(self, conversation: ConversationId, name: str) -> None:
+    async def choose_model(self, conversation: ConversationId, name: str) -> None:
         """
-        Ask this model from the next turn on.
+        Use this model from the next turn on.
 
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
-        self._models(name)
-        before = await self.name(conversation)
+        self._get_or_build_chain(name)
+        before = await self.get_model_name(conversation)
         if name != before:
             await self._store.write(standing.choose_model, conversation, name, before=before)
 
-    async def models(self, conversation: ConversationId) -> ModelChain | None:
-        """The chosen model with its stand-ins; ``None`` where none was chosen, or it is gone."""
-        name = await self._chosen(conversation)
+    async def get_model_chain(self, conversation: ConversationId) -> ModelChain | None:
+        """Return the chosen model with its fallbacks; ``None`` without a usable choice."""
+        name = await self._read_choice(conversation)
         if name is None or name == self.offered[0]:
             return None
         try:
-            return self._models(name)
+            return self._get_or_build_chain(name)
         except SettingsError as error:
             log.warning("chosen_model_gone", conversation=conversation, error=str(error))
             return None
 
-    def made(self, name: str) -> Model:
+    def get_model(self, name: str) -> Model:
         """
-        The model of this name, as if it had been chosen.
+        Return the model of this name, as if it had been chosen.
 
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
-        found = self._models(name).find_by_name(None)
+        found = self._get_or_build_chain(name).find_by_name(None)
         assert found is not None
         return found
 
-    async def _chosen(self, conversation: ConversationId) -> str | None:
+    async def _read_choice(self, conversation: ConversationId) -> str | None:
         value = await self._store.read(settings.get_setting, conversation, settings.MODEL_SETTING)
         return None if value is None else json.loads(value)
 
-    def _models(self, name: str) -> ModelChain:
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
+    def _get_or_build_chain(self, name: str) -> ModelChain:
+        if name not in self._chains:
+            self._chains[name] = self._build(name)
+        return self._chains[name]

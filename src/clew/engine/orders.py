@@ -1,4 +1,4 @@
-"""Orders: inputs of programs, which wait for the answer to each."""
+"""Requests: inputs of programs that wait for the answer to each."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from clew.core.history import HistoryMessage
 from clew.core.inbox import NewInput
 from clew.core.showing import size_error
 from clew.core.text import sanitize_text
-from clew.engine.checks import checked_text
-from clew.engine.follow_input import follow_input
+from clew.engine.checks import validate_message
+from clew.engine.follow_input import stream_input
 from clew.errors import UsageError
 from clew.store.transactions import conversations, idempotency, inbox, orders, usage
 from clew.store.transactions.files import FetchedFile, add_file_details
@@ -32,80 +32,87 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.core.turn import Turn
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Tx
 
-__all__ = ["History", "IdempotencyKey", "Orders", "SubmitResult", "TokenUsage", "key_for"]
+__all__ = [
+    "ClientHistory",
+    "IdempotencyKey",
+    "RequestService",
+    "SubmitResult",
+    "TokenUsage",
+    "make_request_key",
+]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class History:
-    """What a client that resends everything sent before its new message."""
+class ClientHistory:
+    """The messages that a client which resends everything sent before the new one."""
 
-    #: Whose it is: the same words of somebody else lead to another conversation.
+    #: The caller: the same history of another caller leads to another conversation.
     caller: str
-    said: tuple[HistoryMessage, ...]
+    messages: tuple[HistoryMessage, ...]
 
 
-def key_for(*, caller: str, path: str, key: str, request: bytes) -> IdempotencyKey:
-    """The key that a caller gave a request, which is told apart from others by its bytes."""
+def make_request_key(*, caller: str, path: str, key: str, request: bytes) -> IdempotencyKey:
+    """Return the key of a request, which its bytes distinguish from others."""
     return IdempotencyKey(
         key=idempotency.hash_idempotency_key(caller, path, key),
         body=hashlib.sha256(request).digest(),
     )
 
 
-class Orders:
-    """Takes the orders of programs, and tells what became of them."""
+class RequestService:
+    """The requests of programs and their results."""
 
-    def __init__(self, means: Means, kick: Callable[[ConversationId], None]) -> None:
-        self._store, self._ids, self._policy = means.store, means.ids, means.reset
-        self._session_ids, self._hub = means.session_ids, means.hub
-        self._kick = kick
+    def __init__(self, means: EngineServices, kick: Callable[[ConversationId], None]) -> None:
+        self._store, self._ids, self._policy = means.store, means.ids, means.reset_policy
+        self._session_ids, self._event_bus = means.session_ids, means.event_bus
+        self._wake = kick
 
-    async def place(
+    async def submit(
         self,
         text: str,
         *,
-        target: Route | ConversationId | History,
+        target: Route | ConversationId | ClientHistory,
         double_text: DoubleText = DoubleText.QUEUE,
         key: IdempotencyKey | None = None,
         files: Sequence[FetchedFile] = (),
     ) -> SubmitResult:
         """
-        Accept a message: when this returns it is stored and will have an outcome.
+        Accept a message: on return it is stored and will have an outcome.
 
-        With a ``History`` it goes on in the conversation whose context that is, else in a new one
-        that holds it. Repeating it with the same ``key`` stores nothing: the first order is
-        returned, with its answer if that was kept.
+        With a ``ClientHistory`` it continues the conversation with that context, else a new
+        one that contains it. Repeating it with the same ``key`` stores nothing: the first
+        request is returned, with its answer if that was stored.
 
         :raises UsageError: if the text is empty or too long
-        :raises KeyReused: if the key stands for another request
-        :raises NotFound: if the target is an id of nothing
+        :raises KeyReused: if the key belongs to another request
+        :raises NotFound: if the target is an unknown id
         """
         item = NewInput(
             id=self._ids.new_inbox_id(),
-            text=checked_text(text),
+            text=validate_message(text),
             double_text=double_text,
             payload=add_file_details("{}", files) if files else "{}",
         )
-        placed = await self._placed(item, target, key, files)
+        placed = await self._store_input(item, target, key, files)
         if placed.accepted.outcome is None:
-            self._kick(placed.accepted.conversation_id)
+            self._wake(placed.accepted.conversation_id)
         return placed
 
-    async def _placed(
+    async def _store_input(
         self,
         item: NewInput,
-        target: Route | ConversationId | History,
+        target: Route | ConversationId | ClientHistory,
         key: IdempotencyKey | None,
         files: Sequence[FetchedFile],
     ) -> SubmitResult:
-        if isinstance(target, History):
+        if isinstance(target, ClientHistory):
             return await self._store.write(
                 orders.submit_with_history,
                 item,
-                resent=_resent(target, item.text),
+                resent=_build_history_key(target, item.text),
                 key=key,
                 new_conversation=self._ids.new_conversation_id(),
                 session_ids=self._session_ids,
@@ -121,9 +128,9 @@ class Orders:
             files=files,
         )
 
-    def file(self, *, name: str, media_type: str, content: bytes) -> FetchedFile:
+    def prepare_file(self, *, name: str, media_type: str, content: bytes) -> FetchedFile:
         """
-        A file that is to come with a message.
+        Return a file to attach to a message.
 
         :raises UsageError: if it is too large
         """
@@ -136,38 +143,38 @@ class Orders:
             content=content,
         )
 
-    def follow(
+    def stream_events(
         self, accepted: AcceptResult, *, live: bool
     ) -> AsyncGenerator[ConversationEvent | InputCompleted]:
-        """What happens to an order, and last its end; without ``live`` no pieces of the answer."""
-        return follow_input(
-            self._store, self._hub, accepted.conversation_id, accepted.inbox_id, live=live
+        """Yield the events of a request, its result last; without ``live`` no pieces."""
+        return stream_input(
+            self._store, self._event_bus, accepted.conversation_id, accepted.inbox_id, live=live
         )
 
-    async def keep_answer(self, key: IdempotencyKey, *, status: int, answer: str) -> None:
-        """Keep what a keyed order was answered, for those who repeat it; the first answer stays."""
+    async def store_answer(self, key: IdempotencyKey, *, status: int, answer: str) -> None:
+        """Store the answer to a keyed request for repetitions; the first answer stays."""
         await self._store.write(idempotency.store_answer, key.key, status=status, answer=answer)
 
-    async def abandon(self, inbox_id: InboxId) -> bool:
+    async def cancel_request(self, inbox_id: InboxId) -> bool:
         """
-        The caller who waited went away: take the input back, or have its turn cancelled.
+        Cancel the input of a caller that disconnected, or its turn.
 
-        ``False`` if it has ended, or if others joined its turn and wait for it too.
+        Returns ``False`` if it has ended, or if others joined its turn and wait for it too.
         """
         return await self._store.write(orders.cancel_submission, inbox_id)
 
-    async def begun(self, inbox_id: InboxId) -> TurnStarted | None:
-        """The turn that answers an input, and the session it is in; ``None`` before it began."""
-        return await self._store.read(_begun, inbox_id)
+    async def get_started_turn(self, inbox_id: InboxId) -> TurnStarted | None:
+        """Return the turn that answers an input, and its session; ``None`` before it started."""
+        return await self._store.read(_read_started_turn, inbox_id)
 
-    async def used(self, turn: Turn | None) -> TokenUsage:
-        """What the model requests of a turn cost."""
+    async def get_usage(self, turn: Turn | None) -> TokenUsage:
+        """Return the usage and cost of a turn's model requests."""
         if turn is None:
             return TokenUsage()
         return await self._store.read(usage.sum_usage, turn.conversation_id, turn=turn.id)
 
 
-def _begun(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
+def _read_started_turn(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     turn = inbox.find_turn_of_item(t, inbox_id)
     if turn is None:
         return None
@@ -175,18 +182,18 @@ def _begun(t: Tx, inbox_id: InboxId) -> TurnStarted | None:
     return TurnStarted(turn=turn, session=session)
 
 
-def _resent(history: History, text: str) -> orders.HistoryKey:
-    said = histories.drop_blank_messages(history.said)
+def _build_history_key(history: ClientHistory, text: str) -> orders.HistoryKey:
+    said = histories.drop_blank_messages(history.messages)
     before, answer = histories.split_last_answer(said)
     return orders.HistoryKey(
         before=histories.history_digest(history.caller, before),
         now=histories.history_digest(history.caller, [*said, HistoryMessage("user", text)]),
         answer=answer,
-        base=_base(said),
+        base=_build_base(said),
     )
 
 
-def _base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
+def _build_base(said: Sequence[HistoryMessage]) -> tuple[InlineMessage, ...]:
     now = datetime.now(UTC)
     return tuple(
         InlineMessage(

@@ -1,4 +1,4 @@
-"""A process in the store: it proves that it lives, sees what changes, works on what is due."""
+"""The process as an owner: proof of life, changes in the store, and due work."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import structlog
 
 from clew.agent.environment import expose_session_environ
 from clew.core.ids import ConversationId
-from clew.engine.actors import Actors
-from clew.engine.commands import execute
-from clew.engine.hub import CHANGED
+from clew.engine.actors import ConversationWorkers
+from clew.engine.commands import run_queued_command
+from clew.engine.hub import STORE_CHANGED
 from clew.engine.log_throttle import LogThrottle
-from clew.engine.maintenance import maintain
+from clew.engine.maintenance import run_maintenance
 from clew.errors import StoreError
 from clew.store import upkeep
 from clew.store.contract import Topics
@@ -31,32 +31,33 @@ if TYPE_CHECKING:
     from clew.core.ids import OwnerId
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between looks for work that nobody announced: turns of dead owners, overdue questions.
-BEAT = 1.0
-#: Seconds that plugins have at stop to be told what happened.
-FACTS_PATIENCE = 5.0
-MAINTENANCE = timedelta(minutes=1)
-#: Slices of the search index that one beat may write.
-_SLICES = 4
+#: Seconds between polls for unannounced work: turns of dead owners, overdue questions.
+POLL_INTERVAL = 1.0
+#: Seconds at stop in which plugins receive the remaining facts.
+HOOK_DRAIN_TIMEOUT = 5.0
+MAINTENANCE_INTERVAL = timedelta(minutes=1)
+#: Slices of the search index that one poll may write.
+_INDEX_SLICES = 4
 
 
-class Owner:
+class EngineProcess:
     """
-    Inside ``async with`` this process is an owner; leaving it lets running turns go for the next.
+    This process as an owner in the store.
 
-    With ``own_only`` it works only on conversations that were adopted.
+    Inside ``async with`` it is an owner; leaving it releases running turns to the next one.
+    With ``own_only`` it works only on conversations that it was woken for.
     """
 
-    def __init__(self, means: Means, *, role: str, version: str, own_only: bool) -> None:
-        self._means, self._store, self._hub = means, means.store, means.hub
+    def __init__(self, means: EngineServices, *, role: str, version: str, own_only: bool) -> None:
+        self._services, self._store, self._event_bus = means, means.store, means.event_bus
         self._role, self._version = role, version
         self.id: OwnerId = means.ids.new_owner_id()
-        self._own: set[ConversationId] | None = set() if own_only else None
-        self._actors = Actors(means, self.id, self._execute)
+        self._adopted: set[ConversationId] | None = set() if own_only else None
+        self._workers = ConversationWorkers(means, self.id, self._run_command)
         self._tasks: list[asyncio.Task[None]] = []
         self._stack = ExitStack()
 
@@ -72,13 +73,13 @@ class Owner:
         )
         self._stack.enter_context(expose_session_environ())
         for loop in (
-            self._watch,
-            self._beat,
-            self._maintain,
-            self._means.facts.run,
-            self._means.titles.run,
+            self._watch_store,
+            self._poll_periodically,
+            self._maintain_periodically,
+            self._services.hooks.run,
+            self._services.titles.run,
         ):
-            self._tasks.append(asyncio.create_task(_kept(loop), name=loop.__name__))
+            self._tasks.append(asyncio.create_task(_run_forever(loop), name=loop.__name__))
         return self
 
     async def __aexit__(
@@ -88,88 +89,95 @@ class Owner:
         traceback: TracebackType | None,
     ) -> None:
         with self._stack:
-            await self._actors.drain()
-            await self._means.facts.drain(FACTS_PATIENCE)
-            self._means.facts.plugins.close()
+            await self._workers.drain()
+            await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)
+            self._services.hooks.plugins.close()
             for task in self._tasks:
                 task.cancel()
             await asyncio.wait(self._tasks)
             with suppress(StoreError):
                 await self._store.write(owners.mark_owner_ended, self.id)
 
-    def kick(self, conversation: ConversationId) -> None:
-        """Something was stored for this conversation here: work on it at once."""
-        if self._own is not None:
-            self._own.add(conversation)
-        self._actors.kick(conversation)
+    def wake(self, conversation: ConversationId) -> None:
+        """Work at once on a conversation for which something was stored here."""
+        if self._adopted is not None:
+            self._adopted.add(conversation)
+        self._workers.wake(conversation)
 
-    async def idle(self) -> None:
-        """Wait until nothing is being worked on here, plugins were told and titles given."""
-        await self._actors.idle()
-        await self._means.facts.drain(FACTS_PATIENCE)
-        await self._means.titles.idle()
+    async def wait_until_idle(self) -> None:
+        """Wait until no conversation is worked on here, hooks were called and titles set."""
+        await self._workers.wait_until_idle()
+        await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)
+        await self._services.titles.wait_until_idle()
 
-    async def _execute(self, lease: Lease, item: InboxItem) -> None:
-        await execute(self._means, lease, item)
+    async def _run_command(self, lease: Lease, item: InboxItem) -> None:
+        await run_queued_command(self._services, lease, item)
 
-    async def _watch(self) -> None:
-        """See what changes in the store, whoever changed it, and start actors on work."""
+    async def _watch_store(self) -> None:
+        """Watch the store for changes by any process, and start workers."""
         async for topics in self._store.watch_changes():
             if topics is None:
-                self._hub.publish_to_all(CHANGED)
-                await self._scan()
+                self._event_bus.publish_to_all(STORE_CHANGED)
+                await self._scan_due_work()
                 continue
             here = topics.here if isinstance(topics, Topics) else topics
             for topic in topics:
                 if topic.startswith(DELIVERY_TOPIC):
-                    continue  # for the channels
+                    continue  # a delivery, for the channels
                 conversation = ConversationId(topic)
-                self._hub.publish(conversation, CHANGED)
-                if self._mine(conversation):
-                    (self._actors.kick if topic in here else self._actors.offer)(conversation)
+                self._event_bus.publish(conversation, STORE_CHANGED)
+                if self._is_ours(conversation):
+                    (self._workers.wake if topic in here else self._workers.wake_deferred)(
+                        conversation
+                    )
 
-    async def _beat(self) -> None:
+    async def _poll_periodically(self) -> None:
         while True:
-            await asyncio.sleep(BEAT)
-            await self._scan()
+            await asyncio.sleep(POLL_INTERVAL)
+            await self._scan_due_work()
             if await self._store.read(approvals.has_expired_approvals):
                 await self._store.write(approvals.expire_approvals)
-            await upkeep.update_index(self._store, slices=_SLICES)
+            await upkeep.update_index(self._store, slices=_INDEX_SLICES)
 
-    async def _maintain(self) -> None:
-        """Once a minute, one process at a time: end what is over, remove what was deleted."""
-        while self._own is None:
+    async def _maintain_periodically(self) -> None:
+        """Run the maintenance once a minute, one process at a time."""
+        while self._adopted is None:
             holder = await self._store.write(
-                locks.acquire_process_lock, "maintenance", self.id, duration=2 * MAINTENANCE
+                locks.acquire_process_lock,
+                "maintenance",
+                self.id,
+                duration=2 * MAINTENANCE_INTERVAL,
             )
             if holder is None:
-                await self._means.facts.catch_up()
-                await maintain(self._store, self._means.reset)
-            await asyncio.sleep(MAINTENANCE.total_seconds())
+                await self._services.hooks.emit_missed_ends()
+                await run_maintenance(self._store, self._services.reset_policy)
+            await asyncio.sleep(MAINTENANCE_INTERVAL.total_seconds())
         await asyncio.Event().wait()
 
-    async def _scan(self) -> None:
-        due = await self._store.read(work.find_due_delays, me=self.id, duration=self._means.lease)
+    async def _scan_due_work(self) -> None:
+        due = await self._store.read(
+            work.find_due_delays, me=self.id, duration=self._services.lease_duration
+        )
         for conversation, millis in due.items():
-            if self._mine(conversation):
-                self._actors.kick_in(conversation, millis)
+            if self._is_ours(conversation):
+                self._workers.wake_in(conversation, millis)
 
-    def _mine(self, conversation: ConversationId) -> bool:
-        return self._own is None or conversation in self._own
+    def _is_ours(self, conversation: ConversationId) -> bool:
+        return self._adopted is None or conversation in self._adopted
 
 
-async def _kept(loop: Callable[[], Awaitable[None]]) -> None:
+async def _run_forever(loop: Callable[[], Awaitable[None]]) -> None:
     """
-    Run a loop for as long as this owner lives: one that fails is begun again.
+    Run a loop for as long as this owner lives, and restart it after a failure.
 
-    A store that fails in the same way again and again is logged once a minute.
+    A repeated store failure is logged once a minute.
     """
     throttle = LogThrottle()
     while True:
         try:
             await loop()
         except StoreError as error:
-            throttle.warn(log, "store_failed", error, task=loop.__name__)
+            throttle.warn_store_failure(log, "store_failed", error, task=loop.__name__)
         except Exception:
             log.exception("task_failed", task=loop.__name__)
-        await asyncio.sleep(BEAT)
+        await asyncio.sleep(POLL_INTERVAL)

@@ -1,4 +1,4 @@
-"""Who may talk: codes for strangers, the operator's word, and what removal ends."""
+"""Pairing and access: codes for strangers, approval by the operator, and revocation."""
 
 from __future__ import annotations
 
@@ -22,32 +22,33 @@ if TYPE_CHECKING:
     from clew.core.route import RouteKey
     from clew.store.contract import Store, Tx
 
-#: Without letters and digits that are taken for each other.
-_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
-WELCOME = "You are paired: write what you want to know, /help lists commands."
+#: Without letters and digits that are easily confused.
+_CODE_ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+WELCOME_TEXT = "You are paired: write what you want to know, /help lists commands."
 
 
-class People:
-    """The people of a store's channels; needs no owner."""
+class PairingService:
+    """The access of people on a store's channels; needs no owner."""
 
     def __init__(self, store: Store, ids: IdGenerator, session_ids: SessionIdFactory) -> None:
         self._store, self._ids, self._session_ids = store, ids, session_ids
 
-    async def list(self) -> Sequence[Person]:
+    async def list_people(self) -> Sequence[Person]:
         return await self._store.read(pairings.list_people)
 
-    async def standing(self, account: ChannelAccount, user: str) -> AccessStatus | None:
+    async def get_access_status(self, account: ChannelAccount, user: str) -> AccessStatus | None:
         return await self._store.read(pairings.get_access_status, account, user)
 
-    async def code_for(
+    async def issue_code(
         self, account: ChannelAccount, user: str, *, name: str, route: RouteKey
     ) -> str | None:
         """
-        Return a new code to show to a stranger; ``None`` where silence is right.
+        Return a new code to show to a stranger; ``None`` if they get no reply.
 
-        It is good for a few minutes, and for its whole time once ``code_shown`` is called.
+        It is valid for a few minutes, and for its full time once ``confirm_code_shown`` is
+        called.
         """
-        code = "".join(secrets.choice(_LETTERS) for _ in range(8))
+        code = "".join(secrets.choice(_CODE_ALPHABET) for _ in range(8))
         shown = await self._store.write(
             pairings.issue_code,
             account,
@@ -58,22 +59,22 @@ class People:
         )
         return f"{code[:4]}-{code[4:]}" if shown else None
 
-    async def code_shown(self, account: ChannelAccount, user: str) -> None:
-        """A person has the code that was made last: it is good for its time from now on."""
+    async def confirm_code_shown(self, account: ChannelAccount, user: str) -> None:
+        """Confirm that the person has the newest code, and start its full validity."""
         await self._store.write(pairings.mark_code_shown, account, user)
 
     async def withdraw_code(self, account: ChannelAccount, user: str) -> None:
-        """A code did not reach its person: the next message gets another."""
+        """Withdraw a code that did not reach its person; the next message gets another."""
         await self._store.write(pairings.withdraw_code, account, user)
 
-    async def approve(self, code: str, *, by: str) -> Person:
+    async def approve_code(self, code: str, *, by: str) -> Person:
         """
-        Let in whoever was shown this code, and tell them.
+        Grant access to the person who was shown this code, and notify them.
 
-        :raises UsageError: if it is no code that is good now
+        :raises UsageError: if the code is not valid now
         """
         person = await self._store.write(
-            _approve,
+            _approve_code,
             pairings.hash_code(code),
             by=by,
             new_conversation=self._ids.new_conversation_id(),
@@ -88,20 +89,20 @@ class People:
             )
         return person
 
-    async def shut_out(
+    async def revoke_access(
         self, account: ChannelAccount, user: str, *, to: AccessStatus, by: str
     ) -> None:
-        """Take away at once that a person may talk, and end what is open of theirs."""
+        """Revoke a person's access at once, and end their open work."""
         await self._store.write(pairings.revoke_access, account, user, to=to, by=by)
 
-    async def enforce(
+    async def apply_policy(
         self, account: ChannelAccount, policy: AccessPolicy
     ) -> Sequence[ConversationId]:
-        """End what is open of those whom the settings do not let talk any more."""
-        return await self._store.write(_enforce, account, policy)
+        """End the open work of people whom the settings no longer admit."""
+        return await self._store.write(_apply_policy, account, policy)
 
 
-def _approve(
+def _approve_code(
     t: Tx,
     code: bytes,
     *,
@@ -115,13 +116,13 @@ def _approve(
         return person
     route = Route.parse(person.route)
     conversation = open_route(t, route, new_conversation=new_conversation, session_ids=session_ids)
-    message = OutboundMessage(text=WELCOME, markup=False)
+    message = OutboundMessage(text=WELCOME_TEXT, markup=False)
     deliver_to_chat(t, conversation, route.key, message, id=delivery, kind=DeliveryKind.NOTICE)
     return person
 
 
-def _enforce(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[ConversationId]:
-    def out(user: str, route: Route) -> bool:
+def _apply_policy(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[ConversationId]:
+    def is_excluded(user: str, route: Route) -> bool:
         found = decide_access(
             policy,
             pairings.lock_access_status(t, account, user),
@@ -132,4 +133,4 @@ def _enforce(t: Tx, account: ChannelAccount, policy: AccessPolicy) -> list[Conve
         )
         return found is not AccessDecision.ALLOW
 
-    return pairings.cancel_excluded_work(t, account, out)
+    return pairings.cancel_excluded_work(t, account, is_excluded)

@@ -1,4 +1,4 @@
-"""Plans: what a compaction makes of a context. They change nothing but the account of summaries."""
+"""Compaction plans: they change nothing but the record of summaries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clew.agent.files import has_image, replace_images
 from clew.core import compaction as rules
 from clew.core.base import EntryRange, InlineMessage, merge_ranges
 from clew.core.context import CompactionPreview
-from clew.engine.contexts import line_of
+from clew.engine.contexts import build_message_view
 from clew.errors import OperationRefused, StoreError
 from clew.store.transactions import compactions, entries
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: A window for models that do not tell theirs, when a person asks for compaction.
-ASSUMED_WINDOW = 100_000
+#: Context window for a model of unknown size, when a person requests compaction.
+DEFAULT_WINDOW = 100_000
 #: Clearing old results is enough if it brings the context under this share of the budget.
-_ENOUGH = 0.7
+_CLEARING_TARGET = 0.7
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
+class CompactionPolicy:
     """The settings of compaction."""
 
     enabled: bool = True
@@ -56,62 +56,62 @@ class Policy:
     threshold: float = 0.75
     #: Share of the window that the newest messages keep.
     keep_recent: float = 0.2
-    #: In tokens, where the provider does not say.
+    #: In tokens, if the provider does not report it.
     window: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
-    """What a compaction would make of a context."""
+class CompactionPlan:
+    """The context that a compaction would produce."""
 
     items: tuple[BaseItem, ...]
     messages_after: int
     tokens_before: int
     tokens_after: int
     summary: str = ""
-    #: Whether it counts as a compaction, of which there may not be too many.
+    #: Whether it counts towards the limit of compactions.
     counts: bool = True
-    #: Why there is no summary although one was wanted: only what needs no model was done.
+    #: Why a wanted summary is missing: only the steps without a model were done.
     failure: Exception | None = None
 
 
-class Refusal(OperationRefused):
-    """The summary that came is no good; nothing was changed."""
+class SummaryRejected(OperationRefused):
+    """The summary is unusable; nothing was changed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Part:
-    """One message of a context: as it stands in a base, and as it is read."""
+class _ContextPart:
+    """One message of a context: as a base item, and as it is read."""
 
     item: BaseItem
     message: ModelMessage
     size: rules.MessageSize
 
-    def smaller(self, message: ModelMessage, seq: int | None) -> _Part:
-        """The same with its results cleared or shortened; ``seq`` is the entry that has them."""
+    def with_reduced_results(self, message: ModelMessage, seq: int | None) -> _ContextPart:
+        """Return the part with reduced results; the entry ``seq`` has the originals."""
         if message is self.message:
             return self
         marked = message if seq is None else mark_results_cleared(message, seq)
         literal = InlineMessage(format=codec.MESSAGE_FORMAT, message=codec.dump_message(marked))
-        return _Part(item=literal, message=marked, size=estimate_size(marked))
+        return _ContextPart(item=literal, message=marked, size=estimate_size(marked))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Aim:
-    """What a plan is to reach, in tokens."""
+class _TokenTargets:
+    """The targets of a plan, in tokens."""
 
-    #: Of the model that is asked.
+    #: The context window of the model that answers.
     window: int
-    #: What the newest messages keep.
+    #: The size of the newest messages that stay.
     keep: int
-    #: What the next request may take.
+    #: The maximum size of the next request.
     budget: int
-    #: Of the model that summarises.
-    readable: int
+    #: The context window of the model that summarises.
+    summariser_window: int
 
 
-class Plans:
-    """Makes plans; holds nothing between calls."""
+class CompactionPlanner:
+    """A planner of compactions; keeps no state between calls."""
 
     def __init__(
         self,
@@ -120,49 +120,51 @@ class Plans:
         *,
         compactor: Compactor,
         model: Model,
-        policy: Policy,
+        policy: CompactionPolicy,
         apart: bool,
         standby: Model | None = None,
     ) -> None:
-        """``standby`` summarises where a model that does nothing else fails."""
+        """Wire the planner; ``standby`` summarises if a model that only summarises fails."""
         self._store, self._ids = store, ids
         self._compactor, self._model = compactor, model
         self.policy, self._apart = policy, apart
         self._standby = standby
 
-    def _window(self, model: Model) -> int | None:
+    def _get_window(self, model: Model) -> int | None:
         return self.policy.window or get_model_context_window(model)
 
-    def _aim(self, asked: Model | None, *, most: int | None = None) -> _Aim:
-        """``most``: the context had so many tokens, and was too long for the model."""
-        window = self._window(asked or self._model) or ASSUMED_WINDOW
-        # The policy's window is that of the model that is asked, which a summariser apart is not.
-        own = get_model_context_window(self._model) if self._apart else self._window(self._model)
-        readable = own or ASSUMED_WINDOW
+    def _compute_targets(self, asked: Model | None, *, most: int | None = None) -> _TokenTargets:
+        """Return the targets; with ``most`` tokens the context was too long for the model."""
+        window = self._get_window(asked or self._model) or DEFAULT_WINDOW
+        # The policy's window is that of the model that answers, not of a separate summariser.
+        own = (
+            get_model_context_window(self._model) if self._apart else self._get_window(self._model)
+        )
+        readable = own or DEFAULT_WINDOW
         if most is not None:
-            # The true window is smaller than this, or there would have been room; and none is so
+            # The true window is smaller than this, or the context would have fitted; and none is so
             # small that a summary would help a short conversation.
             window = min(window, max(most, rules.LARGE_CONTEXT))
             readable = readable if self._apart else min(window, readable)
-        return _Aim(
+        return _TokenTargets(
             window=window,
             keep=int(window * self.policy.keep_recent),
             budget=int(window * self.policy.threshold),
-            readable=readable,
+            summariser_window=readable,
         )
 
-    def preview(self, found: Context) -> CompactionPreview:
-        """What compacting on demand would do, but for the summary; no model is asked."""
-        lines = [line_of(message) for message in found.messages]
-        sizes = [part.size for part in _parts(found)]
-        tail = rules.find_tail_start(sizes, keep=self._aim(None).keep)
+    def preview_plan(self, found: Context) -> CompactionPreview:
+        """Return the result of compacting on demand without its summary; asks no model."""
+        lines = [build_message_view(message) for message in found.messages]
+        sizes = [part.size for part in _load_parts(found)]
+        tail = rules.find_tail_start(sizes, keep=self._compute_targets(None).keep)
         return CompactionPreview(
             session=found.session.id,
             lines=tuple(lines),
             kept=frozenset(rules.select_kept(sizes, tail)),
         )
 
-    async def plan(
+    async def make_plan(
         self,
         found: Context,
         *,
@@ -171,55 +173,55 @@ class Plans:
         overflowed: bool = False,
         asked: Model | None = None,
         hard: bool = False,
-    ) -> Plan | None:
+    ) -> CompactionPlan | None:
         """
-        What compacting would make of a context; ``None`` if nothing can go.
+        Return the result of compacting a context; ``None`` if nothing can be removed.
 
-        It is to fit the model that is ``asked``, which may be another than the one that
-        summarises. ``overflowed`` says that the context was too long for it, whatever is known of
-        its window. On demand only a summary helps; else what needs no model is tried first, and is
-        what is left where a summary fails. ``hard``: results fill the context again and again, so
-        they are shortened as far as may be before anything is summarised.
+        It must fit the model that is ``asked``, which may be another than the summarising
+        one. ``overflowed``: the context was too long for it, whatever its known window. On
+        demand only a summary helps; otherwise the steps without a model are tried first,
+        and remain if a summary fails. ``hard``: results keep filling the context, so they
+        are truncated as far as possible before anything is summarised.
 
-        :raises Refusal: if the summary is no good
+        :raises SummaryRejected: if the summary is unusable
         """
-        parts = _parts(found)
-        before = _tokens(parts)
-        aim = self._aim(asked, most=before if overflowed else None)
+        parts = _load_parts(found)
+        before = _count_tokens(parts)
+        aim = self._compute_targets(asked, most=before if overflowed else None)
         sizes = [part.size for part in parts]
         tail = rules.find_tail_start(sizes, keep=aim.keep)
         kept = rules.select_kept(sizes, tail)
         if on_demand:
             if len(kept) == len(parts):
                 return None
-            return await self._summarised(found.session, parts, tail, kept, focus, aim)
-        smaller = await self._without_model(found.messages, parts, tail, aim, hard=hard)
-        progress = _tokens(smaller) <= before * (1 - rules.MIN_SAVED_SHARE)
-        enough = aim.budget * (1.0 if hard else _ENOUGH)
-        if progress and (_tokens(smaller) <= enough or len(kept) == len(parts)):
-            return _plan(smaller, before)
+            return await self._plan_summary(found.session, parts, tail, kept, focus, aim)
+        smaller = await self._reduce_results(found.messages, parts, tail, aim, hard=hard)
+        progress = _count_tokens(smaller) <= before * (1 - rules.MIN_SAVED_SHARE)
+        enough = aim.budget * (1.0 if hard else _CLEARING_TARGET)
+        if progress and (_count_tokens(smaller) <= enough or len(kept) == len(parts)):
+            return _build_plan(smaller, before)
         if len(kept) == len(parts):
             return None
         try:
-            # What stays may have been shortened; what goes is read as it was said.
+            # Kept messages may be truncated; summarised ones are read in their original form.
             mixed = [smaller[n] if n in kept else part for n, part in enumerate(parts)]
-            plan = await self._summarised(found.session, mixed, tail, kept, focus, aim)
+            plan = await self._plan_summary(found.session, mixed, tail, kept, focus, aim)
             return replace(plan, tokens_before=before)
         except StoreError:
             raise
         except Exception as error:
             if not progress:
                 raise
-            return replace(_plan(smaller, before), failure=error)
+            return replace(_build_plan(smaller, before), failure=error)
 
-    async def lighter(self, found: Context, *, turn_from: int) -> Plan | None:
+    async def plan_without_images(self, found: Context, *, turn_from: int) -> CompactionPlan | None:
         """
-        Return the context with a line in place of each older picture; ``None`` if there is none.
+        Return the context with a line for each older image; ``None`` if there is none.
 
-        The newest message that shows any keeps them, if the running turn began with it: what was
-        asked about them cannot be answered without.
+        The newest message with images keeps them if the running turn began with it: a
+        question about them could not be answered without.
         """
-        parts = _parts(found)
+        parts = _load_parts(found)
         showing = [number for number, part in enumerate(parts) if has_image(part.message)]
         if showing:
             newest, seq = parts[showing[-1]], found.messages[showing[-1]].seq
@@ -228,88 +230,96 @@ class Plans:
                 showing.pop()
         if not showing:
             return None
-        before = _tokens(parts)
+        before = _count_tokens(parts)
         for number in showing:
             part, seq = parts[number], found.messages[number].seq
             original = get_original_seq(part.message) if seq is None else seq
-            parts[number] = part.smaller(replace_images(part.message), original)
-        return replace(_plan(parts, before), counts=False)
+            parts[number] = part.with_reduced_results(replace_images(part.message), original)
+        return replace(_build_plan(parts, before), counts=False)
 
-    async def _without_model(
+    async def _reduce_results(
         self,
         stored: Sequence[ContextMessage],
-        parts: list[_Part],
+        parts: list[_ContextPart],
         tail: int,
-        aim: _Aim,
+        aim: _TokenTargets,
         *,
         hard: bool,
-    ) -> list[_Part]:
-        """Old results cleared; if what must stay is too much, the largest of its results cut."""
+    ) -> list[_ContextPart]:
+        """Clear old results; if the kept part is too large, truncate its largest results."""
         loaded = [part.message for part in parts]
         clear = await self._compactor.clear_results(loaded, keep_from=tail)
         if len(clear) != len(loaded):
             clear = loaded
-        # What was shortened before can be shortened further, or cleared: its entry has all of it.
+        # A truncated result can be truncated further, or cleared: its entry has all of it.
         seqs = [
             get_original_seq(part.message) if message.seq is None else message.seq
             for message, part in zip(stored, parts, strict=True)
         ]
         smaller = [
-            part if seq is None else part.smaller(message, seq)
+            part if seq is None else part.with_reduced_results(message, seq)
             for part, message, seq in zip(parts, clear, seqs, strict=True)
         ]
-        room = aim.keep if hard else aim.budget * _ENOUGH
+        room = aim.keep if hard else aim.budget * _CLEARING_TARGET
         for cap in rules.truncation_limits():
-            if _tokens(smaller[tail:]) <= room:
+            if _count_tokens(smaller[tail:]) <= room:
                 break
             smaller[tail:] = [
-                part.smaller(truncate_results(part.message, cap), seq)
+                part.with_reduced_results(truncate_results(part.message, cap), seq)
                 for part, seq in zip(smaller[tail:], seqs[tail:], strict=True)
             ]
         return smaller
 
-    async def _summarised(
+    async def _plan_summary(
         self,
         session: Session,
-        parts: Sequence[_Part],
+        parts: Sequence[_ContextPart],
         tail: int,
         kept: Sequence[int],
         focus: str | None,
-        aim: _Aim,
-    ) -> Plan:
-        old = [await self._whole(session.conversation_id, part.message) for part in parts[:tail]]
-        summary = await self._counted(session, old, focus, aim)
+        aim: _TokenTargets,
+    ) -> CompactionPlan:
+        old = [
+            await self._load_original(session.conversation_id, part.message)
+            for part in parts[:tail]
+        ]
+        summary = await self._summarise_with_limit(session, old, focus, aim)
         message = make_summary_message(summary)
         literal = InlineMessage(format=codec.MESSAGE_FORMAT, message=codec.dump_message(message))
-        first = _Part(item=literal, message=message, size=estimate_size(message))
-        plan = _plan([first, *(parts[index] for index in kept)], _tokens(parts))
+        first = _ContextPart(item=literal, message=message, size=estimate_size(message))
+        plan = _build_plan([first, *(parts[index] for index in kept)], _count_tokens(parts))
         return replace(plan, summary=summary)
 
-    async def _counted(
-        self, session: Session, old: Sequence[ModelMessage], focus: str | None, aim: _Aim
+    async def _summarise_with_limit(
+        self, session: Session, old: Sequence[ModelMessage], focus: str | None, aim: _TokenTargets
     ) -> str:
         """
-        A summary that is good; that it was tried is stored before, and what it cost after.
+        Return a usable summary; the attempt is stored before, its cost after.
 
-        :raises Refusal: if the attempts before died with their process, or it is no good
+        :raises SummaryRejected: if it is unusable, or the earlier attempts died with their
+            process
         """
         before = await self._store.read(compactions.load_compaction_state, session.id)
         if rules.crashed_repeatedly(before):
-            raise Refusal(f"the process died {before.failures} times while it was made")
+            raise SummaryRejected(f"the process died {before.failures} times while it was made")
         state = rules.record_attempt(before)
         await self._store.write(compactions.save_compaction_state, session.id, state)
         try:
-            return await self._good(session, old, focus, self._model, aim.readable)
+            return await self._request_summary(
+                session, old, focus, self._model, aim.summariser_window
+            )
         except StoreError:
             raise
         except Exception:
             if self._standby is None:
                 raise
             log.warning("summariser_failed", session=session.id, exc_info=True)
-            window = self._window(self._standby) or ASSUMED_WINDOW
-            return await self._good(session, old, focus, self._standby, min(window, aim.window))
+            window = self._get_window(self._standby) or DEFAULT_WINDOW
+            return await self._request_summary(
+                session, old, focus, self._standby, min(window, aim.window)
+            )
 
-    async def _good(
+    async def _request_summary(
         self,
         session: Session,
         old: Sequence[ModelMessage],
@@ -323,13 +333,15 @@ class Plans:
                 old, model, window=window, focus=focus, usage=usage
             )
         finally:
-            await self._count(session.conversation_id, usage, model)
+            await self._record_usage(session.conversation_id, usage, model)
         replaced = sum(estimate_size(message).tokens for message in old)
         if why := rules.rejection_reason(summary, replaces=replaced, headings=SUMMARY_HEADINGS):
-            raise Refusal(why)
+            raise SummaryRejected(why)
         return summary
 
-    async def _count(self, conversation: ConversationId, usage: RunUsage, model: Model) -> None:
+    async def _record_usage(
+        self, conversation: ConversationId, usage: RunUsage, model: Model
+    ) -> None:
         if not usage.has_values():
             return
         used = TokenUsage(
@@ -343,8 +355,10 @@ class Plans:
         )
         await self._store.write(record_usage, conversation, request)
 
-    async def _whole(self, conversation: ConversationId, message: ModelMessage) -> ModelMessage:
-        """A message as it was said, also where its results were cleared from the context."""
+    async def _load_original(
+        self, conversation: ConversationId, message: ModelMessage
+    ) -> ModelMessage:
+        """Return a message in its original form, also if the context has its results cleared."""
         seq = get_original_seq(message)
         if seq is None:
             return message
@@ -352,28 +366,32 @@ class Plans:
         return codec.load_message(stored[0].message) if stored else message
 
 
-def _parts(found: Context) -> list[_Part]:
-    parts: list[_Part] = []
+def _load_parts(found: Context) -> list[_ContextPart]:
+    parts: list[_ContextPart] = []
     for stored in found.messages:
         message = codec.load_message(stored.message)
-        parts.append(_Part(item=_item(stored), message=message, size=estimate_size(message)))
+        parts.append(
+            _ContextPart(
+                item=_build_base_item(stored), message=message, size=estimate_size(message)
+            )
+        )
     return parts
 
 
-def _item(message: ContextMessage) -> BaseItem:
+def _build_base_item(message: ContextMessage) -> BaseItem:
     if message.seq is None:
         return InlineMessage(format=message.format, message=message.message)
     return EntryRange(first=message.seq, last=message.seq)
 
 
-def _tokens(parts: Sequence[_Part]) -> int:
+def _count_tokens(parts: Sequence[_ContextPart]) -> int:
     return sum(part.size.tokens for part in parts)
 
 
-def _plan(parts: Sequence[_Part], before: int) -> Plan:
-    return Plan(
+def _build_plan(parts: Sequence[_ContextPart], before: int) -> CompactionPlan:
+    return CompactionPlan(
         items=merge_ranges(part.item for part in parts),
         messages_after=len(parts),
         tokens_before=before,
-        tokens_after=_tokens(parts),
+        tokens_after=_count_tokens(parts),
     )

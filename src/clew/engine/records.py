@@ -1,7 +1,7 @@
 """
-Records: what is stored about conversations, to be read, named and deleted.
+Queries on conversations, and their renaming and deletion.
 
-Needs no agent and no owner, and imports neither, so that looking something up is quick.
+Needs no agent and no owner, and imports neither, so that a lookup is quick.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.core import scope as scopes
 from clew.core.conversation import UNDELETE_FOR
-from clew.engine.checks import checked_title
+from clew.engine.checks import validate_title
 from clew.store import upkeep
 from clew.store.transactions import (
     conversations,
@@ -43,37 +43,41 @@ if TYPE_CHECKING:
     from clew.store.transactions.views import ConversationViewPage
 
 
-class Records:
-    """What a front may ask of a store that is only looked at."""
+class ConversationQueries:
+    """The operations that need no running engine."""
 
     def __init__(self, store: Store, *, undelete_for: timedelta = UNDELETE_FOR) -> None:
         self._store = store
         self._undelete_for = undelete_for
 
-    async def resolve(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
+    async def resolve_name(self, name: str, *, viewer: Scope = scopes.LOCAL) -> ConversationId:
         """
-        The conversation that a name means: its id, any of its session ids, a route or a NAME.
+        Return the conversation of a name: an id, any of its session ids, a route or a NAME.
 
         :raises NotFound: if it means nothing that ``viewer`` may see
         """
         conversation = await self._store.read(conversations.resolve_conversation, name)
-        await self._visible(conversation, name, viewer)
+        await self._require_visible(conversation, name, viewer)
         return conversation
 
-    async def _visible(
+    async def _require_visible(
         self, conversation: ConversationId, name: str, viewer: Scope
     ) -> Conversation:
         return await self._store.read(
             conversations.get_visible_conversation, conversation, viewer=viewer, name=name
         )
 
-    async def show(
+    async def get_view(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> ConversationView:
-        """:raises NotFound: if there is no such conversation in what ``viewer`` may see"""
+        """
+        Return a conversation with its sessions and usage.
+
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
+        """
         return await self._store.read(views.get_view, conversation, viewer=viewer)
 
-    async def list(
+    async def list_conversations(
         self,
         *,
         viewer: Scope = scopes.LOCAL,
@@ -82,7 +86,7 @@ class Records:
         limit: int = 50,
         adhoc: bool = False,
     ) -> ConversationPage:
-        """Conversations that ``viewer`` may see, the last used first."""
+        """Return the conversations that ``viewer`` may see, the last used first."""
         return await self._store.read(
             listing.list_conversations,
             viewer=viewer,
@@ -92,7 +96,7 @@ class Records:
             adhoc=adhoc,
         )
 
-    async def views(
+    async def list_views(
         self,
         *,
         viewer: Scope = scopes.LOCAL,
@@ -101,12 +105,12 @@ class Records:
         limit: int = 50,
         adhoc: bool = False,
     ) -> ConversationViewPage:
-        """As ``list``, with what belongs to each."""
+        """Return the same conversations as ``list_conversations``, each with its details."""
         return await self._store.read(
             views.list_views, viewer=viewer, title=title, cursor=cursor, limit=limit, adhoc=adhoc
         )
 
-    async def entries(
+    async def read_entries(
         self,
         conversation: ConversationId,
         *,
@@ -115,16 +119,16 @@ class Records:
         limit: int = 200,
     ) -> Sequence[Entry]:
         """
-        At most ``limit`` entries above ``after``, in order.
+        Return at most ``limit`` entries above ``after``, in order.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        await self._visible(conversation, conversation, viewer)
+        await self._require_visible(conversation, conversation, viewer)
         return await self._store.read(
             entries.read_entries_after, conversation, after=after, limit=limit
         )
 
-    async def last_entries(
+    async def read_last_entries(
         self,
         conversation: ConversationId,
         *,
@@ -133,40 +137,40 @@ class Records:
         limit: int = 200,
     ) -> Sequence[Entry]:
         """
-        The last ``limit`` entries below ``before``, in order.
+        Return the last ``limit`` entries below ``before``, in order.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        await self._visible(conversation, conversation, viewer)
+        await self._require_visible(conversation, conversation, viewer)
         return await self._store.read(
             entries.read_entries_before, conversation, before=before, limit=limit
         )
 
-    async def standing(
+    async def get_state(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> ConversationState:
         """
-        What the conversation is doing, and what waits in it.
+        Return the activity of the conversation and its queued inputs.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        await self._visible(conversation, conversation, viewer)
+        await self._require_visible(conversation, conversation, viewer)
         return await self._store.read(standing.get_conversation_state, conversation)
 
-    async def context(
+    async def inspect_context(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> ContextView:
         """
-        What the model will be sent before the next message.
+        Return the context that the model receives before the next message.
 
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
-        from clew.engine.contexts import look_at  # noqa: PLC0415  (the model library: a second)
+        from clew.engine.contexts import inspect_context  # noqa: PLC0415  (the model library: a second)
 
-        await self._visible(conversation, conversation, viewer)
-        return await look_at(self._store, conversation)
+        await self._require_visible(conversation, conversation, viewer)
+        return await inspect_context(self._store, conversation)
 
-    async def search(
+    async def search_messages(
         self,
         query: str,
         *,
@@ -174,12 +178,12 @@ class Records:
         cursor: str | None = None,
         limit: int = 20,
     ) -> SearchPage:
-        """Messages with the words of ``query``, newest first, of what ``viewer`` may see."""
+        """Return messages with the words of ``query`` that ``viewer`` may see, newest first."""
         return await upkeep.run_search(
             self._store, query, viewer=viewer, cursor=cursor, limit=limit
         )
 
-    async def rename(
+    async def rename_conversation(
         self,
         conversation: ConversationId,
         title: str | None,
@@ -187,62 +191,67 @@ class Records:
         viewer: Scope = scopes.LOCAL,
     ) -> Conversation:
         """
-        Give a conversation a title, or take it away.
+        Set or remove the title of a conversation.
 
         :raises UsageError: if the title is empty or too long
         :raises TitleTaken: if another conversation of the same scope has it
         """
-        await self._visible(conversation, conversation, viewer)
-        cleaned = None if title is None else checked_title(title)
+        await self._require_visible(conversation, conversation, viewer)
+        cleaned = None if title is None else validate_title(title)
         await self._store.write(conversations.rename_conversation, conversation, cleaned)
         return await self._store.read(conversations.get_conversation, conversation)
 
-    async def delete(
+    async def delete_conversation(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL, at_once: bool = False
     ) -> datetime | None:
         """
         Delete a conversation: nobody can read or write it from now on.
 
-        For ``session.undelete`` it can be brought back; then its rows are removed. ``at_once``
-        removes them now, also of one that was deleted before.
+        It can be restored for the time of ``session.undelete``; then its rows are removed.
+        ``at_once`` removes them now, also those of an already deleted conversation.
 
-        :return: until when it can be brought back
-        :raises NotFound: if there is no such conversation in what ``viewer`` may see
+        :return: the time until which it can be restored
+        :raises NotFound: if there is no such conversation that ``viewer`` may see
         """
         now = at_once or not self._undelete_for
-        if not now or await self._deleted(conversation, viewer) is None:
-            await self._visible(conversation, conversation, viewer)
+        if not now or await self._find_deleted(conversation, viewer) is None:
+            await self._require_visible(conversation, conversation, viewer)
             undo_for = timedelta(0) if now else self._undelete_for
             await self._store.write(deletion.mark_deleted, conversation, undo_for=undo_for)
         if not now:
-            found = await self._deleted(conversation, viewer)
+            found = await self._find_deleted(conversation, viewer)
             return None if found is None else found.undo_until
-        # Somebody may have brought it back in between.
+        # It may have been restored in between.
         if await self._store.write(undelete.end_grace_period, conversation, at_once=True):
             await upkeep.erase_conversation(self._store, conversation)
             await self._store.write(deletion.delete_orphan_blobs)
         return None
 
-    async def _deleted(
+    async def _find_deleted(
         self, conversation: ConversationId, viewer: Scope
     ) -> DeletedConversation | None:
-        found = await self.deleted(viewer=viewer)
+        found = await self.list_deleted(viewer=viewer)
         return next((each for each in found if each.id == conversation), None)
 
-    async def deleted(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[DeletedConversation]:
-        """Return the deleted conversations that can be brought back, the last deleted first."""
+    async def list_deleted(self, *, viewer: Scope = scopes.LOCAL) -> Sequence[DeletedConversation]:
+        """Return the deleted conversations that can be restored, the last deleted first."""
         return await self._store.read(undelete.list_deleted_conversations, viewer=viewer)
 
-    async def undelete(
+    async def undelete_conversation(
         self, conversation: ConversationId, *, viewer: Scope = scopes.LOCAL
     ) -> Conversation:
         """
-        Bring a deleted conversation back; what was open in it stays cancelled.
+        Restore a deleted conversation; its cancelled work stays cancelled.
 
-        :raises NotFound: if it was not deleted, or its rows are gone, or ``viewer`` may not see it
+        :raises NotFound: if it was not deleted, its rows are gone, or ``viewer`` may not
+            see it
         """
         return await self._store.write(undelete.undelete_conversation, conversation, viewer=viewer)
 
-    async def check(self) -> None:
-        """:raises StoreError: if the store cannot be read and written now"""
+    async def check_store(self) -> None:
+        """
+        Check that the store works.
+
+        :raises StoreError: if it cannot be read and written now
+        """
         await self._store.check_available()

@@ -1,4 +1,4 @@
-"""Replays: a request that was sent, made again, and sent once more to see what is answered."""
+"""Replays: a recorded request is rebuilt and sent again for comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from clew.agent import messages
 from clew.agent.rebuilding import resend_request
 from clew.core.entry import EntryKind
 from clew.core.ids import TurnId
-from clew.engine.requests import model_of, request_of
+from clew.engine.requests import find_request, resolve_model
 from clew.errors import NotFound
 from clew.store.transactions import requests, stops
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
@@ -17,43 +17,47 @@ from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_mi
 if TYPE_CHECKING:
     from clew.agent.messages import ModelResponse
     from clew.core.ids import ConversationId
-    from clew.engine.requests import Sent
-    from clew.engine.turns import Means
+    from clew.engine.requests import RecordedRequest
+    from clew.engine.turns import EngineServices
 
-#: What such a request is counted as.
+#: The purpose under which its usage is recorded.
 PURPOSE = "replay"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Again:
+class ReplayResult:
     """Two answers to one request."""
 
-    #: As a person reads it; ``None`` where the request failed.
+    #: As people read it; ``None`` if the request failed.
     stored: str | None
-    #: What is answered now.
+    #: The new answer.
     now: str
-    #: As the provider calls it.
+    #: The provider's name of the model.
     model: str
 
 
-class Replays:
-    """Looks at requests of turns, and asks them again; nothing in a conversation is changed."""
+class ReplayService:
+    """The replay of recorded requests; it changes nothing in a conversation."""
 
-    def __init__(self, means: Means) -> None:
-        self._means = means
+    def __init__(self, means: EngineServices) -> None:
+        self._services = means
 
-    async def find(self, conversation: ConversationId, name: str, step: int) -> Sent:
+    async def find_request(
+        self, conversation: ConversationId, name: str, step: int
+    ) -> RecordedRequest:
         """
-        The request of a turn's step; the turn by its id, or by its number from 1.
+        Return the request of a turn's step; the turn by its id, or by its number from 1.
 
         :raises NotFound: if the conversation has no such turn, or the turn no such step
-        :raises Refused: if nothing was sent: the step failed before its request
-        :raises SettingsError: if the model that was asked cannot be used here any more
+        :raises OperationRefused: if nothing was sent: the step failed before its request
+        :raises SettingsError: if its model cannot be used here any more
         """
-        return await request_of(self._means, await self._turn(conversation, name), step)
+        return await find_request(
+            self._services, await self._resolve_turn(conversation, name), step
+        )
 
-    async def _turn(self, conversation: ConversationId, name: str) -> TurnId:
-        store = self._means.store
+    async def _resolve_turn(self, conversation: ConversationId, name: str) -> TurnId:
+        store = self._services.store
         if name.isascii() and name.isdigit() and 0 < int(name) < 2**31:
             turn = await store.read(requests.find_turn_by_number, conversation, int(name))
             if turn is None:
@@ -64,25 +68,29 @@ class Replays:
             raise NotFound("turn", name)
         return found.id
 
-    async def ask(self, sent: Sent, *, model: str | None = None) -> Again:
+    async def resend_request(
+        self, sent: RecordedRequest, *, model: str | None = None
+    ) -> ReplayResult:
         """
-        Send a request once more, to the same or another model; tools that it asks for do not run.
+        Send a request again, to the same or another model; its tool calls do not run.
 
-        What it costs is recorded with the conversation.
+        Its cost is recorded with the conversation.
 
-        :raises Refused: if the model does not answer
+        :raises OperationRefused: if the model does not answer
         :raises SettingsError: if there is no such model, or it cannot be used here
         """
         conversation = sent.entry.conversation_id
         response = await resend_request(
-            self._means.loop,
+            self._services.loop,
             sent.context,
-            await model_of(self._means, conversation, model or sent.model),
+            await resolve_model(self._services, conversation, model or sent.model),
             stream=sent.stream,
         )
-        await self._means.store.write(record_usage, conversation, self._cost(response))
+        await self._services.store.write(
+            record_usage, conversation, self._build_usage_record(response)
+        )
         answered = sent.entry.kind is EntryKind.MESSAGE
-        return Again(
+        return ReplayResult(
             stored=messages.format_message(messages.load_message(sent.entry.message))
             if answered
             else None,
@@ -90,10 +98,10 @@ class Replays:
             model=response.model_name or "unknown",
         )
 
-    def _cost(self, response: ModelResponse) -> UsageRecord:
+    def _build_usage_record(self, response: ModelResponse) -> UsageRecord:
         usage = response.usage
         return UsageRecord(
-            id=self._means.ids.new_usage_id(),
+            id=self._services.ids.new_usage_id(),
             used=TokenUsage(
                 input_tokens=usage.input_tokens,
                 cached_tokens=usage.cache_read_tokens,

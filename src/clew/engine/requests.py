@@ -1,4 +1,4 @@
-"""Requests: what a model was sent, made again from the store."""
+"""Recorded model requests, rebuilt from the store."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.core.entry import Entry
     from clew.core.ids import ConversationId, TurnId
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.transactions.requests import TurnRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
-    """A request as it went to a model."""
+class RecordedRequest:
+    """A request as it was sent to a model."""
 
     turn: TurnId
     #: Counts from 1 over the turn's model requests that were answered.
     step: int
-    #: What came of it: the response, or an attempt that failed. Its session and the entries before
-    #: it are what was sent.
+    #: The response, or a failed attempt. Its session and the entries before it are the request's
+    #: content.
     entry: Entry
-    #: As a setting names it; ``None`` where the entry does not say.
+    #: As in the settings; ``None`` if the entry does not record it.
     model: str | None
     stream: bool
     instructions: str | None
     context: LoopContext
-    #: As it went over the wire; ``None`` for a model without one, such as ``offline``.
+    #: The bytes sent; ``None`` for a model without a wire format, such as ``offline``.
     body: bytes | None
 
 
-async def request_of(means: Means, turn: TurnId, step: int) -> Sent:
+async def find_request(means: EngineServices, turn: TurnId, step: int) -> RecordedRequest:
     """
-    The request of a step, made again; of several that were made for it the last one.
+    Return the rebuilt request of a step; the last one if several were sent for it.
 
-    Messages and instructions are the stored ones, the agent with its tools and the model are those
-    of now.
+    Messages and instructions are the stored ones; the agent, its tools and the model are
+    the current ones.
 
     :raises NotFound: if there is no such turn, or no request for this step is stored
-    :raises Refused: if nothing was sent: the step failed before its request
-    :raises SettingsError: if the model that was asked cannot be used here any more
+    :raises OperationRefused: if nothing was sent: the step failed before its request
+    :raises SettingsError: if its model cannot be used here any more
     """
-    found = await requests_of(means, turn)
+    found = await list_requests(means, turn)
     asking = next((one for one in reversed(found) if one.step == step), None)
     if asking is None:
         raise NotFound("request", f"{turn}, step {step}")
-    return await made_again(means, turn, asking)
+    return await rebuild_request(means, turn, asking)
 
 
-async def requests_of(means: Means, turn: TurnId) -> list[TurnRequest]:
+async def list_requests(means: EngineServices, turn: TurnId) -> list[TurnRequest]:
     """
-    What is stored of a turn's requests, in order.
+    Return the stored request records of a turn, in order.
 
     :raises NotFound: if there is no such turn
     """
@@ -67,19 +67,23 @@ async def requests_of(means: Means, turn: TurnId) -> list[TurnRequest]:
     return [asking for asking in found if not messages.is_unrequested(asking.entry.message)]
 
 
-async def made_again(means: Means, turn: TurnId, asking: TurnRequest) -> Sent:
-    """One request of a turn; as ``request_of``."""
+async def rebuild_request(
+    means: EngineServices, turn: TurnId, asking: TurnRequest
+) -> RecordedRequest:
+    """Rebuild one request of a turn, as ``find_request``."""
     entry = asking.entry
     before = await means.store.read(requests.read_context_before, entry)
     asked = messages.parse_request_info(entry.message)
     name, stream = (None, False) if asked is None else (asked.model, asked.stream)
     context = LoopContext(
-        messages=await means.warm.read([message.message for message in before.messages]),
+        messages=await means.context_cache.load_messages(
+            [message.message for message in before.messages]
+        ),
         instructions=before.session.instructions,
         steps=0,
     )
-    model = await model_of(means, entry.conversation_id, name)
-    return Sent(
+    model = await resolve_model(means, entry.conversation_id, name)
+    return RecordedRequest(
         turn=turn,
         step=asking.step,
         entry=entry,
@@ -91,13 +95,15 @@ async def made_again(means: Means, turn: TurnId, asking: TurnRequest) -> Sent:
     )
 
 
-async def model_of(means: Means, conversation: ConversationId, name: str | None) -> Model:
-    """The model of this name: one in use, or one that is made for it."""
+async def resolve_model(
+    means: EngineServices, conversation: ConversationId, name: str | None
+) -> Model:
+    """Return the model of this name: one in use, or one that is built for it."""
     in_use: list[ModelChain] = [means.models]
-    if (chosen := await means.choice.models(conversation)) is not None:
+    if (chosen := await means.model_overrides.get_model_chain(conversation)) is not None:
         in_use.insert(0, chosen)
     for models in in_use:
         if (found := models.find_by_name(name)) is not None:
             return found
     assert name is not None
-    return means.choice.made(name)
+    return means.model_overrides.get_model(name)

@@ -1,13 +1,15 @@
 """
 Chat commands: one table for every front.
 
-A front hands a text that begins with ``/`` to ``Engine.command``, and shows the reply. Commands of
-the control lane answer at once, also while a turn runs; the others may wait for it.
+A front passes a text that begins with ``/`` to ``Engine.run_command`` and shows the reply.
+Commands of the control lane answer at once, also while a turn runs; the others may wait for
+it.
 
-``python -m clew.engine.slash docs/reference/commands.md`` writes the reference page.
+``python -m clew.engine.chat_commands.registry docs/reference/commands.md`` writes the
+reference page.
 """
 
-# The page keeps the width of the other pages.
+# Same width as the other pages.
 # ruff: noqa: E501
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING
 from clew.core.route import Route
 from clew.core.scope import can_see, scope_of
 from clew.engine import asides, chores
-from clew.engine.desk import Desk, Reply
+from clew.engine.desk import ChatCommandReply, CommandContext
 from clew.errors import NotFound, OperationRefused, UsageError
 
 if TYPE_CHECKING:
@@ -33,159 +35,177 @@ if TYPE_CHECKING:
     from clew.engine.engine import Engine
     from clew.store.transactions.hearing import ChannelActor
 
-__all__ = ["COMMANDS", "Command", "Reply", "answer", "find", "is_command", "reference"]
+__all__ = [
+    "COMMANDS",
+    "ChatCommand",
+    "ChatCommandReply",
+    "find_command",
+    "is_command",
+    "render_reference",
+    "run_command",
+]
 
-#: A name, in some chats with the bot's name behind it, then nothing or a space.
-_COMMAND = re.compile(r"/([A-Za-z_?]+)(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
-_SETTING = re.compile(r"[a-z_]+\.[a-z_]")
+#: A name, in some chats followed by the bot's name, then nothing or a space.
+_COMMAND_PATTERN = re.compile(r"/([A-Za-z_?]+)(?:@\w+)?(?:\s+(.*))?", re.DOTALL)
+_SETTING_PATTERN = re.compile(r"[a-z_]+\.[a-z_]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class ChatCommand:
     """One chat command."""
 
     name: str
     aliases: tuple[str, ...] = ()
-    #: As people read it: ``[title]``.
+    #: As shown in help: ``[title]``.
     arguments: str = ""
     help: str
     #: Answers at once, also while a turn runs.
     control: bool = False
     #: Only for operators.
     operator: bool = False
-    run: Callable[[Desk, str], Awaitable[Reply]]
+    run: Callable[[CommandContext, str], Awaitable[ChatCommandReply]]
 
     @property
     def usage(self) -> str:
         return f"/{self.name} {self.arguments}".rstrip()
 
 
-async def _help(desk: Desk, argument: str) -> Reply:
+async def _show_help(desk: CommandContext, argument: str) -> ChatCommandReply:
     if argument:
-        command = find(argument.removeprefix("/"))
-        return Reply(text=_unknown(argument) if command is None else _described(command))
+        command = find_command(argument.removeprefix("/"))
+        return ChatCommandReply(
+            text=_explain_unknown(argument) if command is None else _describe_command(command)
+        )
     lines = [f"{command.usage}: {command.help}" for command in COMMANDS]
-    return Reply(text="\n".join(lines))
+    return ChatCommandReply(text="\n".join(lines))
 
 
-def _described(command: Command) -> str:
+def _describe_command(command: ChatCommand) -> str:
     also = "".join(f", also /{alias}" for alias in command.aliases)
     return f"{command.usage}: {command.help}{also}"
 
 
 COMMANDS = (
-    Command(
+    ChatCommand(
         name="new",
         aliases=("reset",),
         arguments="[title]",
         help="start a new conversation here; the old one is kept",
-        run=chores.new,
+        run=chores.start_conversation,
     ),
-    Command(name="stop", help="stop the answer that is being made", control=True, run=asides.stop),
-    Command(
+    ChatCommand(
+        name="stop", help="stop the answer that is being made", control=True, run=asides.stop_turn
+    ),
+    ChatCommand(
         name="compress",
         aliases=("compact",),
         arguments="[focus]",
         help="summarise what is old, to make room; say what matters most",
-        run=chores.compress,
+        run=chores.compress_context,
     ),
-    Command(
+    ChatCommand(
         name="undo",
         arguments="[n]",
         help="take your last message (or the last n) and what followed out of the conversation",
-        run=chores.undo,
+        run=chores.undo_exchanges,
     ),
-    Command(name="retry", help="ask your last message again", run=chores.retry),
-    Command(
+    ChatCommand(name="retry", help="ask your last message again", run=chores.retry_message),
+    ChatCommand(
         name="branch",
         arguments="[title]",
         help="go on in a copy of this conversation; the original stays as it is",
-        run=chores.branch,
+        run=chores.branch_conversation,
     ),
-    Command(
+    ChatCommand(
         name="rewind",
         arguments="n",
         help="go back to right after entry n",
-        run=chores.rewind,
+        run=chores.rewind_conversation,
     ),
-    Command(
+    ChatCommand(
         name="title",
         arguments="[text]",
         help="name this conversation, or show its name",
-        run=chores.title,
+        run=chores.set_title,
     ),
-    Command(
+    ChatCommand(
         name="sessions",
         arguments="[query]",
         help="list your conversations, the last used first",
         control=True,
-        run=asides.sessions,
+        run=asides.list_sessions,
     ),
-    Command(
+    ChatCommand(
         name="resume",
         arguments="[n|title|id]",
         help="go on with another conversation: its number in /sessions, its title or its id",
-        run=chores.resume,
+        run=chores.resume_conversation,
     ),
-    Command(
+    ChatCommand(
         name="model",
         arguments="[name]",
         help="choose the model for this conversation, or show it",
-        run=chores.model,
+        run=chores.choose_model,
     ),
-    Command(name="queue", help="show the messages that wait", control=True, run=asides.queue),
-    Command(
+    ChatCommand(
+        name="queue", help="show the messages that wait", control=True, run=asides.show_queue
+    ),
+    ChatCommand(
         name="status",
         help="show this conversation and what it is doing",
         control=True,
-        run=asides.status,
+        run=asides.show_status,
     ),
-    Command(name="usage", help="show what this conversation used", control=True, run=asides.usage),
-    Command(
+    ChatCommand(
+        name="usage", help="show what this conversation used", control=True, run=asides.show_usage
+    ),
+    ChatCommand(
         name="approve",
         arguments="[n|id|all]",
         help="allow the tool call that waits",
         control=True,
-        run=asides.approve,
+        run=asides.approve_calls,
     ),
-    Command(
+    ChatCommand(
         name="deny",
         arguments="[n|id|all]",
         help="refuse the tool call that waits",
         control=True,
-        run=asides.deny,
+        run=asides.deny_calls,
     ),
-    Command(
+    ChatCommand(
         name="pair",
         arguments="[code]",
         help="let in whoever was shown this code, or show who is in; /pair remove ID shuts out",
         control=True,
         operator=True,
-        run=asides.pair,
+        run=asides.manage_pairing,
     ),
-    Command(name="help", arguments="[command]", help="show this list", control=True, run=_help),
+    ChatCommand(
+        name="help", arguments="[command]", help="show this list", control=True, run=_show_help
+    ),
 )
 
 _BY_NAME = {name: one for one in COMMANDS for name in (one.name, *one.aliases)}
 
 
 def is_command(text: str) -> bool:
-    """Whether a text is meant as a command; ``/etc/hosts is broken`` is not."""
-    return _COMMAND.fullmatch(text.strip()) is not None
+    """Return whether a text is meant as a command; ``/etc/hosts is broken`` is not."""
+    return _COMMAND_PATTERN.fullmatch(text.strip()) is not None
 
 
-def find(name: str) -> Command | None:
-    """The command of a name or alias, in any case."""
+def find_command(name: str) -> ChatCommand | None:
+    """Return the command of a name or alias, in any case."""
     return _BY_NAME.get(name.lower())
 
 
-def _unknown(name: str) -> str:
+def _explain_unknown(name: str) -> str:
     near = difflib.get_close_matches(name.lower().lstrip("/"), _BY_NAME, n=1, cutoff=0.5)
     meant = f" Did you mean /{near[0]}?" if near else ""
     return f"There is no command /{name.lstrip('/')}.{meant} /help lists all commands."
 
 
-async def answer(
+async def run_command(
     engine: Engine,
     text: str,
     *,
@@ -194,45 +214,49 @@ async def answer(
     operator: bool,
     who: ChannelActor | None,
     on_filed: Callable[[], None],
-) -> Reply:
+) -> ChatCommandReply:
     """
-    Carry out a command and say what came of it; an unknown one gets a hint.
+    Run a command and return its reply; an unknown one gets a hint.
 
     :raises StoreError: if the store cannot be used
     """
-    match = _COMMAND.fullmatch(text.strip())
+    match = _COMMAND_PATTERN.fullmatch(text.strip())
     if match is None:
-        return Reply(text=_unknown(text.strip().split(maxsplit=1)[0] if text.strip() else ""))
-    command = find(match[1])
+        return ChatCommandReply(
+            text=_explain_unknown(text.strip().split(maxsplit=1)[0] if text.strip() else "")
+        )
+    command = find_command(match[1])
     if command is None:
-        return Reply(text=_unknown(match[1]))
+        return ChatCommandReply(text=_explain_unknown(match[1]))
     if command.operator and not operator:
-        return Reply(text=f"/{command.name} is for operators only.")
+        return ChatCommandReply(text=f"/{command.name} is for operators only.")
     try:
-        found = await _desk(engine, target, viewer)
+        found = await _build_context(engine, target, viewer)
         desk = replace(found, operator=operator, who=who, on_filed=on_filed)
         return await command.run(desk, (match[2] or "").strip())
     except (UsageError, OperationRefused) as error:
         said = str(error)
-        # The name of a setting stays as it is.
-        first = said[:1] if _SETTING.match(said) else said[:1].upper()
-        return Reply(text=f"{first}{said[1:]}.")
+        # A setting's name is not capitalised.
+        first = said[:1] if _SETTING_PATTERN.match(said) else said[:1].upper()
+        return ChatCommandReply(text=f"{first}{said[1:]}.")
 
 
-async def _desk(engine: Engine, target: Route | ConversationId, viewer: Scope) -> Desk:
+async def _build_context(
+    engine: Engine, target: Route | ConversationId, viewer: Scope
+) -> CommandContext:
     if isinstance(target, Route):
         if not can_see(viewer, scope_of(target)):
             raise NotFound("conversation", target.key)
         try:
-            found = await engine.resolve(target.key, viewer=viewer)
+            found = await engine.resolve_name(target.key, viewer=viewer)
         except NotFound:
             found = None
-        return Desk(engine=engine, route=target, found=found, viewer=viewer)
-    found = await engine.resolve(target, viewer=viewer)
-    return Desk(engine=engine, route=None, found=found, viewer=viewer)
+        return CommandContext(engine=engine, route=target, conversation_id=found, viewer=viewer)
+    found = await engine.resolve_name(target, viewer=viewer)
+    return CommandContext(engine=engine, route=None, conversation_id=found, viewer=viewer)
 
 
-HEAD = """\
+REFERENCE_HEADER = """\
 # Chat commands
 
 <!-- Made by `python -m clew.engine.slash docs/reference/commands.md`: do not edit. -->
@@ -248,23 +272,23 @@ line: after the running turn, and before whatever was written later.
 """
 
 
-def reference() -> str:
-    """The page of all commands."""
-    return HEAD + "".join(map(_row, COMMANDS))
+def render_reference() -> str:
+    """Return the reference page of all commands."""
+    return REFERENCE_HEADER + "".join(map(_render_row, COMMANDS))
 
 
-def _row(command: Command) -> str:
+def _render_row(command: ChatCommand) -> str:
     also = ", ".join(f"`/{alias}`" for alias in command.aliases)
     usage = command.usage.replace("|", "\\|")
     return f"| `{usage}` | {also} | {command.help} | {'yes' if command.control else ''} |\n"
 
 
 def main() -> None:
-    """Write the page to the file that is named, else print it."""
+    """Write the page to the named file, else print it."""
     if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+        Path(sys.argv[1]).write_text(render_reference(), encoding="utf-8")
     else:
-        sys.stdout.write(reference())
+        sys.stdout.write(render_reference())
 
 
 if __name__ == "__main__":

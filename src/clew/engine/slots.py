@@ -1,10 +1,10 @@
 """
-Slots: only so many turns of a process work at once, and who has waited longest is next.
+Turn concurrency: a limited number of turns per process, the longest waiting first.
 
-After a restart everything that was accepted is due at the same moment. Were all of it begun, all of
-it would be slow, and the next end of the process would interrupt all of it: turns that did nothing
-wrong would be given up as often interrupted. So a turn is begun, its lease taken and its resume
-counted, when there is a slot for it, and not before.
+After a restart all accepted work is due at the same moment. If all of it began, all of it
+would be slow, and the next crash of the process would interrupt all of it: innocent turns
+would fail as interrupted too often. So a turn begins, with its lease taken and its resume
+counted, only once it has a permit.
 """
 
 from __future__ import annotations
@@ -18,132 +18,142 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-#: A default for how many turns of a process work at once, and how many of them do so when it has
-#: just started: one more with each that got on. The first get done, however soon it ends again.
-AT_ONCE, FIRST = 16, 4
-#: Seconds of waiting for something else after which a turn lets others have its slot.
-LONG = 1.0
+#: Default number of concurrent turns of a process, and their number right after a start: each turn
+#: that progresses adds one. The first turns finish, however soon the process ends again.
+DEFAULT_LIMIT, INITIAL_LIMIT = 16, 4
+#: Seconds of waiting for a model or tool after which a turn lends its permit.
+LEND_AFTER = 1.0
 
 
-class Slots:
-    """The slots of a process. Not for several threads."""
+class TurnLimiter:
+    """The turn permits of a process. Not thread-safe."""
 
-    def __init__(self, most: int = AT_ONCE, *, first: int = FIRST, long: float = LONG) -> None:
+    def __init__(
+        self, most: int = DEFAULT_LIMIT, *, first: int = INITIAL_LIMIT, long: float = LEND_AFTER
+    ) -> None:
         self._free = min(first, most)
-        self._closed, self.long = most - self._free, long
+        self._reserve, self.lend_after = most - self._free, long
         self._numbers = count()
-        self._line: list[tuple[int, Slot]] = []
-        #: Turns that may be what ends the process: one of them is begun at a time, at first alone.
-        self._suspects: list[tuple[int, Slot]] = []
-        self._suspect: Slot | None = None
-        self._alone: asyncio.TimerHandle | None = None
+        self._queue: list[tuple[int, TurnPermit]] = []
+        #: Turns that may crash the process: one of them begins at a time, at first alone.
+        self._crash_suspects: list[tuple[int, TurnPermit]] = []
+        self._running_suspect: TurnPermit | None = None
+        self._solo_timer: asyncio.TimerHandle | None = None
 
     @contextmanager
-    def slot(self, told: asyncio.Event) -> Generator[Slot]:
-        """A place in the order of those who may ask; ``told`` is set, too, when it is given."""
-        slot = Slot(self, next(self._numbers), told)
+    def open_permit(self, told: asyncio.Event) -> Generator[TurnPermit]:
+        """Queue for a permit within the block; ``told`` is set when it is granted."""
+        slot = TurnPermit(self, next(self._numbers), told)
         try:
             yield slot
         finally:
-            slot.leave()
+            slot.release()
 
-    def ask(self, slot: Slot) -> None:
-        """Put it in line: it is given now or later."""
-        heappush(self._suspects if slot.suspect else self._line, (slot.number, slot))
-        self._give()
+    def request_permit(self, slot: TurnPermit) -> None:
+        """Queue a permit, to be granted now or later."""
+        heappush(self._crash_suspects if slot.is_suspect else self._queue, (slot.number, slot))
+        self._grant_permits()
 
-    def lend(self, slot: Slot) -> None:
-        """Let others have what was given."""
-        slot.given.clear()
-        more = min(1, self._closed)
-        self._closed -= more
+    def lend_permit(self, slot: TurnPermit) -> None:
+        """Return a granted permit for use by others."""
+        slot.granted.clear()
+        more = min(1, self._reserve)
+        self._reserve -= more
         self._free += 1 + more
-        self._give()
+        self._grant_permits()
 
-    def give_back(self, slot: Slot) -> None:
+    def reclaim_permit(self, slot: TurnPermit) -> None:
         """
-        Give what was lent at once, free or not: what a model has said is stored without a wait.
+        Grant a lent permit again, free or not.
 
-        Nobody begins anything until so many others have ended.
+        So a model's answer is stored at once. No other turn begins until that many others
+        have ended.
         """
-        slot.given.set()
+        slot.granted.set()
         self._free -= 1
 
-    def forget(self, slot: Slot) -> None:
-        """It has ended, or waits no more."""
-        for line in (self._line, self._suspects):
+    def remove_permit(self, slot: TurnPermit) -> None:
+        """Remove a permit whose turn has ended or no longer waits."""
+        for line in (self._queue, self._crash_suspects):
             if (slot.number, slot) in line:
                 line.remove((slot.number, slot))
                 line.sort()
-        if self._suspect is slot:
-            self._suspect = None
-            self._let_others()
-        if slot.given.is_set():
-            self.lend(slot)
+        if self._running_suspect is slot:
+            self._running_suspect = None
+            self._end_solo_run()
+        if slot.granted.is_set():
+            self.lend_permit(slot)
 
-    def _let_others(self) -> None:
-        if self._alone is not None:
-            self._alone.cancel()
-            self._alone = None
-        self._give()
+    def _end_solo_run(self) -> None:
+        if self._solo_timer is not None:
+            self._solo_timer.cancel()
+            self._solo_timer = None
+        self._grant_permits()
 
-    def _give(self) -> None:
-        while self._free > 0 and self._alone is None and (line := self._next_line()):
+    def _grant_permits(self) -> None:
+        while self._free > 0 and self._solo_timer is None and (line := self._select_queue()):
             _, slot = heappop(line)
-            if slot.suspect:
+            if slot.is_suspect:
                 loop = asyncio.get_running_loop()
-                self._suspect, self._alone = slot, loop.call_later(self.long, self._let_others)
+                self._running_suspect, self._solo_timer = (
+                    slot,
+                    loop.call_later(self.lend_after, self._end_solo_run),
+                )
             self._free -= 1
-            slot.given.set()
-            slot.told.set()
+            slot.granted.set()
+            slot.wake_event.set()
 
-    def _next_line(self) -> list[tuple[int, Slot]]:
-        return self._suspects if self._suspects and self._suspect is None else self._line
+    def _select_queue(self) -> list[tuple[int, TurnPermit]]:
+        return (
+            self._crash_suspects
+            if self._crash_suspects and self._running_suspect is None
+            else self._queue
+        )
 
 
-class Slot:
-    """One turn's, from before it is begun until it has ended or waits for a person."""
+class TurnPermit:
+    """The permit of one turn, from before it begins until it ends or waits for a person."""
 
-    def __init__(self, slots: Slots, number: int, told: asyncio.Event) -> None:
-        self._slots, self.number, self.told = slots, number, told
-        #: Set while it is held.
-        self.given = asyncio.Event()
-        self.suspect = False
-        self._asked = False
+    def __init__(self, slots: TurnLimiter, number: int, told: asyncio.Event) -> None:
+        self._limiter, self.number, self.wake_event = slots, number, told
+        #: Set while the permit is held.
+        self.granted = asyncio.Event()
+        self.is_suspect = False
+        self._is_requested = False
         self._waits = 0
-        self._lent = False
+        self._is_lent = False
 
-    def ask(self, *, suspect: bool) -> None:
-        """Want it; asking again changes nothing."""
-        if not self._asked:
-            self._asked, self.suspect = True, suspect
-            self._slots.ask(self)
+    def request(self, *, suspect: bool) -> None:
+        """Request the permit; repeating the request changes nothing."""
+        if not self._is_requested:
+            self._is_requested, self.is_suspect = True, suspect
+            self._limiter.request_permit(self)
 
-    def leave(self) -> None:
-        """Give it back, or stop waiting for it."""
-        if self._asked:
-            self._asked = self._lent = False
-            self._slots.forget(self)
+    def release(self) -> None:
+        """Release the permit, or stop waiting for it."""
+        if self._is_requested:
+            self._is_requested = self._is_lent = False
+            self._limiter.remove_permit(self)
 
     @contextmanager
-    def waiting(self) -> Generator[None]:
+    def lend_while_waiting(self) -> Generator[None]:
         """
-        Wait for what is no work of this process: a model, a tool, a provider's pause.
+        Lend the permit during a long wait for a model, a tool or a provider's retry pause.
 
-        If that takes long, others have the slot meanwhile.
+        A short wait keeps it.
         """
         self._waits += 1
-        timer = asyncio.get_running_loop().call_later(self._slots.long, self._lend)
+        timer = asyncio.get_running_loop().call_later(self._limiter.lend_after, self._lend_permit)
         try:
             yield
         finally:
             timer.cancel()
             self._waits -= 1
-            if self._lent and not self._waits:
-                self._lent = False
-                self._slots.give_back(self)
+            if self._is_lent and not self._waits:
+                self._is_lent = False
+                self._limiter.reclaim_permit(self)
 
-    def _lend(self) -> None:
-        if self.given.is_set():
-            self._lent = True
-            self._slots.lend(self)
+    def _lend_permit(self) -> None:
+        if self.granted.is_set():
+            self._is_lent = True
+            self._limiter.lend_permit(self)

@@ -1,4 +1,4 @@
-"""Titles: a person's are given or kept until they can be; else a conversation names itself."""
+"""Conversation titles: requested ones, stored until they can be set, and automatic ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import structlog
 
 from clew.agent.titler import make_fallback_title, parse_title, request_title
 from clew.core.conversation import TitledBy
-from clew.engine.checks import checked_title
+from clew.engine.checks import validate_title
 from clew.errors import NotFound, TitleTaken, UsageError
 from clew.store.transactions import conversations, titles
 from clew.store.transactions.usage import TokenUsage, UsageRecord, record_usage
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Numbers that are tried where an automatic title is taken: "Trip (2)" …
-_MOST_NUMBERS = 100
+#: Limit of the numbers tried when an automatic title is taken: "Trip (2)" …
+_MAX_NUMBER = 100
 
 
-class Titles:
+class TitleService:
     """
-    Gives titles after turns, off their path, one at a time.
+    The title queue, processed after turns, one title at a time.
 
-    ``model`` writes the automatic ones; without it, and where it fails, they are the beginning of
-    what the person said first.
+    ``model`` writes the automatic ones; without it, and if it fails, the title is the
+    beginning of the person's first message.
     """
 
     def __init__(
@@ -45,20 +45,20 @@ class Titles:
     ) -> None:
         self._store, self._ids, self._session_ids = store, ids, session_ids
         self._model = model
-        self._line: asyncio.Queue[ConversationId] = asyncio.Queue()
+        self._queue: asyncio.Queue[ConversationId] = asyncio.Queue()
 
-    async def ask(self, target: Route | ConversationId, title: str) -> ConversationId:
+    async def request_title(self, target: Route | ConversationId, title: str) -> ConversationId:
         """
-        A person asks for a title; the conversation that it is for.
+        Set a title that a person requests; return its conversation.
 
-        One that is not there yet is opened, and gets the title once something was said in it. Where
-        the store fails, the title is kept for later.
+        A conversation that does not exist yet is opened, and gets the title after its first
+        message. If the store fails, the title is stored for later.
 
-        :raises UsageError: if the conversation is there and the title is empty or too long
-        :raises TitleTaken: if it is there and another of the same scope has the title
+        :raises UsageError: if the conversation exists and the title is empty or too long
+        :raises TitleTaken: if it exists and another of the same scope has the title
         """
         if isinstance(target, str):
-            await self._give(target, title)
+            await self._set_title(target, title)
             return target
         new = self._ids.new_conversation_id()
         found = await self._store.write(
@@ -69,55 +69,55 @@ class Titles:
             session_ids=self._session_ids,
         )
         if found != new:
-            await self._give(found, title)
+            await self._set_title(found, title)
         return found
 
-    async def _give(self, conversation: ConversationId, title: str) -> None:
+    async def _set_title(self, conversation: ConversationId, title: str) -> None:
         try:
-            await self._store.write(titles.set_title, conversation, checked_title(title))
+            await self._store.write(titles.set_title, conversation, validate_title(title))
         except (UsageError, NotFound):
             raise
         except Exception as error:  # noqa: BLE001  (whatever it is says nothing against the title)
             log.warning("title_kept", conversation=conversation, error=repr(error))
             await self._store.write(titles.set_pending_title, conversation, title)
 
-    def after_turn(self, conversation: ConversationId) -> None:
-        """A turn was answered: whatever title the conversation lacks is given soon."""
-        self._line.put_nowait(conversation)
+    def schedule_title(self, conversation: ConversationId) -> None:
+        """Queue an answered conversation, which soon gets the title that it lacks."""
+        self._queue.put_nowait(conversation)
 
     async def run(self) -> None:
-        """Work the line off, for ever."""
+        """Process the queue, without end."""
         while True:
-            conversation = await self._line.get()
+            conversation = await self._queue.get()
             try:
-                await self._title(conversation)
+                await self._title_conversation(conversation)
             except NotFound:
-                pass  # it was deleted meanwhile
+                pass  # deleted meanwhile
             except Exception as error:  # noqa: BLE001  (as above: a later turn tries again)
                 log.warning("title_not_given", conversation=conversation, error=repr(error))
             finally:
-                self._line.task_done()
+                self._queue.task_done()
 
-    async def idle(self) -> None:
-        """Wait until nothing is left to be given now."""
-        await self._line.join()
+    async def wait_until_idle(self) -> None:
+        """Wait until the queue is processed."""
+        await self._queue.join()
 
-    async def _title(self, conversation: ConversationId) -> None:
+    async def _title_conversation(self, conversation: ConversationId) -> None:
         pending = await self._store.read(titles.get_pending_title, conversation)
-        if pending is not None and await self._give_pending(conversation, pending):
+        if pending is not None and await self._set_pending_title(conversation, pending):
             return
         if await self._store.read(titles.needs_title, conversation):
-            await self._name(conversation)
+            await self._generate_title(conversation)
 
-    async def _give_pending(self, conversation: ConversationId, title: str) -> bool:
+    async def _set_pending_title(self, conversation: ConversationId, title: str) -> bool:
         """
-        Give a title that waits; ``False`` if it cannot be given, and is forgotten.
+        Set a stored title; return ``False`` if it cannot be used and was dropped.
 
-        Whatever else it raises, it is kept, to be given after a later turn.
+        After any other error it stays stored, to be set after a later turn.
         """
         try:
             await self._store.write(
-                titles.apply_pending_title, conversation, title, as_=checked_title(title)
+                titles.apply_pending_title, conversation, title, as_=validate_title(title)
             )
         except NotFound:
             raise
@@ -127,17 +127,19 @@ class Titles:
             return False
         return True
 
-    async def _name(self, conversation: ConversationId) -> None:
+    async def _generate_title(self, conversation: ConversationId) -> None:
         exchange = await self._store.read(titles.read_first_exchange, conversation)
         if exchange is None:
             return
         said, answer = exchange
-        title = await self._suggested(conversation, said, answer) or make_fallback_title(said)
+        title = await self._suggest_title(conversation, said, answer) or make_fallback_title(said)
         if title is not None:
             with suppress(TitleTaken):  # by another process since we looked: after the next turn
-                await self._store.write(_name_freely, conversation, title)
+                await self._store.write(_set_unique_title, conversation, title)
 
-    async def _suggested(self, conversation: ConversationId, said: str, answer: str) -> str | None:
+    async def _suggest_title(
+        self, conversation: ConversationId, said: str, answer: str
+    ) -> str | None:
         if self._model is None:
             return None
         try:
@@ -160,12 +162,12 @@ class Titles:
         return parse_title(response)
 
 
-def _name_freely(t: Tx, conversation: ConversationId, title: str) -> None:
-    """Give an automatic title, with a number where it is taken."""
+def _set_unique_title(t: Tx, conversation: ConversationId, title: str) -> None:
+    """Set an automatic title, with a number if it is taken."""
     if not titles.needs_title(t, conversation):
         return
     scope = conversations.get_conversation(t, conversation).scope
-    for number in range(1, _MOST_NUMBERS):
+    for number in range(1, _MAX_NUMBER):
         name = title if number == 1 else f"{title} ({number})"
         if not conversations.is_title_taken(t, scope, name):
             conversations.rename_conversation(t, conversation, name, titled_by=TitledBy.MODEL)

@@ -1,4 +1,4 @@
-"""What plugins are told of one turn."""
+"""The plugin hooks of one turn."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ if TYPE_CHECKING:
     from clew.agent.ports import ToolResult
     from clew.core.ids import SessionId
     from clew.core.turn import Turn
-    from clew.engine.facts import Facts
+    from clew.engine.facts import HookDispatcher
     from clew.store.contract import Store
 
-START = "on_session_start"
-END = "on_session_end"
-ANSWERED = "post_llm_call"
-CALLED = "post_tool_call"
+START_HOOK = "on_session_start"
+END_HOOK = "on_session_end"
+ANSWERED_HOOK = "post_llm_call"
+CALLED_HOOK = "post_tool_call"
 
 
-class TurnFacts:
-    """Says where a turn is, and puts its facts in the line once what they tell is stored."""
+class TurnHooks:
+    """The facts of one turn, queued for plugins once they are stored."""
 
-    def __init__(self, store: Store, facts: Facts, turn: Turn, *, platform: str) -> None:
-        self._store, self._facts = store, facts
+    def __init__(self, store: Store, facts: HookDispatcher, turn: Turn, *, platform: str) -> None:
+        self._store, self._dispatcher = store, facts
         self._turn, self._platform = turn, platform
         self._model = ""
         self._answer: Mapping[str, object] | None = None
         #: Calls that end with the turn: id, tool, arguments and result.
-        self._closed: list[tuple[str, str, Mapping[str, object], ToolResult]] = []
+        self._closed_calls: list[tuple[str, str, Mapping[str, object], ToolResult]] = []
 
-    async def begun(self, session: SessionId, model: Model) -> None:
-        """The turn begins or goes on in a session; tell that it starts, if this is its first."""
-        self._enter(session)
+    async def enter_session(self, session: SessionId, model: Model) -> None:
+        """Enter a session at the start of a run; emit its start if this is its first turn."""
+        self._set_turn_context(session)
         self._model = model.model_name
-        if not self._facts.plugins.implements_hook(START) or self._turn.steps:
+        if not self._dispatcher.plugins.implements_hook(START_HOOK) or self._turn.steps:
             return
         if await self._store.read(stops.is_first_turn, self._turn, session):
-            self._tell(START, {"session_id": session, "model": self._model})
+            self._emit_hook(START_HOOK, {"session_id": session, "model": self._model})
 
-    def moved(self, session: SessionId) -> None:
-        """The turn goes on in a session that a compaction has opened: tell that it starts."""
-        self._enter(session)
-        self._tell(START, {"session_id": session, "model": self._model})
+    def enter_successor(self, session: SessionId) -> None:
+        """Enter the session that a compaction opened, and emit its start."""
+        self._set_turn_context(session)
+        self._emit_hook(START_HOOK, {"session_id": session, "model": self._model})
 
-    def _enter(self, session: SessionId) -> None:
+    def _set_turn_context(self, session: SessionId) -> None:
         conversation, turn = self._turn.conversation_id, self._turn.id
         current.set_turn_context(
             current.TurnContext(conversation=conversation, session=session, turn=turn)
         )
 
-    def closing(
+    def record_closed_calls(
         self,
         response: ModelResponse,
         known: Mapping[str, ToolResult],
@@ -65,14 +65,19 @@ class TurnFacts:
         otherwise: ToolResult,
         told: Collection[str],
     ) -> None:
-        """Take down the calls of a response that end with the turn; those ``told`` are known."""
-        self._closed = [
-            (call.call_id, call.tool, _arguments(call.args), known.get(call.call_id, otherwise))
+        """Record the calls of a response that end with the turn, except those in ``told``."""
+        self._closed_calls = [
+            (
+                call.call_id,
+                call.tool,
+                _parse_arguments(call.args),
+                known.get(call.call_id, otherwise),
+            )
             for call in messages.extract_tool_calls(response)
             if call.call_id not in told
         ]
 
-    def called(
+    def emit_tool_result(
         self,
         session: SessionId | None,
         call_id: str,
@@ -82,9 +87,9 @@ class TurnFacts:
         *,
         seconds: float = 0.0,
     ) -> None:
-        """Tell that a call was answered, whether or not it was run."""
-        self._facts.tell(
-            CALLED,
+        """Emit the result of a call, whether or not it ran."""
+        self._dispatcher.emit_fact(
+            CALLED_HOOK,
             {
                 "tool_name": tool,
                 "args": args,
@@ -97,28 +102,28 @@ class TurnFacts:
             },
         )
 
-    async def answering(self, text: str) -> None:
-        """Take down what is told of an answer that is about to be stored."""
-        if self._facts.plugins.implements_hook(ANSWERED):
+    async def record_answer(self, text: str) -> None:
+        """Record the facts of an answer that is about to be stored."""
+        if self._dispatcher.plugins.implements_hook(ANSWERED_HOOK):
             said = await self._store.read(stops.read_user_texts, self._turn)
             self._answer = {"user_message": "\n".join(said), "assistant_response": text}
 
-    def ended(self, session: SessionId | None, done: Turn) -> None:
-        """Tell that the turn has its outcome."""
-        for closed in self._closed:
-            self.called(session, *closed)
+    def emit_end(self, session: SessionId | None, done: Turn) -> None:
+        """Emit the outcome of the turn."""
+        for closed in self._closed_calls:
+            self.emit_tool_result(session, *closed)
         facts = {"session_id": session, "turn_id": done.id, "model": done.model or ""}
         answered = done.outcome is TurnOutcome.ANSWERED
         if answered and self._answer is not None:
-            self._tell(ANSWERED, {**facts, **self._answer})
+            self._emit_hook(ANSWERED_HOOK, {**facts, **self._answer})
         stopped = done.outcome is TurnOutcome.CANCELLED
-        self._tell(END, {**facts, "completed": answered, "interrupted": stopped})
+        self._emit_hook(END_HOOK, {**facts, "completed": answered, "interrupted": stopped})
 
-    def _tell(self, hook: str, facts: Mapping[str, object]) -> None:
-        self._facts.tell(hook, {**facts, "platform": self._platform})
+    def _emit_hook(self, hook: str, facts: Mapping[str, object]) -> None:
+        self._dispatcher.emit_fact(hook, {**facts, "platform": self._platform})
 
 
-def _arguments(text: str) -> Mapping[str, object]:
+def _parse_arguments(text: str) -> Mapping[str, object]:
     try:
         found: object = json.loads(text)
     except ValueError:

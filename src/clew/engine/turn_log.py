@@ -1,4 +1,4 @@
-"""One turn's part of the log, as the agent's loop writes it: every write names owner and fence."""
+"""The turn's part of the log, as the agent's loop writes it under owner and fence."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from clew.core.events import Delta, DeltaKind, EntryAppended, Retracted
 from clew.core.expired import read_notice
 from clew.core.ids import EntryId, SessionId
 from clew.core.model_changed import read_model_change
-from clew.engine.lasting import to_its_end
-from clew.engine.warm import context_tokens
+from clew.engine.lasting import retry_shielded
+from clew.engine.warm import estimate_context_tokens
 from clew.errors import SessionEnded
 from clew.store.transactions import entries, sessions, turns
 from clew.store.transactions.usage import TokenUsage, UsageRecord, dollars_to_micros, record_usage
@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from clew.core.inbox import InboxItem
     from clew.core.lease import Lease
     from clew.core.turn import Turn
-    from clew.engine.hub import Hub
-    from clew.engine.lasting import Lasting
-    from clew.engine.warm import Warm
+    from clew.engine.hub import EventBus
+    from clew.engine.lasting import RetryingStore
+    from clew.engine.warm import ContextCache
 
 T = TypeVar("T")
 
-#: Entries that are no messages of the model: a notice to the person, a failed attempt.
-NOTICE = "clew/notice"
-ATTEMPT = "clew/attempt"
+#: Formats of entries outside the model's messages: a notice to the person, a failed attempt.
+NOTICE_FORMAT = "clew/notice"
+ATTEMPT_FORMAT = "clew/attempt"
 
 
-def entry_of(inbox_id: InboxId) -> EntryId:
-    """The entry that an input becomes."""
+def make_entry_id(inbox_id: InboxId) -> EntryId:
+    """Return the id of the entry that an input becomes."""
     return EntryId(f"ent_{inbox_id.removeprefix('inb_')}")
 
 
-def compose(item: InboxItem) -> NewEntry:
-    """The user's message of an inbox item; its id follows from the item's, so it is stored once."""
-    entry_id = entry_of(item.id)
+def compose_user_message(item: InboxItem) -> NewEntry:
+    """Return the user message of an inbox item; its id follows from the item's."""
+    entry_id = make_entry_id(item.id)
     said = split_file_parts(item.text, item.payload)
     left = read_notice(item.payload)
     return messages.make_user_draft(
@@ -65,109 +65,116 @@ def compose(item: InboxItem) -> NewEntry:
     )
 
 
-async def _never(_: int) -> bool:
+async def _never_compact(_: int) -> bool:
     return False
 
 
-class TurnLog:
-    """The port ``TurnLog`` over the store; tells the hub what is committed."""
+class StoreTurnLog:
+    """The protocol ``TurnLog`` over the store; publishes each commit to the event bus."""
 
     def __init__(
-        self, store: Lasting, hub: Hub, ids: IdGenerator, warm: Warm, *, lease: Lease, turn: Turn
+        self,
+        store: RetryingStore,
+        hub: EventBus,
+        ids: IdGenerator,
+        warm: ContextCache,
+        *,
+        lease: Lease,
+        turn: Turn,
     ) -> None:
-        self._store, self._hub, self._ids, self._warm = store, hub, ids, warm
+        self._store, self._event_bus, self._ids, self._context_cache = store, hub, ids, warm
         self._lease, self._turn = lease, turn
         self._session: SessionId | None = None
         self._instructions: str | None = None
-        #: How the newest request was made.
-        self._asked: RequestInfo | None = None
-        self._shown: list[str] = []
+        #: The parameters of the newest request.
+        self._request_info: RequestInfo | None = None
+        self._partial_chunks: list[str] = []
         self._steps = turn.steps
-        #: Of tools and answers, since the model that is asked now was asked first.
+        #: Retries of tools and answers since the current model was first asked.
         self.retries: Mapping[str, int] = turn.retries
         #: Messages in the context when it was last read.
-        self.messages = 0
-        #: Told when a step is counted, before its calls run.
+        self.message_count = 0
+        #: Called when a step is counted, before its calls run.
         self.on_step: Callable[[int], None] = lambda _: None
-        #: Makes the context smaller if a request of so many tokens needs it; whether it did.
-        self.make_fit: Callable[[int], Awaitable[bool]] = _never
-        #: What a model is waited for in.
+        #: Compacts the context if a request of so many tokens needs it; returns whether it did.
+        self.compact_to_fit: Callable[[int], Awaitable[bool]] = _never_compact
+        #: Context manager in which a model is awaited.
         self.wait_in: Callable[[], AbstractContextManager[None]] = nullcontext
         self._tokens = 0
-        #: The newest entry that the loop knows of.
+        #: The newest entry known to the loop.
         self._last_seq = 0
 
     @property
     def steps(self) -> int:
-        """Model requests of the turn that were answered."""
+        """Return the number of the turn's answered model requests."""
         return self._steps
 
     @property
     def tokens(self) -> int:
-        """An estimate of what the context takes now."""
+        """Return an estimate of the current context size in tokens."""
         return self._tokens
 
     @property
-    def shown(self) -> str:
-        """The text of the response that is being made, so far."""
-        return "".join(self._shown)
+    def partial_text(self) -> str:
+        """Return the text so far of the response in progress."""
+        return "".join(self._partial_chunks)
 
     @property
     def session(self) -> SessionId | None:
         return self._session
 
-    async def context(self) -> LoopContext:
-        state = await self._warm.refresh(self._turn.conversation_id)
+    async def read_context(self) -> LoopContext:
+        state = await self._context_cache.refresh_context(self._turn.conversation_id)
         self._session = state.session.id
         self._instructions = state.session.instructions
-        self.messages = len(state.kept)
-        self._tokens = context_tokens(state)
+        self.message_count = len(state.messages)
+        self._tokens = estimate_context_tokens(state)
         self._last_seq = state.position.seq
         return LoopContext(
-            messages=[kept.message for kept in state.kept],
+            messages=[kept.message for kept in state.messages],
             instructions=state.session.instructions,
             steps=self._steps,
             retries=self.retries,
         )
 
-    async def shows_pictures(self) -> bool:
-        """Whether the context holds a picture, which not every model takes."""
-        state = await self._warm.refresh(self._turn.conversation_id)
-        return any(has_embedded_image(kept.message) for kept in state.kept)
+    async def has_images(self) -> bool:
+        """Return whether the context contains an image, which not every model accepts."""
+        state = await self._context_cache.refresh_context(self._turn.conversation_id)
+        return any(has_embedded_image(kept.message) for kept in state.messages)
 
-    async def fit(self) -> LoopContext | None:
-        if await self.make_fit(self._tokens):
-            return await self.context()
+    async def compact_if_needed(self) -> LoopContext | None:
+        if await self.compact_to_fit(self._tokens):
+            return await self.read_context()
         return None
 
-    def waiting(self) -> AbstractContextManager[None]:
+    def waiting_for_model(self) -> AbstractContextManager[None]:
         return self.wait_in()
 
-    def asked(self, asked: RequestInfo) -> None:
-        self._asked = asked
+    def record_request(self, asked: RequestInfo) -> None:
+        self._request_info = asked
 
-    def draft(self, message: ModelMessage) -> NewEntry:
-        """A message as an entry; a response says how its model was asked."""
+    def make_draft(self, message: ModelMessage) -> NewEntry:
+        """Return a message as an entry; a response records its request parameters."""
         if isinstance(message, messages.ModelResponse):
-            message = messages.with_request_info(message, self._asked)
+            message = messages.with_request_info(message, self._request_info)
         return messages.message_to_draft(self._ids.new_entry_id(), message)
 
     async def store_response(self, response: ModelResponse, instructions: str | None) -> None:
-        draft = self.draft(response)
+        draft = self.make_draft(response)
         self._tokens += estimate_size(response).tokens
         reported = get_reported_tokens(response)
         if reported and is_credible_count(reported, estimated=self._tokens):
             self._tokens = reported
-        step = self.step(response, instructions)
-        await self._append(
-            lambda session: self._store.bare.write(
+        step = self.make_step(response, instructions)
+        await self._append_entries(
+            lambda session: self._store.once.write(
                 turns.store_step,
                 self._lease,
                 session,
                 self._turn.id,
                 [draft],
                 step=step,
-                said=self.said(DeliveryKind.TEXT, draft.text),
+                said=self.make_outbound_text(DeliveryKind.TEXT, draft.text),
             )
         )
         self._steps += 1
@@ -175,13 +182,13 @@ class TurnLog:
 
     async def store_request(self, request: ModelRequest, retries: Mapping[str, int]) -> None:
         self._tokens += estimate_size(request).tokens
-        # What a tool shows beside its result looks as if a person had said it.
+        # Content that a tool adds beside its result looks like a user message.
         draft = replace(
             messages.message_to_draft(self._ids.new_entry_id(), request), role=Role.TOOL
         )
         changed = None if retries == self.retries else retries
-        await self._append(
-            lambda session: self._store.bare.write(
+        await self._append_entries(
+            lambda session: self._store.once.write(
                 turns.store_request, self._lease, session, self._turn.id, draft, retries=changed
             )
         )
@@ -191,17 +198,17 @@ class TurnLog:
         await self._store.write(
             record_usage,
             self._turn.conversation_id,
-            self._request(response),
+            self._build_usage_record(response),
             turn=self._turn.id,
             step=self._steps + 1,
         )
 
     async def store_attempt(self, text: str) -> None:
-        draft = self.aside(EntryKind.ATTEMPT, ATTEMPT, text)
-        draft = replace(draft, message=messages.dump_attempt(self._asked))
-        instructions = None if self._asked is None else self._asked.instructions
-        await self._append(
-            lambda session: self._store.bare.write(
+        draft = self.make_notice_draft(EntryKind.ATTEMPT, ATTEMPT_FORMAT, text)
+        draft = replace(draft, message=messages.dump_attempt(self._request_info))
+        instructions = None if self._request_info is None else self._request_info.instructions
+        await self._append_entries(
+            lambda session: self._store.once.write(
                 turns.store_attempt,
                 self._lease,
                 session,
@@ -212,46 +219,48 @@ class TurnLog:
         )
 
     async def store_notice(self, text: str) -> None:
-        """Append, outside the context, what the person is told."""
-        draft = self.aside(EntryKind.EVENT, NOTICE, text)
-        said = self.said(DeliveryKind.NOTICE, text, markup=False)
-        await self._append(
-            lambda session: self._store.bare.write(
+        """Append a notice to the person, outside the context."""
+        draft = self.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text)
+        said = self.make_outbound_text(DeliveryKind.NOTICE, text, markup=False)
+        await self._append_entries(
+            lambda session: self._store.once.write(
                 turns.store_notice, self._lease, session, self._turn.id, draft, said=said
             )
         )
 
-    async def store_aside(self, text: str) -> None:
-        """Append, outside the context, what only those who read the log are told."""
-        await self._store_drafts([self.aside(EntryKind.EVENT, NOTICE, text)])
+    async def store_log_notice(self, text: str) -> None:
+        """Append a notice only for readers of the log, outside the context."""
+        await self._store_drafts([self.make_notice_draft(EntryKind.EVENT, NOTICE_FORMAT, text)])
 
-    def said(self, kind: DeliveryKind, text: str, *, markup: bool = True) -> OutboundText:
-        """What is told to those whose inputs the turn answers, where they are on a channel."""
+    def make_outbound_text(
+        self, kind: DeliveryKind, text: str, *, markup: bool = True
+    ) -> OutboundText:
+        """Return a text for the channels whose inputs the turn answers."""
         return OutboundText(id=self._ids.new_delivery_id(), kind=kind, text=text, markup=markup)
 
-    async def steered(self) -> Sequence[ModelMessage]:
-        # A look first: most steps meet nobody, and a write would wait for the disk.
+    async def take_steering_messages(self) -> Sequence[ModelMessage]:
+        # Reads first: most steps find no message, and a write would wait for the disk.
         if not await self._store.read(turns.may_steer, self._lease, after=self._last_seq):
             return ()
-        joined = await self._append(
-            lambda session: self._store.bare.write(
+        joined = await self._append_entries(
+            lambda session: self._store.once.write(
                 turns.steer_turn,
                 self._lease,
                 session,
                 self._turn.id,
                 step=self._steps + 1,
                 after=self._last_seq,
-                compose=compose,
+                compose=compose_user_message,
             )
         )
-        steered = await self._warm.read([entry.message for entry in joined])
+        steered = await self._context_cache.load_messages([entry.message for entry in joined])
         self._tokens += sum(estimate_size(message).tokens for message in steered)
         return steered
 
-    def say(self, kind: DeltaKind, text: str) -> None:
+    def emit_delta(self, kind: DeltaKind, text: str) -> None:
         if kind is DeltaKind.TEXT:
-            self._shown.append(text)
-        self._hub.publish(
+            self._partial_chunks.append(text)
+        self._event_bus.publish(
             self._turn.conversation_id,
             Delta(
                 conversation=self._turn.conversation_id,
@@ -262,9 +271,9 @@ class TurnLog:
             ),
         )
 
-    def retract(self, reason: str) -> None:
-        self._shown.clear()
-        self._hub.publish(
+    def retract_deltas(self, reason: str) -> None:
+        self._partial_chunks.clear()
+        self._event_bus.publish(
             self._turn.conversation_id,
             Retracted(
                 conversation=self._turn.conversation_id,
@@ -274,8 +283,8 @@ class TurnLog:
             ),
         )
 
-    def aside(self, kind: EntryKind, form: str, text: str) -> NewEntry:
-        """An entry outside the context, with nothing but its text."""
+    def make_notice_draft(self, kind: EntryKind, form: str, text: str) -> NewEntry:
+        """Return an entry outside the context that has only a text."""
         return NewEntry(
             id=self._ids.new_entry_id(),
             kind=kind,
@@ -285,14 +294,14 @@ class TurnLog:
             message="null",
         )
 
-    def step(self, response: ModelResponse, instructions: str | None) -> turns.StepRecord:
-        """What is recorded with a response."""
+    def make_step(self, response: ModelResponse, instructions: str | None) -> turns.StepRecord:
+        """Return the record that is stored with a response."""
         return turns.StepRecord(
-            request=self._request(response),
+            request=self._build_usage_record(response),
             instructions=instructions if self._instructions is None else None,
         )
 
-    def _request(self, response: ModelResponse) -> UsageRecord:
+    def _build_usage_record(self, response: ModelResponse) -> UsageRecord:
         usage = response.usage
         used = TokenUsage(
             input_tokens=usage.input_tokens,
@@ -304,40 +313,42 @@ class TurnLog:
             id=self._ids.new_usage_id(), used=used, model=response.model_name or "unknown"
         )
 
-    async def in_head(self, write: Callable[[SessionId], Awaitable[T]]) -> T:
+    async def write_to_head(self, write: Callable[[SessionId], Awaitable[T]]) -> T:
         """
         Run a write with the head session, and once more if the head has moved meanwhile.
 
-        Who cancels the turn may go by what the store holds then: no write is still under way.
+        After a cancellation no write is still running, so the caller may rely on the store.
         """
         if self._session is None:
-            # Not by way of the context: that one may be what cannot be read.
+            # Not through the context, which may be unreadable.
             self._session = (
                 await self._store.read(sessions.get_head, self._turn.conversation_id)
             ).id
         session = self._session
         try:
-            return await to_its_end(lambda: write(session))
+            return await retry_shielded(lambda: write(session))
         except SessionEnded as error:
             head = self._session = SessionId(error.head)
-            return await to_its_end(lambda: write(head))
+            return await retry_shielded(lambda: write(head))
 
     async def _store_drafts(self, drafts: Sequence[NewEntry]) -> None:
-        await self._append(
-            lambda session: self._store.bare.write(
+        await self._append_entries(
+            lambda session: self._store.once.write(
                 entries.append_entries, self._lease, session, drafts, turn=self._turn.id
             )
         )
 
-    async def _append(self, write: Callable[[SessionId], Awaitable[list[Entry]]]) -> list[Entry]:
-        stored = await self.in_head(write)
-        self.tell(stored)
+    async def _append_entries(
+        self, write: Callable[[SessionId], Awaitable[list[Entry]]]
+    ) -> list[Entry]:
+        stored = await self.write_to_head(write)
+        self.publish_entries(stored)
         return stored
 
-    def tell(self, stored: Sequence[Entry]) -> None:
-        """Tell the hub what is committed."""
+    def publish_entries(self, stored: Sequence[Entry]) -> None:
+        """Publish committed entries to the event bus."""
         for entry in stored:
             self._last_seq = max(self._last_seq, entry.seq)
             if entry.kind is EntryKind.MESSAGE:
-                self._shown.clear()
-            self._hub.publish(self._turn.conversation_id, EntryAppended(entry=entry))
+                self._partial_chunks.clear()
+            self._event_bus.publish(self._turn.conversation_id, EntryAppended(entry=entry))

@@ -1,4 +1,4 @@
-"""Writes that are waited for even by a caller who is cancelled."""
+"""Store writes that complete even if their caller is cancelled."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-async def uncancelled(write: Awaitable[T]) -> T:
+async def shield_until_done(write: Awaitable[T]) -> T:
     """
-    Wait for a write; a cancellation comes through once its outcome is decided.
+    Wait for a write; a cancellation is raised once the outcome is decided.
 
-    A store does not take back a job that it has begun: who goes on while the job of a cancelled
-    turn is under way would read what is true no more a moment later.
+    A store does not undo a job that it has begun: a caller that went on while the job of a
+    cancelled turn was running would read a state that changes a moment later.
     """
     job = asyncio.ensure_future(write)
     try:
@@ -25,6 +25,6 @@ async def uncancelled(write: Awaitable[T]) -> T:
         if not job.done():
             await asyncio.wait({job})
         if not job.cancelled():
-            # Retrieved: nobody is left to hear of it.
+            # Retrieved, since no caller is left to receive it.
             job.exception()
         raise

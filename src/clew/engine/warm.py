@@ -1,7 +1,8 @@
 """
-Warm state: the contexts that this process read last, so that a turn reads only what is newer.
+Context cache: recently read contexts, so that a turn reads only newer messages.
 
-Each is checked against the store in the read that fetches what is newer. Dropping one is safe.
+Each context is checked against the store in the read that fetches newer messages. Dropping
+one is safe.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from clew.agent.compactor import estimate_size, get_reported_tokens
 from clew.agent.files import count_content_bytes
 from clew.core.compaction import is_credible_count
-from clew.engine.attached import read_messages
+from clew.engine.attached import load_messages
 from clew.store.transactions import context
 
 if TYPE_CHECKING:
@@ -25,99 +26,99 @@ if TYPE_CHECKING:
     from clew.store.contract import Store
     from clew.store.transactions.context import ContextMessage, ContextPosition, ContextUpdate
 
-#: Conversations, and bytes of their messages as JSON, that are kept.
-MOST = 64
-MOST_BYTES = 16_000_000
+#: Maximum number of cached conversations, and of bytes of their messages as JSON.
+MAX_CONVERSATIONS = 64
+MAX_BYTES = 16_000_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Kept:
+class CachedMessage:
     """One message of a context, ready to be sent."""
 
     seq: int | None
     message: ModelMessage
-    #: Bytes as JSON, and of the files that it shows.
+    #: Bytes as JSON, including those of its files.
     size: int
-    #: An estimate.
+    #: Estimated.
     tokens: int
 
 
-class State:
+class CachedContext:
     """
-    One conversation's context as it was last read.
+    The context of one conversation as last read.
 
-    The same object serves the conversation for as long as its session is the same.
+    The same object serves the conversation as long as its session is the same.
     """
 
-    def __init__(self, news: ContextUpdate, kept: Sequence[Kept]) -> None:
+    def __init__(self, news: ContextUpdate, kept: Sequence[CachedMessage]) -> None:
         self.session: Session = news.context.session
         self.position: ContextPosition = news.position
-        self.kept: list[Kept] = list(kept)
-        self.size = sum(kept.size for kept in self.kept)
+        self.messages: list[CachedMessage] = list(kept)
+        self.size = sum(kept.size for kept in self.messages)
 
-    def extend(self, news: ContextUpdate, newer: Sequence[Kept]) -> None:
-        """Add what is newer."""
+    def extend(self, news: ContextUpdate, newer: Sequence[CachedMessage]) -> None:
+        """Add newer messages."""
         self.session, self.position = news.context.session, news.position
-        self.kept += newer
+        self.messages += newer
         self.size += sum(kept.size for kept in newer)
 
 
-class Warm:
-    """The states of a process, the least recently used dropped first."""
+class ContextCache:
+    """The cached contexts of a process; the least recently used is dropped first."""
 
     def __init__(
         self,
         store: Store,
         *,
-        most: int = MOST,
-        most_bytes: int = MOST_BYTES,
+        most: int = MAX_CONVERSATIONS,
+        most_bytes: int = MAX_BYTES,
         pictures: bool = True,
     ) -> None:
-        """Without ``pictures`` the model is told of them by name."""
+        """Set the limits; without ``pictures`` the model gets only the names of images."""
         self._store, self._most, self._most_bytes = store, most, most_bytes
         self._pictures = pictures
-        self._states: OrderedDict[ConversationId, State] = OrderedDict()
+        self._contexts: OrderedDict[ConversationId, CachedContext] = OrderedDict()
 
     def __contains__(self, conversation: ConversationId) -> bool:
-        return conversation in self._states
+        return conversation in self._contexts
 
-    def get(self, conversation: ConversationId) -> State | None:
-        """Return what is kept of a conversation, without a look at the store."""
-        return self._states.get(conversation)
+    def get(self, conversation: ConversationId) -> CachedContext | None:
+        """Return the cached context of a conversation, without reading the store."""
+        return self._contexts.get(conversation)
 
-    def all(self) -> list[State]:
-        """Return all that is kept, the least recently used first."""
-        return list(self._states.values())
+    def list_contexts(self) -> list[CachedContext]:
+        """Return all cached contexts, the least recently used first."""
+        return list(self._contexts.values())
 
-    async def refresh(self, conversation: ConversationId) -> State:
+    async def refresh_context(self, conversation: ConversationId) -> CachedContext:
         """
-        The conversation's state, true at the moment of the read.
+        Return the conversation's context, current at the moment of the read.
 
         :raises NotFound: if there is no such conversation
         """
-        state = self._states.get(conversation)
+        state = self._contexts.get(conversation)
         known = None if state is None else state.position
         news = await self._store.read(context.read_context_update, conversation, known)
-        newer = await self._kept(news.context.messages)
-        if self._states.get(conversation) is not state or (state and state.position != known):
-            # Built, refreshed or dropped while we read: what we have may be older than that.
-            return await self.refresh(conversation)
+        newer = await self._load_cached_messages(news.context.messages)
+        if self._contexts.get(conversation) is not state or (state and state.position != known):
+            # Built, refreshed or dropped while we read: our result may be older than that.
+            return await self.refresh_context(conversation)
         if state is None or not news.partial:
-            state = self._states[conversation] = State(news, newer)
+            state = self._contexts[conversation] = CachedContext(news, newer)
         else:
             state.extend(news, newer)
-        self._states.move_to_end(conversation)
-        self._shrink()
+        self._contexts.move_to_end(conversation)
+        self._evict_excess()
         return state
 
-    async def read(self, stored: Sequence[str]) -> list[ModelMessage]:
-        """Stored messages as the model reads them."""
-        return await read_messages(self._store, stored, pictures=self._pictures)
+    async def load_messages(self, stored: Sequence[str]) -> list[ModelMessage]:
+        """Return stored messages as the model reads them."""
+        return await load_messages(self._store, stored, pictures=self._pictures)
 
-    async def _kept(self, found: Sequence[ContextMessage]) -> list[Kept]:
-        read = await self.read([stored.message for stored in found])
+    async def _load_cached_messages(self, found: Sequence[ContextMessage]) -> list[CachedMessage]:
+        read = await self.load_messages([stored.message for stored in found])
         return [
-            Kept(
+            CachedMessage(
                 seq=stored.seq,
                 message=message,
                 size=len(stored.message) + count_content_bytes(message),
@@ -126,27 +127,27 @@ class Warm:
             for stored, message in zip(found, read, strict=True)
         ]
 
-    def drop(self, conversation: ConversationId) -> None:
-        """Forget a state; the next refresh reads everything."""
-        self._states.pop(conversation, None)
+    def drop_context(self, conversation: ConversationId) -> None:
+        """Drop a context; the next refresh reads everything."""
+        self._contexts.pop(conversation, None)
 
-    def _shrink(self) -> None:
-        while len(self._states) > 1 and (
-            len(self._states) > self._most
-            or sum(state.size for state in self._states.values()) > self._most_bytes
+    def _evict_excess(self) -> None:
+        while len(self._contexts) > 1 and (
+            len(self._contexts) > self._most
+            or sum(state.size for state in self._contexts.values()) > self._most_bytes
         ):
-            self._states.popitem(last=False)
+            self._contexts.popitem(last=False)
 
 
-def context_tokens(state: State) -> int:
+def estimate_context_tokens(state: CachedContext) -> int:
     """
-    What the provider counted for the newest response of this session, and an estimate of the rest.
+    Return the provider's count for the newest response of this session, plus an estimate.
 
-    A response from before the session opened was counted with a context that is no more, and a
-    count that cannot be true counts nothing.
+    The estimate covers the newer messages. A response from before the session opened was
+    counted with an older context, and an impossible count is ignored.
     """
-    tokens, before = 0, sum(kept.tokens for kept in state.kept)
-    for kept in reversed(state.kept):
+    tokens, before = 0, sum(kept.tokens for kept in state.messages)
+    for kept in reversed(state.messages):
         own = kept.seq is not None and kept.seq > state.session.opened_seq
         reported = get_reported_tokens(kept.message) if own else 0
         if reported and is_credible_count(reported, estimated=before):

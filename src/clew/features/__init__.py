@@ -1,1 +1,1 @@
-"""Default plugins; they use hooks only."""
+"""Built-in plugins; they use hooks only."""

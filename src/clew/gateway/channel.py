@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
-from clew.engine.doors import Doors
+from clew.engine.doors import WebhookRegistry
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -233,7 +233,7 @@ class ChannelConfig:
     #: Name and meaning of each chat command, for platforms that list them.
     commands: Sequence[tuple[str, str]] = ()
     #: Where a channel opens a door under its name, that other programs hand something in by.
-    doors: Doors = field(default_factory=Doors)
+    doors: WebhookRegistry = field(default_factory=WebhookRegistry)
     #: What a channel has to know after a restart, such as how far it has read.
     marks: Marks = field(default_factory=MemoryMarks)
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.core.delivery import Chunk, Delivery
     from clew.core.ids import DeliveryId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import AnswerPreview, ClaimedDelivery, Deliveries
+    from clew.engine.deliveries import AnswerPreview, ClaimedDelivery, DeliveryQueue
     from clew.gateway.line import Line
     from clew.gateway.monitor import DeliveryMonitor
     from clew.gateway.previews import Previews
@@ -74,7 +74,7 @@ class Sender:
 
     def __init__(
         self,
-        deliveries: Deliveries,
+        deliveries: DeliveryQueue,
         line: Line,
         previews: Previews,
         moved: Callable[[Route, str], Awaitable[None]],
@@ -97,7 +97,7 @@ class Sender:
             # The process may live on, and nobody would find its part dead.
             await asyncio.shield(self._let_go(delivery, DeliveryState.PENDING))
             raise
-        await self._deliveries.close(delivery.id)
+        await self._deliveries.close_if_done(delivery.id)
         return Left.OVER
 
     async def _let_go(self, delivery: Delivery, state: DeliveryState) -> None:
@@ -116,7 +116,7 @@ class Sender:
         if delivery.kind in _SHOWN and turn is None:
             turn = delivery.turn_id
         if turn is None or not self._channel.capabilities.edits:
-            return await self._deliveries.fix(delivery.id, _stored(bodies))
+            return await self._deliveries.store_chunks(delivery.id, _stored(bodies))
         async with self._previews.lock(delivery.route):
             preview = await self._previews.take(delivery.route, turn)
             first = await self._in_place_of(preview, delivery, bodies[0])
@@ -124,7 +124,7 @@ class Sender:
             if message.instead_of is not None and first["edit"] is None:
                 bodies = []
             taken = None if preview is None else turn
-            return await self._deliveries.fix(delivery.id, _stored(bodies), preview=taken)
+            return await self._deliveries.store_chunks(delivery.id, _stored(bodies), preview=taken)
 
     async def _in_place_of(
         self, preview: AnswerPreview | None, delivery: Delivery, body: Body
@@ -165,7 +165,7 @@ class Sender:
         marked = again or chunk.repeated or body.get("marked")
         text = self._channel.repeated(body["chunk"]) if marked else body["chunk"]
         await self._line.gate.enter(route)
-        await self._deliveries.begin(delivery.id, chunk.position, repeated=again)
+        await self._deliveries.begin_chunk(delivery.id, chunk.position, repeated=again)
         try:
             message = await self._call(route, body["edit"], text, key)
             return await self._arrived(delivery, chunk, message)
@@ -192,10 +192,10 @@ class Sender:
         self._monitor.delivered()
         while True:
             try:
-                state = await self._deliveries.end(delivery.id, chunk.position, message)
+                state = await self._deliveries.end_chunk(delivery.id, chunk.position, message)
             except StoreError as error:
                 # Else it would be sent once more.
-                self._throttle.warn(log, "store_failed", error, delivery=delivery.id)
+                self._throttle.warn_store_failure(log, "store_failed", error, delivery=delivery.id)
                 await asyncio.sleep(_STORE_PAUSE)
             else:
                 if state is DeliveryState.FAILED:
@@ -236,7 +236,7 @@ class Sender:
             other = {**body, "chunk": plain}
         else:
             return await self._given_up(delivery, str(error))
-        await self._deliveries.rechunk(delivery.id, tried.chunk.position, *_stored([other]))
+        await self._deliveries.replace_chunk(delivery.id, tried.chunk.position, *_stored([other]))
         await self._moved_to(delivery, DeliveryState.PENDING, str(error))
         return Left.AGAIN
 
@@ -247,7 +247,7 @@ class Sender:
         raise GivenUp(why)
 
     async def _moved_to(self, delivery: Delivery, state: DeliveryState, why: str | None) -> None:
-        await self._deliveries.move(delivery.id, state, error=why)
+        await self._deliveries.set_chunk_state(delivery.id, state, error=why)
 
 
 Body = dict[str, Any]
@@ -290,7 +290,7 @@ class Lanes:
 
     def __init__(
         self,
-        deliveries: Deliveries,
+        deliveries: DeliveryQueue,
         line: Line,
         sender: Sender,
         timer: Timer,
@@ -308,8 +308,10 @@ class Lanes:
         """Deliver what is stored, and whatever is stored from now on; for ever."""
         look = asyncio.create_task(self._look_again(), name="deliveries:look")
         try:
-            async for routes in self._deliveries.news():
-                for route in await self._deliveries.undelivered() if routes is None else routes:
+            async for routes in self._deliveries.watch_routes():
+                for route in (
+                    await self._deliveries.list_undelivered_routes() if routes is None else routes
+                ):
                     self.kick(route)
         finally:
             look.cancel()
@@ -318,10 +320,10 @@ class Lanes:
         while True:
             await asyncio.sleep(LOOK_EVERY)
             try:
-                for route in await self._deliveries.undelivered():
+                for route in await self._deliveries.list_undelivered_routes():
                     self.kick(route)
             except StoreError as error:
-                self._throttle.warn(log, "store_failed", error, task="deliveries")
+                self._throttle.warn_store_failure(log, "store_failed", error, task="deliveries")
 
     def kick(self, key: RouteKey) -> None:
         """There may be something to deliver on a route."""
@@ -340,7 +342,7 @@ class Lanes:
 
     async def flush(self) -> None:
         """Deliver what is stored now."""
-        for route in await self._deliveries.undelivered():
+        for route in await self._deliveries.list_undelivered_routes():
             self.kick(route)
         if tasks := self._under_way():
             await asyncio.wait(tasks)
@@ -404,11 +406,11 @@ class Lanes:
         return min(LONGEST_PAUSE, max(FIRST_PAUSE, pause * 2))
 
     async def _claimed(self, lane: _Lane) -> ClaimedDelivery | None:
-        return await self._deliveries.claim(list(lane.routes))
+        return await self._deliveries.claim_next(list(lane.routes))
 
     async def _buried(self, delivery: DeliveryId) -> Left:
         """A fault of ours, which would come again: it must not hold the chat up for ever."""
         with suppress(ClewError):
             why = "an internal error, which the log describes"
-            await self._deliveries.move(delivery, DeliveryState.FAILED, error=why)
+            await self._deliveries.set_chunk_state(delivery, DeliveryState.FAILED, error=why)
         return Left.PAUSE

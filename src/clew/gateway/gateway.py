@@ -11,7 +11,7 @@ from clew.core.double_text import resolve_rule
 from clew.core.health import DeliveryLimits
 from clew.core.people import AccessPolicy
 from clew.distribution import format_install_command
-from clew.engine.doors import Doors
+from clew.engine.doors import WebhookRegistry
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
 from clew.gateway.channel import Channel, ChannelConfig, Factory, Marks, MemoryMarks
@@ -53,8 +53,8 @@ class Gateway:
                 channel,
                 settings.session.double_text,
                 factories or {},
-                doors=engine.doors,
-                marks=engine.marks(name),
+                doors=engine.webhooks,
+                marks=engine.get_channel_storage(name),
             )
             for name, channel in settings.channels.items()
             if channel.enabled
@@ -85,7 +85,7 @@ def make_setup(
     double_text: str,
     factories: Mapping[str, Factory],
     *,
-    doors: Doors | None = None,
+    doors: WebhookRegistry | None = None,
     marks: Marks | None = None,
 ) -> Setup:
     """What the settings say about one channel."""
@@ -98,7 +98,7 @@ def make_setup(
         options=channel.options,
         label=label,
         commands=tuple((one.name, one.help) for one in COMMANDS),
-        doors=doors or Doors(),
+        doors=doors or WebhookRegistry(),
         marks=marks or MemoryMarks(),
     )
 

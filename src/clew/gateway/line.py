@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.core.chat import ButtonPressed, IncomingFile
     from clew.core.people import ChannelAccount
-    from clew.engine.deliveries import Deliveries
+    from clew.engine.deliveries import DeliveryQueue
     from clew.gateway.channel import Channel
     from clew.gateway.timer import Timer
 
@@ -33,7 +33,7 @@ class Line:
     """Calls on one account of a platform."""
 
     def __init__(
-        self, channel: Channel, account: ChannelAccount, deliveries: Deliveries, timer: Timer
+        self, channel: Channel, account: ChannelAccount, deliveries: DeliveryQueue, timer: Timer
     ) -> None:
         self.channel, self.account = channel, account
         self._deliveries, self._timer = deliveries, timer
@@ -47,7 +47,7 @@ class Line:
     async def remember(self) -> None:
         """Go on waiting for what a platform asked before a restart."""
         now = self._timer.millis()
-        for chat, until in (await self._deliveries.holds(self.account, after=now)).items():
+        for chat, until in (await self._deliveries.list_pauses(self.account, after=now)).items():
             self.gate.hold(chat or None, (until - now) / 1000)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str | None:
@@ -139,6 +139,6 @@ class Line:
         log.info("throttled", chat=chat, seconds=asked.seconds)
         until = self._timer.millis() + int(asked.seconds * 1000)
         try:
-            await self._deliveries.hold(self.account, chat or "", until=until)
+            await self._deliveries.pause_chat(self.account, chat or "", until=until)
         except StoreError as error:
             log.warning("wait_not_kept", chat=chat, error=str(error))

@@ -10,7 +10,7 @@ import structlog
 from clew.core.health import DeliveryHealth, DeliveryLimits
 
 if TYPE_CHECKING:
-    from clew.engine.deliveries import Deliveries
+    from clew.engine.deliveries import DeliveryQueue
 
 log = structlog.get_logger(__name__)
 
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 class DeliveryMonitor:
     """Watches over the deliveries of one channel, over all its connections."""
 
-    def __init__(self, deliveries: Deliveries, channel: str, limits: DeliveryLimits) -> None:
+    def __init__(self, deliveries: DeliveryQueue, channel: str, limits: DeliveryLimits) -> None:
         self._deliveries, self._channel, self._limits = deliveries, channel, limits
         self.health = DeliveryHealth()
         #: Tries in a row that failed, all that failed, and what was given up.
@@ -46,7 +46,7 @@ class DeliveryMonitor:
 
         :raises StoreError: if the store cannot be read
         """
-        found = (await self._deliveries.backlogs()).get((platform, account))
+        found = (await self._deliveries.read_backlogs()).get((platform, account))
         if found is None:
             # Nothing waits: what was given up lately is a dead letter, and no failure any more.
             self._failures = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from clew.core.ids import TurnId
     from clew.core.route import RouteKey
-    from clew.engine.deliveries import AnswerPreview, Deliveries
+    from clew.engine.deliveries import AnswerPreview, DeliveryQueue
 
 
 #: Routes whose newest turn is remembered.
@@ -37,7 +37,7 @@ class _Shown:
 class Previews:
     """The previews of one account; those that a process left behind are found in the store."""
 
-    def __init__(self, deliveries: Deliveries) -> None:
+    def __init__(self, deliveries: DeliveryQueue) -> None:
         self._deliveries = deliveries
         self._shown: OrderedDict[RouteKey, _Shown] = OrderedDict()
         self._locks: defaultdict[RouteKey, asyncio.Lock] = defaultdict(asyncio.Lock)
@@ -70,7 +70,7 @@ class Previews:
 
     async def begin(self, route: RouteKey, turn: TurnId, key: str) -> Place:
         """Find where the turn's answer may be shown; a new message is remembered before it is."""
-        kept = await self._deliveries.preview(route)
+        kept = await self._deliveries.get_preview(route)
         if kept is not None and kept.turn == turn:
             # Of a process before this one, or lost on its way.
             self._of(route, turn).message = kept.message
@@ -81,16 +81,16 @@ class Previews:
     async def show(self, route: RouteKey, turn: TurnId, message: str) -> None:
         """The platform has the message."""
         self._of(route, turn).message = message
-        await self._deliveries.keep_preview(route, turn, message)
+        await self._deliveries.store_preview(route, turn, message)
 
     async def unsent(self, route: RouteKey, turn: TurnId) -> None:
         """The message was certainly not sent."""
-        await self._deliveries.drop_preview(route, turn)
+        await self._deliveries.discard_preview(route, turn)
 
     async def take(self, route: RouteKey, turn: TurnId) -> AnswerPreview | None:
         """The message whose place a text of the turn takes, if one is shown, or may be."""
         shown = self._of(route, turn)
         shown.message = None
         shown.taken += 1
-        kept = await self._deliveries.preview(route)
+        kept = await self._deliveries.get_preview(route)
         return kept if kept is not None and kept.turn == turn else None

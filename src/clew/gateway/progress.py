@@ -85,7 +85,7 @@ class Progress:
         growing = _Growing(self._line, self._previews, route, stream=self._stream)
         if route.kind != DM:
             growing.reply_to = message
-        events = self._engine.follow_input(accepted, live=self._stream)
+        events = self._engine.stream_input(accepted, live=self._stream)
         beat = asyncio.create_task(self._beat(growing), name=f"beat:{route.chat}")
         try:
             async for event in events:

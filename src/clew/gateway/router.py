@@ -29,7 +29,7 @@ from clew.core.route import Route
 from clew.core.scope import scope_of
 from clew.engine.hearing import ChangeOutcome, ChannelActor, FetchedFile
 from clew.engine.log_throttle import LogThrottle
-from clew.engine.slash import find, is_command
+from clew.engine.slash import find_command, is_command
 from clew.errors import ChannelError, ClewError, OutcomeUnknown, StoreError
 
 if TYPE_CHECKING:
@@ -84,12 +84,12 @@ class Router:
 
     async def begin(self) -> None:
         """Go on with what a process that died had taken in and not finished."""
-        await self._engine.people.enforce(self._account, self._manners.policy)
-        for command in await self._engine.hearing.cut_off():
+        await self._engine.pairing.apply_policy(self._account, self._manners.policy)
+        for command in await self._engine.channel_inbox.list_interrupted_commands():
             if self._is_ours(command):
                 told = CUT_OFF.format(command=command.text.split()[0])
-                await self._engine.hearing.end_command(command.id, told)
-        for item in await self._engine.hearing.held():
+                await self._engine.channel_inbox.end_command(command.id, told)
+        for item in await self._engine.channel_inbox.list_awaiting_files():
             if self._is_ours(item):
                 self._spawn(self._fetch_again(item))
 
@@ -126,7 +126,9 @@ class Router:
                 await self._take(event)
             except StoreError as error:
                 # Not acknowledged, so it is not lost; nothing later of this chat passes it.
-                self._throttle.warn(log, "not_stored", error, channel=self._account.channel)
+                self._throttle.warn_store_failure(
+                    log, "not_stored", error, channel=self._account.channel
+                )
                 await asyncio.sleep(_PAUSE)
             except Exception:
                 # A fault of ours: told again and again, it would keep all later ones away.
@@ -146,7 +148,7 @@ class Router:
             case ButtonPressed():
                 await self._pressed(event)
             case ChatMigrated():
-                await self._engine.hearing.moved(event.route, event.to)
+                await self._engine.channel_inbox.migrate_route(event.route, event.to)
 
     def _who(self, heard: MessageReceived, *, trusted: bool = False) -> ChannelActor:
         return ChannelActor(
@@ -170,7 +172,7 @@ class Router:
             return
         self._log_unsupported(heard)
         route = self._route(heard)
-        found = await self._engine.hearing.message(
+        found = await self._engine.channel_inbox.receive_message(
             heard, who=self._who(heard), route=route, double_text=self._manners.double_text
         )
         if not isinstance(found, AcceptResult):
@@ -201,8 +203,8 @@ class Router:
             )
         if verdict is not AccessDecision.OFFER_PAIRING:
             return
-        people, user = self._engine.people, heard.sender.id
-        code = await people.code_for(
+        people, user = self._engine.pairing, heard.sender.id
+        code = await people.issue_code(
             self._account, user, name=heard.sender.name, route=heard.route.key
         )
         if code is not None:
@@ -215,7 +217,7 @@ class Router:
             f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
             f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
         )
-        people, user = self._engine.people, heard.sender.id
+        people, user = self._engine.pairing, heard.sender.id
         try:
             for chunk in self._line.channel.render(OutboundMessage(text=text, markup=False)):
                 await self._line.tell(heard.route, chunk, key=f"code:{heard.event}")
@@ -226,13 +228,13 @@ class Router:
             log.info("code_not_shown", user=user, error=str(error))
             await people.withdraw_code(self._account, user)
         else:
-            await people.code_shown(self._account, user)
+            await people.confirm_code_shown(self._account, user)
 
     async def _command(self, heard: MessageReceived) -> None:
         route = self._route(heard)
-        named = find(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
+        named = find_command(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
         who = self._who(heard, trusted=named is not None and named.name in _TRUSTED)
-        found = await self._engine.hearing.begin_command(heard, who=who, route=route)
+        found = await self._engine.channel_inbox.begin_command(heard, who=who, route=route)
         if not isinstance(found, AcceptResult):
             await self._turned_away(heard, found)
             return
@@ -270,7 +272,7 @@ class Router:
     ) -> tuple[str, AcceptResult | None]:
         """What a command came to, and the message that it handed in again."""
         try:
-            reply = await self._engine.command(
+            reply = await self._engine.run_command(
                 heard.text,
                 target=route,
                 viewer=scope_of(route),
@@ -289,9 +291,11 @@ class Router:
     async def _ended(self, command: AcceptResult, text: str) -> None:
         while True:
             try:
-                await self._engine.hearing.end_command(command.inbox_id, text)
+                await self._engine.channel_inbox.end_command(command.inbox_id, text)
             except StoreError as error:
-                self._throttle.warn(log, "store_failed", error, command=command.inbox_id)
+                self._throttle.warn_store_failure(
+                    log, "store_failed", error, command=command.inbox_id
+                )
                 await asyncio.sleep(_PAUSE)
             else:
                 return
@@ -299,13 +303,13 @@ class Router:
     async def _is_operator(self, who: ChannelActor) -> bool:
         if who.user not in who.policy.operators:
             return False
-        standing = await self._engine.people.standing(who.account, who.user)
+        standing = await self._engine.pairing.get_access_status(who.account, who.user)
         return is_operator(who.policy, standing, who.user)
 
     # What becomes of it on the platform
 
     async def _changed(self, edited: MessageEdited) -> None:
-        found = await self._engine.hearing.change(
+        found = await self._engine.channel_inbox.receive_change(
             edited, account=self._account, who=self._who(edited), route=self._route(edited)
         )
         if found is ChangeOutcome.RESUBMIT:
@@ -317,7 +321,7 @@ class Router:
             self._pass_over(edited, found)
 
     async def _deleted(self, deleted: MessageDeleted) -> None:
-        found = await self._engine.hearing.change(
+        found = await self._engine.channel_inbox.receive_change(
             deleted, account=self._account, who=None, route=deleted.route
         )
         if found is ChangeOutcome.UNKNOWN:
@@ -337,7 +341,7 @@ class Router:
             policy=self._manners.policy,
             trusted=True,
         )
-        done = await self._engine.hearing.press(pressed, who=who)
+        done = await self._engine.channel_inbox.answer_button(pressed, who=who)
         self._spawn(self._line.answer(pressed, done.text, closed=done.closed, became=done.outcome))
 
     # Files
@@ -346,13 +350,13 @@ class Router:
         self, accepted: AcceptResult, route: Route, files: Sequence[IncomingFile]
     ) -> None:
         fetched = [await self._fetched(route, file) for file in files]
-        await self._engine.hearing.arrived(accepted.inbox_id, fetched)
+        await self._engine.channel_inbox.attach_files(accepted.inbox_id, fetched)
 
     async def _fetch_again(self, item: InboxItem) -> None:
         assert item.route is not None
         route = Route.parse(item.route)
         fetched = [await self._fetched(route, file) for file in unfetched_files(item.payload)]
-        await self._engine.hearing.arrived(item.id, fetched)
+        await self._engine.channel_inbox.attach_files(item.id, fetched)
 
     async def _fetched(self, route: Route, file: IncomingFile) -> FetchedFile:
         content, missing = None, self._refused(file)
@@ -363,7 +367,7 @@ class Router:
             except ChannelError as error:
                 log.info("file_not_fetched", chat=route.chat, error=str(error))
                 missing = f"not fetched: {error}"
-        return self._engine.hearing.fetched(file, content, missing=missing)
+        return self._engine.channel_inbox.make_fetched_file(file, content, missing=missing)
 
     def _refused(self, file: IncomingFile) -> str | None:
         if not any(_fits(file.media_type, each) for each in self._manners.file_types):

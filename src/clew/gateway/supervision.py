@@ -207,7 +207,7 @@ class Supervised:
         """Wait for the sole right to an account, and keep it."""
         name = f"channel:{account.channel}:{account.account}"
         told = ""
-        while (holder := await self._engine.rights.take(name, duration=RIGHT)) is not None:
+        while (holder := await self._engine.locks.acquire(name, duration=RIGHT)) is not None:
             self._health(ChannelState.STANDBY, f"it is run by {holder}")
             if holder != told:
                 told = holder
@@ -229,7 +229,7 @@ class Supervised:
         finally:
             keeping.cancel()
             with suppress(StoreError):
-                await self._engine.rights.leave(name)
+                await self._engine.locks.release(name)
 
     async def _keep(self, name: str, me: asyncio.Task[object]) -> None:
         """Extend the right; cancels the channel when it is lost."""
@@ -239,7 +239,7 @@ class Supervised:
             try:
                 # A store that answers nothing is one that cannot be asked.
                 async with asyncio.timeout(_ANSWER):
-                    holder = await self._engine.rights.take(name, duration=RIGHT)
+                    holder = await self._engine.locks.acquire(name, duration=RIGHT)
             except (StoreError, TimeoutError):
                 if self._timer.monotonic() - last < RIGHT.total_seconds() / 2:
                     continue
@@ -258,7 +258,9 @@ class Supervised:
         previews = Previews(deliveries)
         progress = Progress(self._engine, line, previews, self._timer, stream=self._setup.stream)
         router = Router(self._engine, line, progress, self._setup.manners)
-        sender = Sender(deliveries, line, previews, self._engine.hearing.moved_chat, self._monitor)
+        sender = Sender(
+            deliveries, line, previews, self._engine.channel_inbox.migrate_chat, self._monitor
+        )
         lanes = Lanes(deliveries, line, sender, self._timer, label=self._setup.label)
         await router.begin()
         self._health(ChannelState.CONNECTED)
@@ -278,7 +280,7 @@ class Supervised:
         """Let turns end and their answers arrive, up to a limit; the rest is stored."""
         with suppress(TimeoutError):
             async with asyncio.timeout(TURNS):
-                await self._engine.idle()
+                await self._engine.wait_until_idle()
         with suppress(TimeoutError, StoreError):
             async with asyncio.timeout(TURNS):
                 await lanes.flush()
@@ -393,7 +395,7 @@ async def _kept(work: Callable[[], Coroutine[object, object, None]]) -> None:
         try:
             await work()
         except StoreError as error:
-            throttle.warn(log, "store_failed", error, task="deliveries")
+            throttle.warn_store_failure(log, "store_failed", error, task="deliveries")
         except Exception:
             log.exception("task_failed", task="deliveries")
         await asyncio.sleep(FIRST_PAUSE)

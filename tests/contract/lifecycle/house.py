@@ -16,10 +16,10 @@ from clew.agent.loop import AgentLoop
 from clew.clock import SystemClock
 from clew.config import load_settings
 from clew.core.ids import ConversationId, SessionId, new_session_id
-from clew.engine.compaction import Compactions, Policy
+from clew.engine.compaction import CompactionPolicy, CompactionService
 from clew.engine.engine import Engine
-from clew.engine.facts import Facts
-from clew.engine.titles import Titles
+from clew.engine.facts import HookDispatcher
+from clew.engine.titles import TitleService
 from clew.hooks.manager import PluginManager
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, sessions
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.core.session import Session
     from clew.engine.compression_lock import CompressionLock
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Store
 
 
@@ -60,7 +60,7 @@ class House:
     """One process: what a front sees of it, and what only a test sees."""
 
     engine: Engine
-    means: Means
+    means: EngineServices
     store: CountedStore
     provider: Provider
     summariser: Summariser
@@ -73,7 +73,8 @@ class House:
     async def end(self, accepted: AcceptResult) -> InputCompleted:
         """What became of an input; looks into the store, so that nothing is streamed."""
         ended = await wait_until(
-            lambda: self.engine.input_end(accepted.inbox_id), f"the end of {accepted.inbox_id}"
+            lambda: self.engine.get_input_result(accepted.inbox_id),
+            f"the end of {accepted.inbox_id}",
         )
         assert ended is not None
         return ended
@@ -93,12 +94,12 @@ class House:
 
     async def head(self, name: str) -> Session:
         """The current session of a route, a conversation or any of its sessions."""
-        conversation = await self.engine.resolve(name)
+        conversation = await self.engine.resolve_name(name)
         return await self.store.read(sessions.get_head, conversation)
 
     async def lineage(self, name: str) -> list[tuple[str, str | None]]:
         """Every session of a conversation with its end reason, oldest first."""
-        conversation = await self.engine.resolve(name)
+        conversation = await self.engine.resolve_name(name)
         found = await self.store.read(sessions.list_sessions, conversation)
         return [(one.id, one.end_reason) for one in found]
 
@@ -118,12 +119,12 @@ class House:
             return not await self._busy(conversation)
 
         await wait_until(rests, f"{conversation} rests")
-        await self.engine.idle()
+        await self.engine.wait_until_idle()
 
     async def _busy(self, conversation: ConversationId) -> bool:
-        if await self.engine.queue(conversation):
+        if await self.engine.list_queue(conversation):
             return True
-        return await self.engine.unfinished_turn(conversation) is not None
+        return await self.engine.get_unfinished_turn(conversation) is not None
 
 
 @asynccontextmanager
@@ -151,7 +152,7 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
     opened = await open_store(url, home=home, clock=clock)
     async with CountedStore(opened) as store:
         settings = load_settings(home=home, flags={"model.name": "offline"}, environ={})
-        means = runtime.make_means(settings, around(store) if around else store)
+        means = runtime.build_services(settings, around(store) if around else store)
         ids = Proposals(*session_ids)
         told = PluginManager()
         for number, plugin in enumerate([notes, *plugins]):
@@ -160,19 +161,19 @@ async def open_house(  # noqa: PLR0913  (a test sets one or two of them)
             means,
             loop=AgentLoop(Agent(tools=list(tools), retries=1), max_steps=20),
             models=ModelChain([model or provider.model], RetryPolicy(attempts=1), time.monotonic),
-            compactions=Compactions(
+            compactions=CompactionService(
                 means.store,
                 means.ids,
                 clock or SystemClock(),
                 compactor=summariser,
                 model=provider.model,
-                policy=Policy(window=window),
+                policy=CompactionPolicy(window=window),
                 lock=lock,
                 session_ids=ids,
             ),
-            facts=Facts(means.store, told),
-            titles=Titles(means.store, means.ids, session_ids=ids, model=title_model),
-            reset=reset or means.reset,
+            facts=HookDispatcher(means.store, told),
+            titles=TitleService(means.store, means.ids, session_ids=ids, model=title_model),
+            reset=reset or means.reset_policy,
             session_ids=ids,
         )
         async with Engine(means, role="test", version="0", own_only=own_only) as engine:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from clew.core.ids import ConversationId
     from clew.core.scope import Scope
     from clew.core.session import Session
-    from clew.engine.turns import Means
+    from clew.engine.turns import EngineServices
     from clew.store.contract import Store, Tx
     from clew.wire.results import Submitted
 
@@ -138,7 +138,7 @@ class Product:
     home: Home
     settings: Settings
     engine: Engine
-    means: Means
+    means: EngineServices
     store: CountedStore
     model: Plays
     telegram: FakeTelegram | None = None
@@ -192,7 +192,7 @@ class Product:
     async def open(self, client: Client, name: str = "talk") -> ConversationId:
         """The conversation of a name, attached."""
         opened = await client.call(methods.OPEN, OpenParams(conversation=name))
-        return await self.engine.resolve(opened.conversation.id)
+        return await self.engine.resolve_name(opened.conversation.id)
 
     async def head_by(self, client: Client, name: str) -> str:
         """The current session, as a client is told it."""
@@ -203,21 +203,21 @@ class Product:
 
     async def lineage(self, name: str = "talk") -> list[tuple[str, str | None]]:
         """Every session of a conversation with its end reason, oldest first, as people see it."""
-        view = await self.engine.show(await self.engine.resolve(name))
+        view = await self.engine.get_view(await self.engine.resolve_name(name))
         return [(one.id, one.end_reason) for one in view.sessions]
 
     async def log(self, name: str = "talk") -> Sequence[Entry]:
-        conversation = await self.engine.resolve(name)
-        return await self.engine.entries(conversation, limit=1000)
+        conversation = await self.engine.resolve_name(name)
+        return await self.engine.read_entries(conversation, limit=1000)
 
     async def at_rest(self, name: str = "talk", *, seconds: float = SOON) -> None:
         """Wait until nothing is to be done in a conversation."""
 
         async def rests() -> bool:
-            conversation = await self.engine.resolve(name)
-            if await self.engine.queue(conversation):
+            conversation = await self.engine.resolve_name(name)
+            if await self.engine.list_queue(conversation):
                 return False
-            return await self.engine.unfinished_turn(conversation) is None
+            return await self.engine.get_unfinished_turn(conversation) is None
 
         await wait_until(rests, f"{name} to be at rest", seconds=seconds)
 
@@ -317,10 +317,10 @@ def _settings(given: Plan, provider: str, telegram: FakeTelegram | None) -> Sett
     return load_settings(home=given.home.path, flags=flags, environ={})
 
 
-def _means(given: Plan, settings: Settings, store: Store) -> Means:
-    means = runtime.make_means(settings, given.around(store) if given.around else store)
+def _means(given: Plan, settings: Settings, store: Store) -> EngineServices:
+    means = runtime.build_services(settings, given.around(store) if given.around else store)
     ids = Proposals(*given.session_ids)
-    for each in (means.compactions, means.titles):
+    for each in (means.compaction, means.titles):
         vars(each)["_session_ids"] = ids
     return replace(
         means,

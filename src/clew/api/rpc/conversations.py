@@ -10,7 +10,7 @@ from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
 from clew.core.text import sanitize_text
-from clew.engine.commands import compacted
+from clew.engine.commands import parse_compaction_note
 from clew.errors import NotFound
 from clew.wire import shapes
 from clew.wire.errors import CallFailed, ErrorCode
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 
 
 async def open_(call: Call, given: params.OpenParams) -> Opened:
-    target = call.engine.target(given.conversation)
+    target = call.engine.parse_target(given.conversation)
     if given.title is not None:
-        target = await call.engine.titles.ask(await allowed(call.office, target), given.title)
+        target = await call.engine.titles.request_title(
+            await allowed(call.office, target), given.title
+        )
     attached = await _attach(call, target)
     return await _opened(call.office, attached)
 
@@ -75,8 +77,8 @@ async def _opened(office: Office, conversation: ConversationId) -> Opened:
 
 async def status(call: Call, given: params.Named) -> Status:
     conversation = await call.office.resolve(given.conversation)
-    view = await call.engine.show(conversation, viewer=call.office.viewer)
-    size = await call.engine.context_size(conversation)
+    view = await call.engine.get_view(conversation, viewer=call.office.viewer)
+    size = await call.engine.get_context_size(conversation)
     used = view.usage
     usage = UsageShape(
         input_tokens=used.input_tokens,
@@ -91,7 +93,7 @@ async def status(call: Call, given: params.Named) -> Status:
 
 
 async def list_(call: Call, given: params.ListParams) -> ConversationList:
-    page = await call.engine.views(
+    page = await call.engine.list_views(
         viewer=call.office.viewer,
         title=given.query,
         cursor=given.cursor,
@@ -105,11 +107,11 @@ async def entries(call: Call, given: params.EntriesParams) -> EntryList:
     conversation = await call.office.resolve(given.conversation)
     limit = given.limit + 1
     if given.before is None:
-        found = await call.engine.entries(conversation, after=given.after, limit=limit)
+        found = await call.engine.read_entries(conversation, after=given.after, limit=limit)
         items, more = found[: given.limit], len(found) == limit
         following = str(items[-1].seq) if more else None
     else:
-        found = await call.engine.last_entries(conversation, before=given.before, limit=limit)
+        found = await call.engine.read_last_entries(conversation, before=given.before, limit=limit)
         items, more = found[-given.limit :], len(found) == limit
         following = str(items[0].seq) if more else None
     return _entry_list(items, following)
@@ -122,7 +124,7 @@ def _entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
 
 
 async def search(call: Call, given: params.SearchParams) -> HitList:
-    found = await call.engine.search(
+    found = await call.engine.search_messages(
         given.query, viewer=call.office.viewer, cursor=given.cursor, limit=given.limit
     )
     return HitList.model_validate(
@@ -131,9 +133,11 @@ async def search(call: Call, given: params.SearchParams) -> HitList:
 
 
 async def new(call: Call, given: params.NewParams) -> Opened:
-    conversation = await call.engine.start_afresh(route_of(call.office, given.name, "name"))
+    conversation = await call.engine.start_new_conversation(
+        route_of(call.office, given.name, "name")
+    )
     if given.title is not None:
-        await call.engine.titles.ask(conversation, given.title)
+        await call.engine.titles.request_title(conversation, given.title)
     await call.client.attach(conversation)
     return await _opened(call.office, conversation)
 
@@ -144,7 +148,7 @@ def route_of(office: Office, name: str, param: str) -> Route:
 
     :raises CallFailed: if it is an id
     """
-    target = office.engine.target(sanitize_text(name))
+    target = office.engine.parse_target(sanitize_text(name))
     if isinstance(target, str):
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
@@ -158,24 +162,24 @@ def route_of(office: Office, name: str, param: str) -> Route:
 async def resume(call: Call, given: params.ResumeParams) -> Opened:
     route = route_of(call.office, given.name, "name")
     conversation = await call.office.resolve(given.conversation)
-    await call.engine.lifecycle.resume(route, conversation, viewer=call.office.viewer)
+    await call.engine.sessions.resume_conversation(route, conversation, viewer=call.office.viewer)
     await call.client.attach(conversation)
     return await _opened(call.office, conversation)
 
 
 async def rename(call: Call, given: params.RenameParams) -> ConversationShape:
-    target = await allowed(call.office, call.engine.target(given.conversation))
+    target = await allowed(call.office, call.engine.parse_target(given.conversation))
     if given.title is None:
         name = target.key if isinstance(target, Route) else target
         conversation = await call.office.resolve(name)
-        await call.engine.rename(conversation, None, viewer=call.office.viewer)
+        await call.engine.rename_conversation(conversation, None, viewer=call.office.viewer)
     else:
-        conversation = await call.engine.titles.ask(target, given.title)
+        conversation = await call.engine.titles.request_title(target, given.title)
     return await call.office.shown(conversation)
 
 
 async def branch(call: Call, given: params.BranchParams) -> ConversationShape:
-    new_one = await call.engine.lifecycle.branch(
+    new_one = await call.engine.sessions.branch_conversation(
         await call.office.resolve(given.conversation),
         at=given.at,
         title=given.title,
@@ -187,21 +191,21 @@ async def branch(call: Call, given: params.BranchParams) -> ConversationShape:
 
 async def rewind(call: Call, given: params.RewindParams) -> WentBack:
     conversation = await call.office.resolve(given.conversation)
-    note = await done(call, await call.engine.lifecycle.rewind(conversation, to=given.to))
+    note = await done(call, await call.engine.sessions.queue_rewind(conversation, to=given.to))
     return WentBack(conversation=conversation, session=json.loads(note)["session"])
 
 
 async def undo(call: Call, given: params.UndoParams) -> Undone:
     conversation = await call.office.resolve(given.conversation)
-    note = await done(call, await call.engine.lifecycle.undo(conversation, back=given.back))
+    note = await done(call, await call.engine.sessions.queue_undo(conversation, back=given.back))
     told = json.loads(note)
     return Undone(conversation=conversation, session=told["session"], text=told["text"])
 
 
 async def retry(call: Call, given: params.Named) -> Retried:
-    target = call.engine.target(given.conversation)
+    target = call.engine.parse_target(given.conversation)
     conversation = await call.office.resolve(given.conversation)
-    filed, again = await call.engine.lifecycle.retry(
+    filed, again = await call.engine.sessions.queue_retry(
         conversation, route=target if isinstance(target, Route) else None
     )
     told = json.loads(await done(call, filed))
@@ -220,7 +224,7 @@ async def done(call: Call, filed: AcceptResult) -> str:
     :raises CallFailed: if it could not be carried out
     """
     call.let_pass()
-    end = await call.engine.carried_out(filed)
+    end = await call.engine.wait_for_input(filed)
     if end.outcome is not InboxOutcome.EXECUTED:
         raise CallFailed.from_code(ErrorCode.CONFLICT, end.note or "it was not carried out")
     return end.note or ""
@@ -238,13 +242,13 @@ async def close(call: Call, given: params.Named) -> Closed:
 
 async def delete(call: Call, given: params.Named) -> DeletedShape:
     conversation = await call.office.resolve(given.conversation)
-    until = await call.engine.delete(conversation, viewer=call.office.viewer)
+    until = await call.engine.delete_conversation(conversation, viewer=call.office.viewer)
     return DeletedShape(deleted=conversation, undo_until=until and shapes.format_timestamp(until))
 
 
 async def undelete(call: Call, given: params.UndeleteParams) -> ConversationShape:
     conversation = ConversationId(given.conversation)
-    await call.engine.undelete(conversation, viewer=call.office.viewer)
+    await call.engine.undelete_conversation(conversation, viewer=call.office.viewer)
     return await call.office.shown(conversation)
 
 
@@ -252,12 +256,12 @@ async def compact(call: Call, given: params.CompactParams) -> Compaction:
     conversation = await call.office.resolve(given.session_id)
     if given.dry_run:
         call.let_pass()
-        preview = await call.engine.lifecycle.preview(conversation)
+        preview = await call.engine.sessions.preview_compaction(conversation)
         return Compaction.model_validate(shapes.serialize_preview(preview))
     if given.undo:
         return await _restored(call, conversation)
-    filed = await call.engine.lifecycle.compress(conversation, focus=given.focus)
-    end = compacted(await done(call, filed))
+    filed = await call.engine.sessions.queue_compaction(conversation, focus=given.focus)
+    end = parse_compaction_note(await done(call, filed))
     if end.busy:
         raise CallFailed.from_code(ErrorCode.CONFLICT, end.note)
     return Compaction.model_validate(
@@ -266,9 +270,9 @@ async def compact(call: Call, given: params.CompactParams) -> Compaction:
 
 
 async def _restored(call: Call, conversation: ConversationId) -> Compaction:
-    before = await call.engine.context(conversation)
-    note = await done(call, await call.engine.lifecycle.restore(conversation))
-    after = await call.engine.context(conversation)
+    before = await call.engine.inspect_context(conversation)
+    note = await done(call, await call.engine.sessions.queue_restore(conversation))
+    after = await call.engine.inspect_context(conversation)
     return Compaction(
         moved=True,
         session=json.loads(note)["session"],

@@ -46,7 +46,7 @@ class Office:
 
     async def resolve(self, name: str) -> ConversationId:
         """:raises NotFound: if the name means nothing that may be seen here"""
-        return await self.engine.resolve(name, viewer=self.viewer)
+        return await self.engine.resolve_name(name, viewer=self.viewer)
 
     def check(self, route: Route) -> None:
         """:raises NotFound: if what the route leads to may not be seen here"""
@@ -54,15 +54,15 @@ class Office:
             raise NotFound("conversation", route.key)
 
     async def shown(self, conversation: ConversationId) -> ConversationShape:
-        return shape_of(await self.engine.show(conversation, viewer=self.viewer))
+        return shape_of(await self.engine.get_view(conversation, viewer=self.viewer))
 
     async def state(self, conversation: ConversationId) -> StateShape:
-        standing = await self.engine.standing(conversation, viewer=self.viewer)
+        standing = await self.engine.get_state(conversation, viewer=self.viewer)
         return StateShape.model_validate(self.told(standing))
 
     def told(self, standing: ConversationState) -> Mapping[str, object]:
         """Where a conversation stands, as JSON."""
-        return shapes.serialize_state(standing, model=self.engine.models.offered[0])
+        return shapes.serialize_state(standing, model=self.engine.model_overrides.offered[0])
 
 
 def shape_of(view: ConversationView) -> ConversationShape:
@@ -116,7 +116,7 @@ class Client:
             conversation, front=FRONT, client=self.attached.get(conversation)
         )
         self.attached[conversation] = done.client
-        engine.attend(conversation)
+        engine.wake_conversation(conversation)
         return done.client
 
     def unsubscribe(self, conversation: ConversationId) -> bool:
@@ -130,7 +130,7 @@ class Client:
     async def gone(self) -> None:
         """The connection is over."""
         for client in self.attached.values():
-            await self.office.engine.clients.leave(client)
+            await self.office.engine.clients.detach(client)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from clew.config.describe import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.writing import write_setting
 from clew.core.scope import LOCAL
-from clew.engine.completing import complete as completed
+from clew.engine.completing import complete_input as completed
 from clew.engine.slash import COMMANDS
 from clew.wire.describe import build_openrpc
 from clew.wire.errors import CallFailed, ErrorCode
@@ -53,8 +53,8 @@ async def commands(call: Call, given: params.NoParams) -> Commands:
 
 
 async def run(call: Call, given: params.RunParams) -> CommandReply:
-    target = await allowed(call.office, call.engine.target(given.conversation))
-    reply = await call.engine.command(
+    target = await allowed(call.office, call.engine.parse_target(given.conversation))
+    reply = await call.engine.run_command(
         given.text, target=target, viewer=call.office.viewer, on_filed=call.let_pass
     )
     return CommandReply(
@@ -103,23 +103,23 @@ async def set_config(call: Call, given: params.ConfigSetParams) -> SettingWritte
 
 
 async def models(call: Call, given: params.ModelListParams) -> Models:
-    choice = call.engine.models
+    choice = call.engine.model_overrides
     if given.conversation is None:
         return Models(items=list(choice.offered), current=choice.offered[0])
     conversation = await call.office.resolve(given.conversation)
-    current = await choice.name(conversation)
+    current = await choice.get_model_name(conversation)
     return Models(items=list(dict.fromkeys([*choice.offered, current])), current=current)
 
 
 async def set_model(call: Call, given: params.ModelSetParams) -> Models:
-    choice = call.engine.models
+    choice = call.engine.model_overrides
     conversation = await call.office.resolve(given.conversation)
     if call.office.viewer != LOCAL and given.model not in choice.offered:
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
             f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
         )
-    await choice.choose(conversation, given.model)
+    await choice.choose_model(conversation, given.model)
     return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)
 
 

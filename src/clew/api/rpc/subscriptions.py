@@ -97,7 +97,7 @@ class _Telling:
                 await self._send("ended", {"reason": "something went wrong inside Clew"})
 
     async def _follow(self) -> None:
-        events = self._client.office.engine.follow(
+        events = self._client.office.engine.stream_events(
             self._conversation, after=self._seq, live=self._live, with_standing=True
         )
         async with aclosing(events):

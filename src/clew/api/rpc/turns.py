@@ -9,7 +9,7 @@ from clew.core.double_text import resolve_rule
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
-from clew.engine.orders import key_for
+from clew.engine.orders import make_request_key
 from clew.wire import shapes
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.records import ApprovalShape, QueuedShape
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 
 async def submit(call: Call, given: params.SubmitParams) -> Submitted:
-    target = call.engine.target(given.session_id)
+    target = call.engine.parse_target(given.session_id)
     if isinstance(target, Route):
         call.office.check(target)
     else:
         target = await call.office.resolve(target)
     rule = given.double_text or call.office.settings.session.double_text
-    placed = await call.engine.orders.place(
+    placed = await call.engine.requests.submit(
         given.text,
         target=target,
         double_text=resolve_rule(rule, people=False),
@@ -50,7 +50,7 @@ async def submit(call: Call, given: params.SubmitParams) -> Submitted:
     accepted = placed.accepted
     if accepted.outcome is InboxOutcome.REJECTED:
         raise CallFailed.from_code(ErrorCode.REJECTED)
-    head = (await call.engine.standing(accepted.conversation_id)).head
+    head = (await call.engine.get_state(accepted.conversation_id)).head
     return Submitted(
         inbox_id=accepted.inbox_id,
         conversation=accepted.conversation_id,
@@ -64,14 +64,14 @@ def _key(call: Call, given: params.SubmitParams) -> IdempotencyKey | None:
         return None
     # The session is left out: who comes again may name a newer one of the same conversation.
     meant = given.model_dump_json(exclude={"key", "session_id"})
-    return key_for(
+    return make_request_key(
         caller=call.office.caller, path="prompt.submit", key=given.key, request=meant.encode()
     )
 
 
 def _files(call: Call, given: Sequence[params.Attachment]) -> list[FetchedFile]:
     return [
-        call.engine.orders.file(
+        call.engine.requests.prepare_file(
             name=one.name, media_type=one.media_type, content=_content(one, place)
         )
         for place, one in enumerate(given)
@@ -88,12 +88,12 @@ def _content(given: params.Attachment, place: int) -> bytes:
 
 async def interrupt(call: Call, given: params.Named) -> Interrupted:
     conversation = await call.office.resolve(given.conversation)
-    return Interrupted(stopping=await call.engine.stop(conversation))
+    return Interrupted(stopping=await call.engine.request_stop(conversation))
 
 
 async def approvals(call: Call, given: params.Named) -> Approvals:
     conversation = await call.office.resolve(given.conversation)
-    found = await call.engine.approvals(conversation)
+    found = await call.engine.list_approvals(conversation)
     return Approvals(
         items=[ApprovalShape.model_validate(shapes.serialize_approval(one)) for one in found]
     )
@@ -101,9 +101,9 @@ async def approvals(call: Call, given: params.Named) -> Approvals:
 
 async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
     approval = ApprovalId(given.approval)
-    asked = await call.engine.approval(approval)
+    asked = await call.engine.get_approval(approval)
     await call.office.resolve(asked.conversation_id)
-    answered = await call.engine.answer(
+    answered = await call.engine.answer_approval(
         approval, yes=given.approve, by=call.office.viewer, note=given.note
     )
     return ApprovalShape.model_validate(shapes.serialize_approval(answered))
@@ -111,7 +111,7 @@ async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
 
 async def queue(call: Call, given: params.Named) -> Queue:
     conversation = await call.office.resolve(given.conversation)
-    found = await call.engine.queue(conversation)
+    found = await call.engine.list_queue(conversation)
     return Queue(
         items=[QueuedShape.model_validate(shapes.serialize_queued(item)) for item in found]
     )
@@ -129,15 +129,15 @@ async def edit(call: Call, given: params.EditParams) -> Edited:
 
 async def _waiting(call: Call, inbox_id: str) -> InboxItem:
     """:raises NotFound: if there is no such input in what may be seen here"""
-    item = await call.engine.input(InboxId(inbox_id))
+    item = await call.engine.get_input(InboxId(inbox_id))
     await call.office.resolve(item.conversation_id)
     return item
 
 
 async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
     conversation = await call.office.resolve(given.conversation)
-    view = await call.engine.show(conversation, viewer=call.office.viewer)
-    call.engine.attend(conversation)
+    view = await call.engine.get_view(conversation, viewer=call.office.viewer)
+    call.engine.wake_conversation(conversation)
     head, seq = view.conversation.head, view.conversation.last_seq
     if given.after > seq:
         raise CallFailed.from_code(

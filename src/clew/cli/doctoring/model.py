@@ -11,7 +11,7 @@ from clew.cli.doctoring.findings import fail, ok, warn
 from clew.config.model_access import iter_named_models
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
-from clew.runtime import model_spec, unknown_providers
+from clew.runtime import find_unknown_providers, make_model_spec
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ PATIENCE: Final = 30.0
 
 async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]:
     """Every model that the settings name; asks each for a word unless ``offline``."""
-    for problem in unknown_providers(settings):
+    for problem in find_unknown_providers(settings):
         yield fail("providers", problem)
     for setting, name in iter_named_models(settings):
         if setting == "model.name" and name == OFFLINE:
@@ -45,7 +45,7 @@ async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]
 async def _model(settings: Settings, name: str, setting: str, *, asked: bool) -> Finding:
     what = _WHAT[setting]
     try:
-        spec = model_spec(settings, name, setting=setting)
+        spec = make_model_spec(settings, name, setting=setting)
         model = build_model(spec)
     except SettingsError as error:
         return fail(what, str(error))

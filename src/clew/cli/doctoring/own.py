@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clew.cli.apart import stdout_apart
 from clew.cli.doctoring.findings import fail, ok
 from clew.errors import SettingsError
-from clew.runtime import make_agent, make_plugins
+from clew.runtime import load_enabled_plugins, make_agent
 
 if TYPE_CHECKING:
     from clew.cli.doctoring.findings import Finding
@@ -20,7 +20,7 @@ def own_code(settings: Settings) -> Finding:
         # What they print is no finding.
         with stdout_apart():
             make_agent(settings, "")
-            make_plugins(settings)
+            load_enabled_plugins(settings)
     except SettingsError as error:
         return fail("own code", str(error))
     return ok("own code", "agent, tools and plugins can be imported")

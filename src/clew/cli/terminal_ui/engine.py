@@ -116,13 +116,13 @@ class Behind:
         with undisturbed():
             from clew.api.rpc.office import Office  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
-            from clew.runtime import open_product  # noqa: PLC0415
+            from clew.runtime import open_application  # noqa: PLC0415
 
         self._stack.enter_context(logs_to_file(self._settings))
         portal = self._stack.enter_context(start_blocking_portal("asyncio"))
         product = self._stack.enter_context(
             portal.wrap_async_context_manager(
-                open_product(self._settings, role="tui", own_only=True)
+                open_application(self._settings, role="tui", own_only=True)
             )
         )
         self._portal = portal

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx2
 
 from clew.config.secret import Secret
-from clew.engine.doors import SHUT, Answer, Knock
+from clew.engine.doors import WEBHOOK_NOT_READY, WebhookRequest, WebhookResponse
 from clew.errors import (
     ChannelError,
     NotDelivered,
@@ -42,7 +42,7 @@ _SHORTEST = 100
 #: Seconds to wait where the other side does not say.
 _WAIT = 5.0
 
-ACCEPTED = Answer(status=202)
+ACCEPTED = WebhookResponse(status=202)
 #: The keys of its table that only this channel knows.
 OPTIONS = frozenset({"secret", "old_secret", "longest"})
 
@@ -116,11 +116,11 @@ class WebhookChannel(Channel):
         #: Told, and not stored yet as far as is known.
         self._told: list[_Handed] = []
         self._http: httpx2.AsyncClient | None = None
-        config.doors.add(config.name)
+        config.doors.declare_webhook(config.name)
 
     async def __aenter__(self) -> Self:
         self._http = httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False)
-        self._config.doors.open(self._config.name, self._handed_in)
+        self._config.doors.register_handler(self._config.name, self._handed_in)
         return self
 
     async def __aexit__(
@@ -129,7 +129,7 @@ class WebhookChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._config.doors.shut(self._config.name)
+        self._config.doors.unregister_handler(self._config.name)
         self._told += _taken(self._waiting)
         for handed in self._told:
             handed.stored.cancel()
@@ -138,18 +138,18 @@ class WebhookChannel(Channel):
 
     # In
 
-    async def _handed_in(self, knock: Knock) -> Answer:
+    async def _handed_in(self, knock: WebhookRequest) -> WebhookResponse:
         try:
             signed = verified(self._keys, knock.headers, knock.body, now=time.time())
             event = codec.parse(knock.body, signed, label=self._config.label)
         except Refused as error:
-            return Answer(status=error.status, code=error.code, message=error.message)
+            return WebhookResponse(status=error.status, code=error.code, message=error.message)
         handed = _Handed(event)
         self._waiting.put_nowait(handed)
         # Not stored in time: it may still be, and is known again when it comes once more.
         await asyncio.wait({handed.stored}, timeout=PATIENCE)
         stored = handed.stored.done() and not handed.stored.cancelled()
-        return ACCEPTED if stored else SHUT
+        return ACCEPTED if stored else WEBHOOK_NOT_READY
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
