@@ -14,9 +14,9 @@ from clew.gateway.channels.discord import messages as discord
 from clew.gateway.channels.slack import messages as slack
 from clew.gateway.channels.telegram import messages as telegram
 from clew.gateway.channels.webhook import codec as webhook
-from clew.gateway.text.markdown import read
-from clew.gateway.text.marked import JOINER, utf16
-from clew.gateway.text.pieces import Code, Style, plain
+from clew.gateway.text.markdown import parse_markdown
+from clew.gateway.text.marked import JOINER, count_utf16_units
+from clew.gateway.text.pieces import CodeFrame, TextStyle, to_plain_text
 from clew.testing.discord.world import checked as checked_by_discord
 from clew.testing.slack.world import checked as checked_by_slack
 from clew.testing.slack.world import shown as shown_by_slack
@@ -170,11 +170,11 @@ def judge(document: Document, platform: Platform) -> int:
 
 
 def _telegram(chunk: str) -> str:
-    for one in (chunk, telegram.repeated(chunk), telegram.plain(chunk)):
+    for one in (chunk, telegram.with_repeat_notice(chunk), telegram.without_formatting(chunk)):
         body: dict[str, Any] = json.loads(one)
         text: str = body["text"]
         assert text.strip()
-        assert utf16(text) <= 4096
+        assert count_utf16_units(text) <= 4096
         entities: list[dict[str, Any]] = body.get("entities", [])
         assert len(entities) <= 100
         hidden = text.encode("utf-16-le")
@@ -190,7 +190,7 @@ def _telegram(chunk: str) -> str:
 
 
 def _slack(chunk: str) -> str:
-    for one in (chunk, slack.repeated(chunk), slack.plain_chunk(chunk)):
+    for one in (chunk, slack.with_repeat_notice(chunk), slack.without_formatting(chunk)):
         body: dict[str, Any] = json.loads(one)
         checked_by_slack(body)
         assert len(body["text"]) <= 4000
@@ -204,27 +204,27 @@ def _slack(chunk: str) -> str:
 
 
 def _marked(text: str) -> str:
-    pieces = read(text)
+    pieces = parse_markdown(text)
     prose = " ".join(
         run.text
         for piece in pieces
-        if not isinstance(piece.frame, Code)
+        if not isinstance(piece.frame, CodeFrame)
         for run in piece.runs
-        if not run.style & Style.CODE
+        if not run.style & TextStyle.CODE
     )
     assert not re.search(r"(?<!\w)@\w|@(everyone|here)", prose)
     fences = [line for line in text.split("\n") if re.match(r"(> )?```", line)]
     assert len(fences) % 2 == 0, "a fence is left open"
     assert all(re.fullmatch(r"(> )?```", line) for line in fences[1::2])
-    return plain(pieces)
+    return to_plain_text(pieces)
 
 
 def _discord(chunk: str) -> str:
-    for one in (chunk, discord.repeated(chunk)):
+    for one in (chunk, discord.with_repeat_notice(chunk)):
         content = json.loads(one)["content"]
         assert content.strip()
-        assert utf16(content) <= 2000
-        body = discord.new(one, key="k")
+        assert count_utf16_units(content) <= 2000
+        body = discord.build_message(one, key="k")
         checked_by_discord(body)
         assert body["allowed_mentions"]["parse"] == []
     return _marked(json.loads(chunk)["content"])
@@ -232,7 +232,7 @@ def _discord(chunk: str) -> str:
 
 def _webhook(longest: int) -> Platform:
     def shown(chunk: str) -> str:
-        assert len(json.loads(webhook.repeated(chunk))["text"]) <= longest
+        assert len(json.loads(webhook.with_repeat_notice(chunk))["text"]) <= longest
         return _marked(json.loads(chunk)["text"])
 
     return Platform(lambda text: webhook.render(OutboundMessage(text=text), longest=longest), shown)

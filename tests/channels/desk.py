@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
     from pathlib import Path
 
-    from clew.gateway.channel import Factory
+    from clew.gateway.channel import ChannelFactory
     from clew.gateway.timer import Timer
     from clew.testing.channels import MemoryPlatform
     from clew.testing.telegram import Faults
@@ -147,7 +147,7 @@ async def serving(
     *,
     script: Script | None,
     timer: Timer | None = None,
-    factories: Mapping[str, Factory] | None = None,
+    factories: Mapping[str, ChannelFactory] | None = None,
 ) -> AsyncGenerator[World]:
     """A gateway that serves."""
     loaded = load_settings(home=home, flags={**_MODEL, **flags}, environ={})

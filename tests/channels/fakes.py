@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.gateway.text.markdown import read
-from clew.gateway.text.pieces import plain
+from clew.gateway.text.markdown import parse_markdown
+from clew.gateway.text.pieces import to_plain_text
 from clew.testing.discord import FakeDiscord
 from clew.testing.slack import FakeSlack
 from clew.testing.telegram import FakeTelegram
@@ -99,7 +99,7 @@ def _telegram(faults: Faults | None) -> Generator[Fake]:
 
 def _read(content: str) -> str:
     """Markdown, as it is shown."""
-    return plain(read(content))
+    return to_plain_text(parse_markdown(content))
 
 
 class _Slack(Fake):

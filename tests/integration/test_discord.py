@@ -26,7 +26,7 @@ from clew.errors import (
 from clew.gateway.channel import ChannelConfig
 from clew.gateway.channels.discord import link
 from clew.gateway.channels.discord.channel import open_channel
-from clew.gateway.channels.discord.transport import translate
+from clew.gateway.channels.discord.transport import to_channel_error
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
 from clew.testing.discord import FakeDiscord
@@ -352,7 +352,7 @@ ERRORS: list[tuple[int, object, dict[str, str], type[ChannelError]]] = [
 def test_each_error_of_discord_is_what_it_means(
     status: int, body: object, headers: dict[str, str], kind: type[ChannelError]
 ) -> None:
-    error = translate(status, body, headers)
+    error = to_channel_error(status, body, headers)
     assert type(error) is kind
     if isinstance(error, NotDelivered):
         assert error.gone == (status == 404)

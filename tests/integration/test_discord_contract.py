@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.config.secret import Secret
 from clew.core.route import Route
-from clew.gateway.channel import Channel, ChannelConfig, MemoryMarks
+from clew.gateway.channel import Channel, ChannelConfig, MemoryChannelStorage
 from clew.gateway.channels.discord.channel import open_channel
 from clew.testing.channels import ChannelContract, Platform, Shown
 from clew.testing.discord import FakeDiscord
@@ -23,7 +23,7 @@ class Discord:
     route = Route(platform="discord", kind="dm", chat="742")
 
     def __init__(self, fake: FakeDiscord) -> None:
-        self._fake, self._marks = fake, MemoryMarks()
+        self._fake, self._marks = fake, MemoryChannelStorage()
         fake.meet("42")
 
     def create_channel(self) -> Channel:
@@ -33,7 +33,7 @@ class Discord:
                 token=Secret.from_text(self._fake.token),
                 base_url=self._fake.api,
                 options=MappingProxyType({}),
-                marks=self._marks,
+                storage=self._marks,
             )
         )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
     from clew.core.route import Route
-    from clew.gateway.channel import Channel, ChannelConfig, Factory
+    from clew.gateway.channel import Channel, ChannelConfig, ChannelFactory
 
 
 @dataclass(kw_only=True)
@@ -120,7 +120,7 @@ async def test_b158_a_channel_that_is_stopped_and_started_fifty_times_hears_each
     flags = table("memory", {"allow": "*", "stream": False, "double_text": "queue"})
     settings = load_settings(home=tmp_path, flags=flags, environ={})
     async with memory_desk(url, tmp_path, platform, settings={"enabled": False}) as desk:
-        factories: dict[str, Factory] = {"memory": lambda _: platform.channel()}
+        factories: dict[str, ChannelFactory] = {"memory": lambda _: platform.channel()}
         for number in range(50):
             async with Gateway(desk.world.engine, settings, factories=factories):
                 platform.say(f"{number}")

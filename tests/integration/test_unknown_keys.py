@@ -8,8 +8,8 @@ import pytest
 
 from clew.cli.entry import run
 from clew.config import load_settings
-from clew.gateway.gateway import find_factory
-from clew.gateway.options import channel_kinds, find_channel_problems
+from clew.gateway.gateway import find_channel_factory
+from clew.gateway.options import find_channel_problems, list_channel_kinds
 from clew.hooks.manager import PluginManager, load_plugins
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def test_what_there_is_passes(home: Path) -> None:
 
 def test_every_channel_of_ours_declares_its_keys() -> None:
     for name in ("discord", "slack", "telegram", "webhook"):
-        assert name in channel_kinds()
-        assert find_factory(name, name).__globals__["OPTIONS"] is not None  # type: ignore[attr-defined]
+        assert name in list_channel_kinds()
+        assert find_channel_factory(name, name).__globals__["OPTIONS"] is not None  # type: ignore[attr-defined]
 
 
 def test_a_plugin_without_a_list_is_handed_whatever_there_is(tmp_path: Path) -> None:

@@ -17,7 +17,12 @@ from clew.core.health import ChannelState
 from clew.errors import SettingsError
 from clew.gateway.channel import ChannelConfig
 from clew.gateway.channels.webhook.channel import open_channel
-from clew.gateway.channels.webhook.signing import SIGNATURE, TIMESTAMP, key_of, sign
+from clew.gateway.channels.webhook.signing import (
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    decode_secret,
+    sign_request,
+)
 from clew.testing.telegram import Faults
 from clew.testing.webhook import FakeWebhook
 from tests.channels.desk import Plain, echo, serving, table, until
@@ -126,16 +131,18 @@ DATA = {"user": "42", "text": "x"}
 
 async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> None:
     good = dict(desk.fake.signed("evt_1", BODY))
-    old = sign(key_of(desk.fake.secret), id_="evt_2", at=int(time.time()) - 301, body=BODY)
-    other = sign(b"another secret, long", id_="evt_3", at=int(time.time()), body=BODY)
-    later = {**good, TIMESTAMP: str(int(good[TIMESTAMP]) + 1)}
-    bare = {name: value for name, value in good.items() if name != SIGNATURE}
+    old = sign_request(
+        decode_secret(desk.fake.secret), id_="evt_2", at=int(time.time()) - 301, body=BODY
+    )
+    other = sign_request(b"another secret, long", id_="evt_3", at=int(time.time()), body=BODY)
+    later = {**good, TIMESTAMP_HEADER: str(int(good[TIMESTAMP_HEADER]) + 1)}
+    bare = {name: value for name, value in good.items() if name != SIGNATURE_HEADER}
     refused = [
         (BODY, bare, 400, "missing_header"),
         (BODY, other, 401, "invalid_signature"),
         (BODY + b" ", good, 401, "invalid_signature"),
         (BODY, later, 401, "invalid_signature"),
-        (BODY, {**good, SIGNATURE: "v1,schlüssel"}, 401, "invalid_signature"),
+        (BODY, {**good, SIGNATURE_HEADER: "v1,schlüssel"}, 401, "invalid_signature"),
         (BODY, old, 400, "stale_timestamp"),
     ]
     for body, headers, status, code in refused:
@@ -145,7 +152,7 @@ async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> 
         assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
         assert desk.fake.secret not in answer.text
     # Of two signatures one is enough: the sender changes its secret.
-    both = {**good, SIGNATURE: f"{other[SIGNATURE]} {good[SIGNATURE]}"}
+    both = {**good, SIGNATURE_HEADER: f"{other[SIGNATURE_HEADER]} {good[SIGNATURE_HEADER]}"}
     assert (await desk.post(BODY, both)).status_code == 202
     await desk.answered()
     await desk.quiet()

@@ -34,7 +34,7 @@ class Webhook:
                 token=None,
                 base_url=self._fake.answers_url,
                 options=MappingProxyType({"secret": Secret.from_text(self._fake.secret)}),
-                doors=self.doors,
+                webhooks=self.doors,
             )
         )
 

@@ -19,15 +19,15 @@ from clew.core.chat import (
     OutboundMessage,
 )
 from clew.gateway.channels.discord import codec
-from clew.gateway.channels.discord.messages import LONGEST, nonce
-from clew.gateway.text.markdown import read
-from clew.gateway.text.marked import linkable, utf16
-from clew.gateway.text.pieces import plain, with_addresses
+from clew.gateway.channels.discord.messages import MAX_LENGTH, compute_nonce
+from clew.gateway.text.markdown import parse_markdown
+from clew.gateway.text.marked import count_utf16_units, is_linkable
+from clew.gateway.text.pieces import show_addresses, to_plain_text
 from clew.testing.discord.world import checked
 from tests.unit.test_marked import complain
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
-ME = codec.Me(id="1")
+ME = codec.DiscordIdentity(id="1")
 
 
 @settings(max_examples=25)
@@ -35,12 +35,14 @@ ME = codec.Me(id="1")
 def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
     chunks = codec.render(OutboundMessage(text=text))
     written = [json.loads(chunk)["content"] for chunk in chunks]
-    wanted = squeezed(plain(with_addresses(read(text), linkable)))
-    assert squeezed("".join(plain(read(part)) for part in written)) == wanted
+    wanted = squeezed(to_plain_text(show_addresses(parse_markdown(text), is_linkable)))
+    assert squeezed("".join(to_plain_text(parse_markdown(part)) for part in written)) == wanted
     for chunk, part in zip(chunks, written, strict=True):
         complain(part)
-        assert utf16(json.loads(codec.repeated(chunk))["content"]) <= LONGEST
-        given_ = codec.new(chunk, key="k")
+        assert (
+            count_utf16_units(json.loads(codec.with_repeat_notice(chunk))["content"]) <= MAX_LENGTH
+        )
+        given_ = codec.build_message(chunk, key="k")
         checked(given_)
         assert given_["allowed_mentions"]["parse"] == []
 
@@ -48,13 +50,13 @@ def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
 def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> None:
     buttons = tuple(Button(label="x" * 100, data=f"a:{number}") for number in range(6))
     chunks = codec.render(OutboundMessage(text="word " * 700, buttons=buttons, reply_to="7"))
-    first, last = (codec.new(chunk, key="k") for chunk in chunks)
+    first, last = (codec.build_message(chunk, key="k") for chunk in chunks)
     assert first["message_reference"] == {"message_id": "7", "fail_if_not_exists": False}
     assert first["components"] == []
     assert [len(row["components"]) for row in last["components"]] == [5, 1]
     checked(last)
     # An edit is no reply, and has no nonce.
-    assert codec.changed(chunks[0]).keys() == {
+    assert codec.build_edit(chunks[0]).keys() == {
         "content",
         "components",
         "allowed_mentions",
@@ -63,10 +65,10 @@ def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> 
 
 
 def test_a_nonce_is_short_and_the_same_for_the_same_key() -> None:
-    found = {nonce(f"dlv_{number}:0") for number in range(1000)}
+    found = {compute_nonce(f"dlv_{number}:0") for number in range(1000)}
     assert len(found) == 1000
     assert max(map(len, found)) <= 25
-    assert nonce("dlv_1:0") in found
+    assert compute_nonce("dlv_1:0") in found
 
 
 def told(kind: str = "MESSAGE_CREATE", **more: Any) -> ChannelEvent | IgnoredEvent:
@@ -78,7 +80,7 @@ def told(kind: str = "MESSAGE_CREATE", **more: Any) -> ChannelEvent | IgnoredEve
         "type": 0,
         **more,
     }
-    return codec.parse({"t": kind, "s": 1, "d": message}, ME, {"21": "20"})
+    return codec.parse_dispatch({"t": kind, "s": 1, "d": message}, ME, {"21": "20"})
 
 
 @pytest.mark.parametrize(
@@ -116,11 +118,11 @@ def test_a_message_says_where_by_whom_and_when_it_was_written() -> None:
     heard = told(guild_id="9", channel_id="21", member={"nick": "Countess"})
     assert isinstance(heard, MessageReceived)
     assert (heard.route.kind, heard.route.chat, heard.route.thread) == ("group", "20", "21")
-    assert codec.target(heard.route) == "21"
+    assert codec.get_target_channel(heard.route) == "21"
     assert not heard.addressed
     assert heard.sender.name == "Countess"
     assert heard.sent_at.isoformat().startswith("2016-04-30T11:18:25")
-    assert codec.moment_of(codec.snowflake_of(heard.sent_at)) == heard.sent_at
+    assert codec.snowflake_to_time(codec.time_to_snowflake(heard.sent_at)) == heard.sent_at
     sticker = told(content="", sticker_items=[{"name": "wave"}])
     assert isinstance(sticker, MessageReceived)
     assert sticker.agent_text == "[sticker wave]"

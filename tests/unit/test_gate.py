@@ -9,8 +9,8 @@ from clew.core.chat import ButtonPressed, MessageSender
 from clew.core.people import ChannelAccount
 from clew.core.route import Route
 from clew.errors import Throttled
-from clew.gateway.gate import Gate
-from clew.gateway.line import Line
+from clew.gateway.gate import RateLimiter
+from clew.gateway.line import PlatformClient
 from clew.testing.channels import FakeTimer, MemoryPlatform
 
 
@@ -23,9 +23,9 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def enter_all(gate: Gate, chats: int, passed: list[int]) -> list[asyncio.Task[None]]:
+async def enter_all(gate: RateLimiter, chats: int, passed: list[int]) -> list[asyncio.Task[None]]:
     async def enter(number: int) -> None:
-        await gate.enter(chat(number))
+        await gate.acquire(chat(number))
         passed.append(number)
 
     tasks = [asyncio.create_task(enter(number)) for number in range(chats)]
@@ -35,12 +35,12 @@ async def enter_all(gate: Gate, chats: int, passed: list[int]) -> list[asyncio.T
 
 async def test_chats_pass_in_the_order_of_asking_at_the_accounts_pace() -> None:
     timer = FakeTimer()
-    gate = Gate(timer, chat_pause=None, account_pause=1.0)
+    gate = RateLimiter(timer, chat_pause=None, account_pause=1.0)
     passed: list[int] = []
     tasks = await enter_all(gate, 5, passed)
     for seconds in range(5):
         assert passed == list(range(seconds + 1))
-        assert not gate.try_enter(chat(99)) or seconds == 4
+        assert not gate.try_acquire(chat(99)) or seconds == 4
         timer.advance(1.0)
         await settle()
     await asyncio.gather(*tasks)
@@ -48,10 +48,10 @@ async def test_chats_pass_in_the_order_of_asking_at_the_accounts_pace() -> None:
 
 async def test_a_chat_that_is_closed_while_it_waits_for_its_turn_waits_on() -> None:
     timer = FakeTimer()
-    gate = Gate(timer, chat_pause=None, account_pause=1.0)
+    gate = RateLimiter(timer, chat_pause=None, account_pause=1.0)
     passed: list[int] = []
     tasks = await enter_all(gate, 3, passed)
-    gate.hold("1", 10.0)
+    gate.pause("1", 10.0)
     timer.advance(1.0)
     await settle()
     timer.advance(1.0)
@@ -73,9 +73,9 @@ class Holds:
         self.kept[chat] = until
 
 
-def line_to(platform: MemoryPlatform, timer: FakeTimer, holds: Holds) -> Line:
+def line_to(platform: MemoryPlatform, timer: FakeTimer, holds: Holds) -> PlatformClient:
     account = ChannelAccount(channel="memory", account=platform.account)
-    return Line(platform.channel(), account, cast("Deliveries", holds), timer)
+    return PlatformClient(platform.channel(), account, cast("Deliveries", holds), timer)
 
 
 async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() -> None:
@@ -86,10 +86,10 @@ async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() 
     pressed = ButtonPressed(
         event="press1", route=chat(42), sender=MessageSender(id="42"), message="m1", data="yes"
     )
-    await line.answer(pressed, "done", closed=True)
-    assert line.gate.held_for("42") == 35
+    await line.answer_button(pressed, "done", closed=True)
+    assert line.rate_limiter.pause_remaining("42") == 35
     assert holds.kept == {"42": timer.millis() + 35_000}
-    await line.answer(pressed, "done", closed=True)
+    await line.answer_button(pressed, "done", closed=True)
     assert platform.intrusions == []
 
 
@@ -105,9 +105,9 @@ async def test_what_a_channel_looks_up_by_itself_passes_the_gate_and_holds_no_ch
             raise Throttled(5)
         return "Ann"
 
-    looking = asyncio.create_task(line.channel.passing(look))
+    looking = asyncio.create_task(line.channel.rate_limited(look))
     await settle()
-    assert line.gate.held_for("1") == 0
+    assert line.rate_limiter.pause_remaining("1") == 0
     timer.advance(4.9)
     await settle()
     assert len(asked) == 1

@@ -11,25 +11,27 @@ from hypothesis import strategies as st
 
 from clew.core.chat import Button, OutboundMessage
 from clew.gateway.channels.webhook import codec as webhook
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.marked import JOINER, linkable
-from clew.gateway.text.pieces import Code, Piece, Style, plain, with_addresses
+from clew.gateway.text.markdown import parse_markdown, parse_plain_text
+from clew.gateway.text.marked import JOINER, is_linkable
+from clew.gateway.text.pieces import CodeFrame, TextBlock, TextStyle, show_addresses, to_plain_text
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
 
 def parts(text: str, *, markup: bool = True, longest: int = 2000) -> list[str]:
     chunks = webhook.render(OutboundMessage(text=text, markup=markup), longest=longest)
-    assert all(len(json.loads(webhook.repeated(chunk))["text"]) <= longest for chunk in chunks)
+    assert all(
+        len(json.loads(webhook.with_repeat_notice(chunk))["text"]) <= longest for chunk in chunks
+    )
     return [json.loads(chunk)["text"] for chunk in chunks]
 
 
 def wanted(text: str) -> str:
-    return squeezed(plain(with_addresses(read(text), linkable)))
+    return squeezed(to_plain_text(show_addresses(parse_markdown(text), is_linkable)))
 
 
 def shown(part: str) -> str:
     """What a reader of Markdown sees of a message."""
-    return squeezed(plain(read(part)))
+    return squeezed(to_plain_text(parse_markdown(part)))
 
 
 @settings(max_examples=25)
@@ -53,7 +55,7 @@ SIGNS = st.lists(
 @example("![x](http://e.x/)")
 def test_what_is_no_markdown_is_shown_with_every_sign(text: str) -> None:
     written = "".join(map(shown, parts(text, markup=False)))
-    assert written == squeezed(plain(read_plain(text)))
+    assert written == squeezed(to_plain_text(parse_plain_text(text)))
 
 
 @settings(max_examples=100)
@@ -63,13 +65,13 @@ def test_what_is_markdown_is_shown_as_it_reads(text: str) -> None:
 
 
 def complain(part: str) -> None:
-    pieces = read(part)
-    prose = " ".join(_prose(piece) for piece in pieces if not isinstance(piece.frame, Code))
+    pieces = parse_markdown(part)
+    prose = " ".join(_prose(piece) for piece in pieces if not isinstance(piece.frame, CodeFrame))
     assert not re.search(r"(?<!\w)@\w|@(everyone|here)", prose)
 
 
-def _prose(piece: Piece) -> str:
-    return "".join(run.text for run in piece.runs if not run.style & Style.CODE)
+def _prose(piece: TextBlock) -> str:
+    return "".join(run.text for run in piece.runs if not run.style & TextStyle.CODE)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from clew.core.chat import OutboundMessage
 from clew.core.text import is_blank
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.text.markdown import read
-from clew.gateway.text.pieces import Code, plain
+from clew.gateway.text.markdown import parse_markdown
+from clew.gateway.text.pieces import CodeFrame, to_plain_text
 from tests.outgoing import DOCUMENTS, PLATFORMS, Document, judge
 
 EVERY = pytest.mark.parametrize("platform", PLATFORMS)
@@ -64,9 +64,9 @@ def test_markup_that_carries_text_is_read(platform: str, text: str, read_: str) 
     ],
 )
 def test_a_word_is_a_language_only_where_it_names_one(text: str, language: str, code: str) -> None:
-    pieces = read(text)
-    assert {piece.frame for piece in pieces} == {Code(language)}
-    assert plain(pieces) == code
+    pieces = parse_markdown(text)
+    assert {piece.frame for piece in pieces} == {CodeFrame(language)}
+    assert to_plain_text(pieces) == code
 
 
 @EVERY
@@ -98,7 +98,7 @@ def test_a_link_that_telegram_would_leave_out_stands_behind_its_text() -> None:
 
 def test_code_mentions_nobody_where_telegram_refuses_its_format() -> None:
     chunks = telegram.render(OutboundMessage(text=f"```\n{'@media ' * 900}\n```"))
-    for chunk in map(telegram.plain, chunks):
+    for chunk in map(telegram.without_formatting, chunks):
         text = json.loads(chunk)["text"]
         assert "@media" not in text
         assert len(text) <= 4096

@@ -10,7 +10,7 @@ from clew.gateway.channels.discord import codec as discord_codec
 from clew.gateway.channels.slack import codec as slack_codec
 from clew.gateway.channels.telegram import codec as telegram_codec
 from clew.gateway.channels.webhook import codec as webhook_codec
-from clew.gateway.channels.webhook.signing import Signed
+from clew.gateway.channels.webhook.signing import WebhookSignature
 from tests.updates import discord, slack, telegram, webhook
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.updates.made import Made
 
 UPDATES = 400
-TELEGRAM = telegram_codec.Me(id=telegram.BOT, username="clew_bot")
+TELEGRAM = telegram_codec.TelegramIdentity(id=telegram.BOT, username="clew_bot")
 
 
 def complaints(
@@ -41,18 +41,21 @@ def test_every_update_of_telegram_is_read_and_names_whose_words_are_whose() -> N
 
 
 def test_every_dispatch_of_discord_is_read_and_names_whose_words_are_whose() -> None:
-    me = discord_codec.Me(id=discord.BOT, roles=frozenset({discord.ROLE}))
-    assert complaints(discord.make, lambda made: discord_codec.parse(made.update, me, {})) == []
+    me = discord_codec.DiscordIdentity(id=discord.BOT, roles=frozenset({discord.ROLE}))
+    assert (
+        complaints(discord.make, lambda made: discord_codec.parse_dispatch(made.update, me, {}))
+        == []
+    )
 
 
 def test_every_envelope_of_slack_is_read_and_names_whose_words_are_whose() -> None:
-    me = slack_codec.Me(user=slack.ME, groups=frozenset({slack.GROUP}))
-    assert complaints(slack.make, lambda made: slack_codec.parse(made.update, me)) == []
+    me = slack_codec.SlackIdentity(user=slack.ME, groups=frozenset({slack.GROUP}))
+    assert complaints(slack.make, lambda made: slack_codec.parse_envelope(made.update, me)) == []
 
 
 def test_everything_that_a_program_hands_in_is_read_and_names_whose_words_are_whose() -> None:
     def parse(made: Made) -> ChannelEvent:
-        signed = Signed(id="evt_1", at=1_700_000_000)
-        return webhook_codec.parse(json.dumps(made.update).encode(), signed, label=None)
+        signed = WebhookSignature(id="evt_1", at=1_700_000_000)
+        return webhook_codec.parse_event(json.dumps(made.update).encode(), signed, label=None)
 
     assert complaints(webhook.make, parse) == []

@@ -16,8 +16,8 @@ from clew.core.quotation import (
     quote_reply,
 )
 from clew.core.route import Route
-from clew.gateway.ignored_events import IgnoredEvents
-from clew.gateway.payload import each, obj, objs, text
+from clew.gateway.ignored_events import IgnoredEventLog
+from clew.gateway.payload import as_list, as_object, as_objects, as_text
 
 #: All that some reader takes for the end of a line.
 BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
@@ -64,14 +64,14 @@ def test_in_a_group_a_line_that_imitates_another_speaker_is_indented(sign: str) 
 def test_what_is_passed_over_is_logged_once_of_each_kind(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    passed = IgnoredEvents("telegram")
+    passed = IgnoredEventLog("telegram")
     for kind in ("one", "two", "one", "two"):
-        passed.log(IgnoredEvent(kind=kind))
+        passed.log_once(IgnoredEvent(kind=kind))
     assert capsys.readouterr().out.count("passed_over") == 2
 
 
 def test_a_payload_of_another_shape_reads_as_nothing() -> None:
-    assert (obj(None), obj([1]), obj({"a": 1})) == ({}, {}, {"a": 1})
-    assert (objs("x"), objs([1, {}, {"a": 1}])) == ([], [{"a": 1}])
-    assert (each({}), each([1])) == ([], [1])
-    assert [text(value) for value in (None, True, 1, "x", object())] == ["", "", "1", "x", ""]
+    assert (as_object(None), as_object([1]), as_object({"a": 1})) == ({}, {}, {"a": 1})
+    assert (as_objects("x"), as_objects([1, {}, {"a": 1}])) == ([], [{"a": 1}])
+    assert (as_list({}), as_list([1])) == ([], [1])
+    assert [as_text(value) for value in (None, True, 1, "x", object())] == ["", "", "1", "x", ""]

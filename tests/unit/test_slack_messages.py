@@ -16,32 +16,32 @@ from clew.core.chat import (
     OutboundMessage,
 )
 from clew.gateway.channels.slack import codec
-from clew.gateway.channels.slack.messages import LONGEST, escape, unescape
-from clew.gateway.text.markdown import read
-from clew.gateway.text.marked import linkable
-from clew.gateway.text.pieces import plain, with_addresses
+from clew.gateway.channels.slack.messages import MAX_LENGTH, escape_mrkdwn, unescape_mrkdwn
+from clew.gateway.text.markdown import parse_markdown
+from clew.gateway.text.marked import is_linkable
+from clew.gateway.text.pieces import show_addresses, to_plain_text
 from clew.testing.slack.world import checked, shown
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
-ME = codec.Me(user="U0", bot="B0")
+ME = codec.SlackIdentity(user="U0", bot="B0")
 
 
 @settings(max_examples=25)
 @given(DOCUMENTS)
 def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
     chunks = [json.loads(chunk) for chunk in codec.render(OutboundMessage(text=text))]
-    wanted = squeezed(plain(with_addresses(read(text), linkable)))
+    wanted = squeezed(to_plain_text(show_addresses(parse_markdown(text), is_linkable)))
     assert squeezed("".join(shown(chunk["text"], chunk["blocks"]) for chunk in chunks)) == wanted
     # What notifications show, and what is sent where the blocks are refused, is all of it, too.
-    assert squeezed("".join(unescape(chunk["text"]) for chunk in chunks)) == wanted
+    assert squeezed("".join(unescape_mrkdwn(chunk["text"]) for chunk in chunks)) == wanted
     for chunk in chunks:
         checked(chunk)
         assert "<" not in chunk["text"]
-        again = json.loads(codec.repeated(json.dumps(chunk)))
+        again = json.loads(codec.with_repeat_notice(json.dumps(chunk)))
         checked(again)
-        assert len(again["text"]) <= LONGEST
+        assert len(again["text"]) <= MAX_LENGTH
         assert "repeat" in shown(again["text"], again["blocks"])
-        assert "blocks" not in json.loads(codec.plain_chunk(json.dumps(chunk)))
+        assert "blocks" not in json.loads(codec.without_formatting(json.dumps(chunk)))
 
 
 def test_formats_are_told_beside_the_text() -> None:
@@ -92,12 +92,12 @@ def test_buttons_are_under_the_last_message() -> None:
     ],
 )  # fmt: skip
 def test_what_somebody_said_is_read_as_they_see_it(raw: str, text: str) -> None:
-    assert codec.said(raw, ME) == text
+    assert codec.read_own_text(raw, ME) == text
 
 
 def test_escaping_is_undone() -> None:
     text = "&lt; <x> & &amp;gt;"
-    assert unescape(escape(text)) == text
+    assert unescape_mrkdwn(escape_mrkdwn(text)) == text
 
 
 def event(**more: object) -> dict[str, object]:
@@ -117,15 +117,15 @@ def event(**more: object) -> dict[str, object]:
     ],
 )
 def test_what_nobody_said_is_passed_over(more: dict[str, object]) -> None:
-    assert isinstance(codec.parse(event(**more), ME), IgnoredEvent)
+    assert isinstance(codec.parse_envelope(event(**more), ME), IgnoredEvent)
     closed = {"type": "interactive", "payload": {"type": "view_closed"}}
-    assert isinstance(codec.parse(closed, ME), IgnoredEvent)
+    assert isinstance(codec.parse_envelope(closed, ME), IgnoredEvent)
 
 
 def test_a_deletion_names_the_event_of_the_message() -> None:
-    heard = codec.parse(event(), ME)
+    heard = codec.parse_envelope(event(), ME)
     gone = {"subtype": "message_deleted", "deleted_ts": "12.5", "previous_message": {"user": "U1"}}
-    deleted = codec.parse(event(**gone, ts="13.0"), ME)
+    deleted = codec.parse_envelope(event(**gone, ts="13.0"), ME)
     assert isinstance(heard, MessageReceived)
     assert isinstance(deleted, MessageDeleted)
     assert (deleted.original, deleted.route) == (heard.event, heard.route)
@@ -138,7 +138,7 @@ def test_a_press_is_known_by_who_pressed_what_when() -> None:
         "container": {"channel_id": "C1", "message_ts": "5.5", "thread_ts": "4.4"},
         "actions": [{"action_id": "clew:0", "value": "a:1", "action_ts": "9.9"}],
     }
-    pressed = codec.parse({"type": "interactive", "payload": payload}, ME)
+    pressed = codec.parse_envelope({"type": "interactive", "payload": payload}, ME)
     assert isinstance(pressed, ButtonPressed)
     assert (pressed.event, pressed.data, pressed.message) == ("press:C1:5.5:U1:9.9", "a:1", "5.5")
     assert (pressed.route.chat, pressed.route.thread) == ("C1", "4.4")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from clew.core.chat import Button, OutboundMessage
 from clew.gateway.channels.telegram import messages as telegram
-from clew.gateway.channels.telegram.markup import LONGEST, MOST_ENTITIES
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.marked import linkable, utf16
-from clew.gateway.text.pieces import Code, plain, with_addresses
+from clew.gateway.channels.telegram.markup import MAX_ENTITIES, MAX_LENGTH
+from clew.gateway.text.markdown import parse_markdown, parse_plain_text
+from clew.gateway.text.marked import count_utf16_units, is_linkable
+from clew.gateway.text.pieces import CodeFrame, show_addresses, to_plain_text
 
 JOINER = "\N{WORD JOINER}"
 
@@ -91,7 +91,9 @@ def squeezed(text: str) -> str:
 def test_no_text_is_lost_and_every_telegram_message_is_valid(text: str) -> None:
     chunks = [json.loads(chunk) for chunk in telegram.render(OutboundMessage(text=text))]
     written = "".join(chunk["text"] for chunk in chunks)
-    assert squeezed(written) == squeezed(plain(with_addresses(read(text), linkable)))
+    assert squeezed(written) == squeezed(
+        to_plain_text(show_addresses(parse_markdown(text), is_linkable))
+    )
     for chunk in chunks:
         complain(chunk)
 
@@ -100,7 +102,7 @@ def test_no_text_is_lost_and_every_telegram_message_is_valid(text: str) -> None:
 @given(st.lists(st.sampled_from([*"ab1 \n\n*_~`>#-+.()[]!|\\<@:\t", "abc", "\n\n", "```", "- "])))
 def test_every_word_that_is_written_is_read(tokens: list[str]) -> None:
     text = "".join(tokens)
-    read_ = squeezed(plain(read(text)))
+    read_ = squeezed(to_plain_text(parse_markdown(text)))
     for word in re.findall(r"[a-z0-9]+", text):
         assert word in read_
 
@@ -110,8 +112,8 @@ def complain(chunk: dict[str, Any]) -> None:
     text: str = chunk["text"]
     entities: list[dict[str, Any]] = chunk.get("entities", [])
     assert text.strip()
-    assert utf16(text) <= LONGEST
-    assert len(entities) <= MOST_ENTITIES
+    assert count_utf16_units(text) <= MAX_LENGTH
+    assert len(entities) <= MAX_ENTITIES
     units = text.encode("utf-16-le")
     hidden = units
     for entity in entities:
@@ -123,8 +125,8 @@ def complain(chunk: dict[str, Any]) -> None:
             hidden = hidden[:begins] + b"x\0" * entity["length"] + hidden[ends:]
             alone(entity, entities)
     assert not re.search(r"(?<!\w)@\w", hidden.decode("utf-16-le"))
-    again = json.loads(telegram.repeated(json.dumps(chunk)))
-    assert utf16(again["text"]) <= LONGEST
+    again = json.loads(telegram.with_repeat_notice(json.dumps(chunk)))
+    assert count_utf16_units(again["text"]) <= MAX_LENGTH
 
 
 def alone(code: dict[str, Any], entities: list[dict[str, Any]]) -> None:
@@ -179,7 +181,7 @@ def test_many_formats_are_no_more_than_telegram_shows() -> None:
     text = " ".join(f"**b{n}** *i{n}*" for n in range(200))
     chunks = [json.loads(chunk) for chunk in telegram.render(OutboundMessage(text=text))]
     assert sum(len(chunk["entities"]) for chunk in chunks) == 400
-    assert max(len(chunk["entities"]) for chunk in chunks) <= MOST_ENTITIES
+    assert max(len(chunk["entities"]) for chunk in chunks) <= MAX_ENTITIES
 
 
 def test_the_buttons_are_under_the_last_message_and_the_reply_is_the_first() -> None:
@@ -195,7 +197,7 @@ def test_the_buttons_are_under_the_last_message_and_the_reply_is_the_first() -> 
 
 def test_what_is_no_markdown_is_shown_as_it_is() -> None:
     text = "/rewind n: go back to *after* entry n\n\n\n  [title] _x_"
-    assert squeezed(plain(read_plain(text))) == squeezed(text)
+    assert squeezed(to_plain_text(parse_plain_text(text))) == squeezed(text)
     (chunk,) = telegram.render(OutboundMessage(text=text, markup=False))
     assert "entities" not in json.loads(chunk)
 
@@ -206,15 +208,15 @@ def test_a_message_of_spaces_is_no_message() -> None:
 
 def test_a_repeat_says_so_and_keeps_its_formats() -> None:
     (chunk,) = telegram.render(OutboundMessage(text="a **b**"))
-    again = json.loads(telegram.repeated(chunk))
+    again = json.loads(telegram.with_repeat_notice(chunk))
     (bold,) = again["entities"]
     assert again["text"][bold["offset"] :] == "b"
     assert "repeat" in again["text"]
-    assert "entities" not in json.loads(telegram.plain(chunk))
+    assert "entities" not in json.loads(telegram.without_formatting(chunk))
 
 
 def test_two_blocks_of_code_stay_two() -> None:
-    pieces = read("```\na\n```\n\n```\nb\n```")
-    assert [piece.frame for piece in pieces] == [Code(), Code()]
+    pieces = parse_markdown("```\na\n```\n\n```\nb\n```")
+    assert [piece.frame for piece in pieces] == [CodeFrame(), CodeFrame()]
     (chunk,) = telegram.render(OutboundMessage(text="```\na\n```\n\n```\nb\n```"))
     assert len(json.loads(chunk)["entities"]) == 2

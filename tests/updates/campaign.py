@@ -74,7 +74,7 @@ def _ignored(found: object) -> IgnoredEvent | None:
 
 
 def on_telegram(fake: FakeTelegram) -> Platform:
-    me = telegram_codec.Me(id=fake.id, username=fake.username)
+    me = telegram_codec.TelegramIdentity(id=fake.id, username=fake.username)
 
     def happen(made: Made) -> str:
         ((kind, content),) = made.update.items()
@@ -91,7 +91,7 @@ def on_telegram(fake: FakeTelegram) -> Platform:
 
 
 def on_discord(fake: FakeDiscord) -> Platform:
-    me = discord_codec.Me(id=discord.BOT, roles=frozenset({discord.ROLE}))
+    me = discord_codec.DiscordIdentity(id=discord.BOT, roles=frozenset({discord.ROLE}))
 
     def happen(made: Made) -> str:
         content: Json = made.update["d"]
@@ -103,13 +103,13 @@ def on_discord(fake: FakeDiscord) -> Platform:
         settings={"token": fake.token, "base_url": fake.api},
         make=discord.make,
         happen=happen,
-        passed=lambda made: _ignored(discord_codec.parse(made.update, me, {})),
+        passed=lambda made: _ignored(discord_codec.parse_dispatch(made.update, me, {})),
         waiting=lambda: fake.waiting,
     )
 
 
 def on_slack(fake: FakeSlack) -> Platform:
-    me = slack_codec.Me(user=slack.ME)
+    me = slack_codec.SlackIdentity(user=slack.ME)
     fake.put_group(slack.GROUP, [slack.ME])
 
     def happen(made: Made) -> str:
@@ -127,7 +127,7 @@ def on_slack(fake: FakeSlack) -> Platform:
         settings={"token": fake.token, "app_token": fake.app_token, "base_url": fake.api},
         make=slack.make,
         happen=happen,
-        passed=lambda made: _ignored(slack_codec.parse(made.update, me)),
+        passed=lambda made: _ignored(slack_codec.parse_envelope(made.update, me)),
         waiting=lambda: fake.waiting,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.channels.telegram.content import SERVICE
+from clew.gateway.channels.telegram.content import SERVICE_FIELDS
 from tests.updates.made import Json, Made, Words, chosen
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ CONTENT: Mapping[str, Callable[[Words], Json]] = {
     "passport_data": lambda words: {"passport_data": {"data": []}},
     "unknown": _unknown,
 }
-_SERVICES = tuple(sorted(SERVICE - {"migrate_to_chat_id"}))
+_SERVICES = tuple(sorted(SERVICE_FIELDS - {"migrate_to_chat_id"}))
 #: What stands around a message: it was forwarded, it answers another one, it comes from a chat.
 WAYS = (
     "own",

@@ -156,12 +156,14 @@ async def _accounts(
 
 
 def _account(settings: Settings, name: str) -> ChannelAccount:
-    from clew.gateway.gateway import make_setup  # noqa: PLC0415  (only here is it needed)
+    from clew.gateway.gateway import make_channel_spec  # noqa: PLC0415  (only here is it needed)
 
     if name not in settings.channels:
         known = ", ".join(settings.channels) or "none"
         raise UsageError(f"there is no channel {name!r} in the settings; there are {known}")
-    channel = make_setup(name, settings.channels[name], settings.session.double_text, {}).make()
+    channel = make_channel_spec(
+        name, settings.channels[name], settings.session.double_text, {}
+    ).create_channel()
     return ChannelAccount(channel=channel.platform, account=channel.account)
 
 

@@ -1,4 +1,4 @@
-"""Calls over aiohttp, for the channels that make them: their time, files, broken connections."""
+"""HTTP helpers for channels built on aiohttp: time-outs, downloads, connection errors."""
 
 from __future__ import annotations
 
@@ -13,46 +13,54 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 #: Seconds to connect, and for a whole call.
-CONNECT, WHOLE = 10.0, 30.0
-#: Bytes of a file that are taken at once.
-_PIECE = 1 << 16
+CONNECT_TIMEOUT, TOTAL_TIMEOUT = 10.0, 30.0
+#: Bytes of a file that are read at once.
+_CHUNK_SIZE = 1 << 16
 
-#: Failures before the first byte of a request.
-_BEFORE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+#: Errors that occur before the first byte of a request is sent.
+_NOT_SENT_ERRORS = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.InvalidURL,
+)
 
 
-def client() -> aiohttp.ClientSession:
-    """To be closed by whoever asks for it."""
-    return aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=WHOLE, connect=CONNECT))
+def create_http_session() -> aiohttp.ClientSession:
+    """Create an HTTP session; the caller closes it."""
+    return aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=TOTAL_TIMEOUT, connect=CONNECT_TIMEOUT)
+    )
 
 
 @contextmanager
-def connected(platform: str, *senseless: type[Exception]) -> Generator[None]:
+def translate_http_errors(platform: str, *senseless: type[Exception]) -> Generator[None]:
     """
-    Broken connections as our failures; ``senseless`` is what an answer without sense raises.
+    Translate connection errors of ``platform`` into channel errors.
 
-    :raises NotSent: if nothing can have arrived
-    :raises OutcomeUnknown: else
+    The other arguments are the exceptions that a malformed response raises.
+
+    :raises NotSent: if the request certainly did not arrive
+    :raises OutcomeUnknown: otherwise
     """
     try:
         yield
-    except _BEFORE as error:
+    except _NOT_SENT_ERRORS as error:
         raise NotSent(f"{platform} cannot be reached ({type(error).__name__})") from None
     except (TimeoutError, aiohttp.ClientError, OSError, *senseless) as error:
         what = type(error).__name__
         raise OutcomeUnknown(f"the connection to {platform} failed ({what})") from None
 
 
-async def content(answer: aiohttp.ClientResponse, platform: str, *, most: int) -> bytes:
+async def read_file_content(answer: aiohttp.ClientResponse, platform: str, *, most: int) -> bytes:
     """
-    A file that a platform gives.
+    Read the content of a downloaded file.
 
-    :raises NotDelivered: if it does not, or if there are more bytes than ``most``
+    :raises NotDelivered: if the platform refuses it, or it has more than ``most`` bytes
     """
     if answer.status != 200:
         raise NotDelivered(f"{platform} did not give the file: {answer.status}")
     found = bytearray()
-    async for piece in answer.content.iter_chunked(_PIECE):
+    async for piece in answer.content.iter_chunked(_CHUNK_SIZE):
         found += piece
         if len(found) > most:
             raise NotDelivered(f"the file has more than {most:,} bytes")

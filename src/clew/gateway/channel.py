@@ -1,10 +1,11 @@
 """
-The channel contract: what an adapter to a chat platform does, and what the gateway relies on.
+The channel contract: the interface between an adapter to a chat platform and the gateway.
 
-A channel is a pure codec (events out of payloads, messages out of text), a thin transport, and
-declared capabilities. The gateway asks capabilities and never names a platform. ``clew.testing``
-holds the suite that every channel passes; a third party offers one by an entry point in the group
-``clew.channels`` that names a ``Factory``.
+A channel is a pure codec (payloads to events, text to messages), a thin transport, and
+declared capabilities. The gateway checks capabilities and never names a platform.
+``clew.testing`` contains the contract suite that every channel passes. A third party
+provides a channel through an entry point in the group ``clew.channels`` that names a
+``ChannelFactory``.
 """
 
 from __future__ import annotations
@@ -28,44 +29,44 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Capabilities:
-    """What a platform can do, as far as the gateway has to know."""
+class ChannelCapabilities:
+    """Features and limits of a platform, as far as the gateway needs them."""
 
-    #: The longest message, in ``unit``; ``render`` keeps to it.
-    longest: int
-    #: What ``longest`` counts, for people: "UTF-16 code units".
+    #: Length of the longest message, in ``unit``; ``render`` never exceeds it.
+    max_length: int
+    #: The unit of ``max_length``, for people: "UTF-16 code units".
     unit: str = "characters"
-    #: How the codec writes formatting, for people: "entities", "Markdown", "none".
+    #: The codec's formatting, for people: "entities", "Markdown", "none".
     markup: str = "none"
-    #: Messages can be changed after they were sent: answers are shown while they are made.
+    #: Sent messages can be edited: answers are shown while they are generated.
     edits: bool = False
-    #: Conversations within a chat.
+    #: Chats have threads.
     threads: bool = False
-    #: Buttons under messages; without them people write /approve and /deny.
+    #: Messages have buttons; without them people write /approve and /deny.
     buttons: bool = False
-    #: Whether it can be shown that an answer is being made.
+    #: The platform has a typing indicator.
     typing: bool = False
-    #: People can send files, and ``fetch`` gets them.
+    #: People can send files; ``fetch_file`` downloads them.
     files: bool = False
-    #: The same ``key`` sends the same message once, however often it is tried.
+    #: Sending again with the same ``key`` sends no second message.
     idempotent: bool = False
-    #: Seconds for which the platform remembers a ``key``.
-    remembers: float = math.inf
-    #: ``find`` can say whether a message has arrived.
+    #: Seconds for which the platform remembers a ``key``; ``idempotent`` holds that long.
+    key_lifetime: float = math.inf
+    #: ``find_message`` can tell whether a message has arrived.
     read_back: bool = False
-    #: Seconds between two calls to one chat, of its kind; an edit waits at least a second.
+    #: Seconds between two calls to one chat, by kind of chat; an edit waits at least a second.
     chat_pause: Mapping[str, float] | None = None
-    #: Seconds between two calls of an account.
+    #: Seconds between two calls on one account.
     account_pause: float = 0.0
 
 
-class Pass(Protocol):
-    """Lets a call go out when the platform's pace allows it."""
+class RateLimited(Protocol):
+    """Makes a call once the platform's rate limit allows it."""
 
     async def __call__(self, call: Callable[[], Awaitable[T]], /) -> T: ...
 
 
-async def _at_once(call: Callable[[], Awaitable[T]]) -> T:
+async def _call_unlimited(call: Callable[[], Awaitable[T]]) -> T:
     return await call()
 
 
@@ -73,29 +74,29 @@ class Channel(abc.ABC):
     """
     One account on a platform.
 
-    Constructing opens nothing; ``async with`` connects. The gateway enters it, reads ``receive``
-    in one task and calls the rest from others; after leaving, a new one is made from the same
-    settings. Whatever is raised besides ``ChannelError`` counts as a fault of the channel: it is
-    logged, and the channel is opened again after a pause.
+    The constructor opens nothing; ``async with`` connects. The gateway enters the channel,
+    reads ``receive`` in one task and calls the other methods from others; after leaving, it
+    creates a new channel from the same settings. Any exception besides ``ChannelError``
+    counts as a bug in the channel: it is logged, and the channel is reopened after a pause.
 
-    Every call ends within a minute, by itself or because it is cancelled; only ``receive`` lasts.
+    Every call ends within a minute, by itself or by cancellation; only ``receive`` runs on.
     """
 
-    #: The platform, as routes name it: ``telegram``.
+    #: The name of the platform in routes: ``telegram``.
     platform: str
-    #: Which account of the platform it is, by the platform's own id of it: two channels with the
-    #: same one would hear the same events.
+    #: The platform's own id of the account: two channels with the
+    #: same id would receive the same events.
     account: str
-    capabilities: Capabilities
-    #: What look-ups pass that the channel makes by itself while it receives. Set by the gateway:
-    #: calls that it asks for have passed its rate gate already.
-    passing: Pass = staticmethod(_at_once)
+    capabilities: ChannelCapabilities
+    #: The rate limit for look-ups that the channel makes while receiving. The gateway sets it:
+    #: calls that the gateway makes have passed its rate limiter already.
+    rate_limited: RateLimited = staticmethod(_call_unlimited)
 
     async def __aenter__(self) -> Self:
         """
         Connect.
 
-        :raises ChannelError: if that cannot be done now, or with these settings
+        :raises ChannelError: if the connection fails now, or with these settings
         """
         return self
 
@@ -111,140 +112,147 @@ class Channel(abc.ABC):
     @abc.abstractmethod
     def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         """
-        What happens on the platform, in order, for ever; an empty batch says "still connected".
+        Yield event batches in order, for ever; an empty batch means "still connected".
 
-        Asking for the next batch says that the last one is stored: only then may the channel
-        acknowledge it to the platform. What was not acknowledged is told again, with the same
-        ``event``, after the next start. A batch at least every 60 seconds proves that the
-        connection lives: a watchdog replaces a channel that is silent for longer.
+        Requesting the next batch confirms that the previous one is stored: only then may
+        the channel acknowledge it to the platform. After the next start, unacknowledged
+        events are received again with the same ``event``. A batch at least every 60 seconds
+        proves that the connection is alive: a watchdog replaces a channel that is silent
+        for longer.
 
-        May be called again on the same channel once it has raised.
+        May be called again on the same channel after it has raised.
 
         :raises ChannelError: when the connection is lost
         """
 
-    # Pure: what a message looks like. A chunk is text that only the channel understands; it is
+    # Pure: rendering. A chunk is text that only the channel understands; it is
     # stored before it is sent, and sent as it was stored.
 
     @abc.abstractmethod
     def render(self, message: OutboundMessage) -> Sequence[str]:
         """
-        A message in chunks, each one message of the platform, with room left for ``repeated``.
+        Render a message as chunks, one platform message each.
 
-        Nothing of the text is lost, and nobody is mentioned by it. Without any text: no chunks.
+        Each chunk leaves room for the repeat notice. No text is lost, and the
+        text mentions nobody. A message without text has no chunks.
         """
 
     @abc.abstractmethod
-    def repeated(self, chunk: str) -> str:
-        """The same chunk, which says that it may have been sent before."""
+    def with_repeat_notice(self, chunk: str) -> str:
+        """Return the chunk with a notice that it may have been sent before."""
 
-    def plain(self, chunk: str) -> str:
-        """The same text without formatting, for a platform that refused the formatting."""
+    def without_formatting(self, chunk: str) -> str:
+        """Return the chunk without formatting, for a platform that rejected the formatting."""
         return chunk
 
-    # The transport.
+    # Transport.
 
     @abc.abstractmethod
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
         """
-        Send one message, once; the platform's id of it.
+        Send one message, once, and return the platform's id of it.
 
-        Returns when the platform has confirmed it. ``key`` is the same for every attempt at the
-        same message, and of no other.
+        Returns after the platform has confirmed it. All attempts at one message have the
+        same ``key``, which no other message has.
 
-        :raises NotSent: if it certainly did not arrive; trying again is safe
-        :raises Throttled: if it was refused for now
+        :raises NotSent: if it certainly did not arrive; a retry is safe
+        :raises Throttled: if the platform is rate limiting
         :raises OutcomeUnknown: if it may have arrived
-        :raises NotDelivered: if it never will
+        :raises NotDelivered: if it will never arrive
         """
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         """
-        Put a chunk in the place of a message that was sent; doing it twice is doing it once.
+        Replace a sent message with a chunk; idempotent.
 
-        :raises NotDelivered: with ``gone`` where the message is not there any more
+        :raises NotDelivered: with ``gone`` if the message no longer exists
         :raises ChannelError: as ``send``
         """
         raise NotImplementedError
 
-    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
-        """The id of the message that ``send`` was to send, if it has arrived (``read_back``)."""
+    async def find_message(self, route: Route, chunk: str, *, key: str) -> str | None:
+        """
+        Return the id of the message that ``send`` tried to send, if it arrived.
+
+        Requires the capability ``read_back``.
+        """
         raise NotImplementedError
 
-    async def typing(self, route: Route) -> None:
-        """Show for some seconds that an answer is being made."""
+    async def show_typing(self, route: Route) -> None:
+        """Show the typing indicator for some seconds."""
         raise NotImplementedError
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
         """
-        Tell whoever pressed a button what came of it; once ``closed``, take the buttons away, and
-        show in their place what ``became`` of the question ("Refused: pay"), if that is known.
+        Tell the person who pressed a button the result.
 
-        Nothing depends on it: the press itself is stored.
+        Once ``closed``, remove the buttons and show ``became``, the outcome of the question
+        ("Refused: pay"), in their place if it is known. Nothing depends on this call: the
+        press itself is stored.
 
-        :raises ChannelError: if that cannot be done; it is not tried again
+        :raises ChannelError: if the call fails; it is not retried
         """
         raise NotImplementedError
 
-    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
+    async def fetch_file(self, file: IncomingFile, *, most: int) -> bytes:
         """
-        The content of a file.
+        Return the content of a file.
 
-        :raises NotDelivered: if it is gone or has more than ``most`` bytes
+        :raises NotDelivered: if it no longer exists or has more than ``most`` bytes
         """
         raise NotImplementedError
 
 
-class Marks(Protocol):
-    """A few short texts, by name, that outlive the process; the last one written counts."""
+class ChannelStorage(Protocol):
+    """A few short texts by name that outlive the process; each write replaces the last."""
 
     async def get(self, name: str) -> str | None: ...
 
     async def put(self, name: str, value: str) -> None: ...
 
 
-class MemoryMarks:
-    """Marks that do not outlive the process: for tests, and where nothing is kept."""
+class MemoryChannelStorage:
+    """Channel storage that does not outlive the process, such as in tests."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, str] = {}
+        self._values: dict[str, str] = {}
 
     async def get(self, name: str) -> str | None:
-        return self._marks.get(name)
+        return self._values.get(name)
 
     async def put(self, name: str, value: str) -> None:
-        self._marks[name] = value
+        self._values[name] = value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChannelConfig:
-    """What a factory makes a channel from."""
+    """The arguments from which a factory creates a channel."""
 
-    #: The table ``[channels.NAME]``.
+    #: NAME of the table ``[channels.NAME]``.
     name: str
     token: Secret | None
     base_url: str | None
-    #: The channel's own keys, as written; what is named like a secret is a ``Secret``.
+    #: The channel's own settings, as written; a setting named like a secret is a ``Secret``.
     options: Mapping[str, object]
-    #: How its routes name the account; ``None`` where the platform has one table.
+    #: The account's name in routes; ``None`` where the platform has one table.
     label: str | None = None
-    #: Name and meaning of each chat command, for platforms that list them.
+    #: Name and description of each chat command, for platforms that list them.
     commands: Sequence[tuple[str, str]] = ()
-    #: Where a channel opens a door under its name, that other programs hand something in by.
-    doors: WebhookRegistry = field(default_factory=WebhookRegistry)
-    #: What a channel has to know after a restart, such as how far it has read.
-    marks: Marks = field(default_factory=MemoryMarks)
+    #: Where a channel registers a webhook under its name, to which other programs post.
+    webhooks: WebhookRegistry = field(default_factory=WebhookRegistry)
+    #: What a channel needs after a restart, such as its read position.
+    storage: ChannelStorage = field(default_factory=MemoryChannelStorage)
 
 
-class Factory(Protocol):
-    """What an entry point in the group ``clew.channels`` names."""
+class ChannelFactory(Protocol):
+    """The callable that an entry point in the group ``clew.channels`` names."""
 
     def __call__(self, config: ChannelConfig, /) -> Channel:
         """
-        Make a channel; opens nothing.
+        Create a channel; opens nothing.
 
-        :raises SettingsError: if a setting is missing or cannot be used
+        :raises SettingsError: if a setting is missing or invalid
         """
         ...

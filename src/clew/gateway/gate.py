@@ -1,8 +1,8 @@
 """
-The rate gate of one account: every call passes it.
+The rate limiter of one account; every call passes it.
 
-A platform's wait closes it for one chat, or for the whole account, for as long as it says; nobody
-else waits for that. Calls that may be left out do not wait: they pass at once or not at all.
+A wait that the platform asks for pauses one chat, or the whole account; other chats go on.
+Optional calls do not wait: they pass at once or are dropped.
 """
 
 from __future__ import annotations
@@ -15,78 +15,87 @@ if TYPE_CHECKING:
     from clew.core.route import Route
     from clew.gateway.timer import Timer
 
-#: Longest sleep before the gate is looked at again: a wait may have been made longer.
-_LOOK = 60.0
-#: A chat that was not called for so long needs no place in the table.
-_KEPT = 4096
+#: Longest sleep before the pause is checked again: it may have been extended.
+_MAX_SLEEP = 60.0
+#: Chats in the table before expired ones are removed.
+_MAX_CHATS = 4096
 
 
-class Gate:
-    """Says when a chat may be called."""
+class RateLimiter:
+    """Decides when a chat may be called."""
 
     def __init__(
         self, timer: Timer, *, chat_pause: Mapping[str, float] | None, account_pause: float
     ) -> None:
         self._timer = timer
         self._chat_pause, self._account_pause = chat_pause or {}, account_pause
-        self._held: dict[str, float] = {}
-        self._held_all = 0.0
-        self._next: dict[str, float] = {}
-        self._next_of_all = 0.0
+        self._paused_until: dict[str, float] = {}
+        self._all_paused_until = 0.0
+        self._next_free: dict[str, float] = {}
+        self._account_next_free = 0.0
 
-    def hold(self, chat: str | None, seconds: float) -> None:
-        """Let nobody call a chat (``None``: any chat) for so long; never shortens a wait."""
+    def pause(self, chat: str | None, seconds: float) -> None:
+        """Pause calls to a chat (``None``: to all chats); never shortens a pause."""
         until = self._timer.monotonic() + seconds
         if chat is None:
-            self._held_all = max(self._held_all, until)
+            self._all_paused_until = max(self._all_paused_until, until)
         else:
-            self._held[chat] = max(self._held.get(chat, 0.0), until)
+            self._paused_until[chat] = max(self._paused_until.get(chat, 0.0), until)
 
-    def held_for(self, chat: str) -> float:
-        """Seconds for which the platform takes no calls to a chat."""
-        until = max(self._held_all, self._held.get(chat, 0.0))
+    def pause_remaining(self, chat: str) -> float:
+        """Return the seconds for which the platform takes no calls to a chat."""
+        until = max(self._all_paused_until, self._paused_until.get(chat, 0.0))
         return max(0.0, until - self._timer.monotonic())
 
-    def held(self) -> Mapping[str, float]:
-        """The chats that are held, each with the seconds that are left; "" is every one."""
+    def paused_chats(self) -> Mapping[str, float]:
+        """Return the paused chats, each with the seconds left; "" stands for all chats."""
         now = self._timer.monotonic()
-        self._held = {chat: until for chat, until in self._held.items() if until > now}
-        every = {"": self._held_all - now} if self._held_all > now else {}
-        return {**every, **{chat: until - now for chat, until in self._held.items()}}
+        self._paused_until = {
+            chat: until for chat, until in self._paused_until.items() if until > now
+        }
+        every = {"": self._all_paused_until - now} if self._all_paused_until > now else {}
+        return {**every, **{chat: until - now for chat, until in self._paused_until.items()}}
 
-    def _wait(self, chat: str) -> float:
+    def _seconds_until_free(self, chat: str) -> float:
         now = self._timer.monotonic()
-        free = max(self._held_all, self._held.get(chat, 0.0), self._next.get(chat, 0.0))
+        free = max(
+            self._all_paused_until,
+            self._paused_until.get(chat, 0.0),
+            self._next_free.get(chat, 0.0),
+        )
         return max(0.0, free - now)
 
-    def _reserve(self, route: Route) -> float:
-        """Take the account's next moment for a call to a chat; seconds until it comes."""
+    def _reserve_slot(self, route: Route) -> float:
+        """Reserve the account's next slot for a chat; return the seconds until it comes."""
         now = self._timer.monotonic()
-        at = max(now, self._next_of_all)
-        if len(self._next) > _KEPT:
-            self._next = {chat: free for chat, free in self._next.items() if free > now}
-        self._next[route.chat] = at + self._chat_pause.get(route.kind or "", 0.0)
-        self._next_of_all = at + self._account_pause
+        at = max(now, self._account_next_free)
+        if len(self._next_free) > _MAX_CHATS:
+            self._next_free = {chat: free for chat, free in self._next_free.items() if free > now}
+        self._next_free[route.chat] = at + self._chat_pause.get(route.kind or "", 0.0)
+        self._account_next_free = at + self._account_pause
         return at - now
 
-    async def enter(self, route: Route) -> None:
-        """Wait until a chat may be called, in the order of asking; call it at once then."""
+    async def acquire(self, route: Route) -> None:
+        """Wait until a chat may be called, in order of arrival; make the call at once then."""
         while True:
-            while (wait := self._wait(route.chat)) > 0:
-                await self._timer.sleep(min(wait, _LOOK))
-            if (wait := self._reserve(route)) > 0:
+            while (wait := self._seconds_until_free(route.chat)) > 0:
+                await self._timer.sleep(min(wait, _MAX_SLEEP))
+            if (wait := self._reserve_slot(route)) > 0:
                 await self._timer.sleep(wait)
-            if not self.held_for(route.chat):
+            if not self.pause_remaining(route.chat):
                 return
 
-    async def until_open(self, route: Route) -> None:
-        """Wait until the platform takes calls to a chat; does not count as one."""
-        while (wait := self.held_for(route.chat)) > 0:
-            await self._timer.sleep(min(wait, _LOOK))
+    async def wait_until_open(self, route: Route) -> None:
+        """Wait until the platform takes calls to a chat, without using up a slot."""
+        while (wait := self.pause_remaining(route.chat)) > 0:
+            await self._timer.sleep(min(wait, _MAX_SLEEP))
 
-    def try_enter(self, route: Route) -> bool:
-        """Pass if a chat may be called now; else the call is to be left out."""
-        if self._wait(route.chat) > 0 or self._next_of_all > self._timer.monotonic():
+    def try_acquire(self, route: Route) -> bool:
+        """Reserve a slot if a chat may be called now; otherwise the call is to be dropped."""
+        if (
+            self._seconds_until_free(route.chat) > 0
+            or self._account_next_free > self._timer.monotonic()
+        ):
             return False
-        self._reserve(route)
+        self._reserve_slot(route)
         return True

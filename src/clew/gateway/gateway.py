@@ -1,4 +1,4 @@
-"""The gateway: every channel that the settings name, each on its own."""
+"""The gateway: runs all channels of the settings, independently of each other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,16 @@ from clew.distribution import format_install_command
 from clew.engine.doors import WebhookRegistry
 from clew.engine.slash import COMMANDS
 from clew.errors import SettingsError
-from clew.gateway.channel import Channel, ChannelConfig, Factory, Marks, MemoryMarks
-from clew.gateway.options import channel_kinds
-from clew.gateway.router import Manners
-from clew.gateway.supervision import Setup, Supervised
+from clew.gateway.channel import (
+    Channel,
+    ChannelConfig,
+    ChannelFactory,
+    ChannelStorage,
+    MemoryChannelStorage,
+)
+from clew.gateway.options import list_channel_kinds
+from clew.gateway.router import ChannelPolicy
+from clew.gateway.supervision import ChannelSpec, ChannelSupervisor
 from clew.gateway.timer import SystemTimer, Timer
 
 if TYPE_CHECKING:
@@ -33,9 +39,9 @@ log = structlog.get_logger(__name__)
 
 class Gateway:
     """
-    Inside ``async with`` the channels run; leaving it lets what is on its way arrive.
+    Runs the channels inside ``async with``; leaving it lets pending deliveries arrive.
 
-    A channel that cannot be started is told of and tried again, and holds no other one up.
+    A channel that cannot be started is reported and retried, and blocks no other one.
     """
 
     def __init__(
@@ -43,12 +49,12 @@ class Gateway:
         engine: Engine,
         settings: Settings,
         *,
-        factories: Mapping[str, Factory] | None = None,
+        factories: Mapping[str, ChannelFactory] | None = None,
         timer: Timer | None = None,
     ) -> None:
         timer = timer or SystemTimer()
         setups = [
-            make_setup(
+            make_channel_spec(
                 name,
                 channel,
                 settings.session.double_text,
@@ -59,7 +65,7 @@ class Gateway:
             for name, channel in settings.channels.items()
             if channel.enabled
         ]
-        self._channels = [Supervised(engine, setup, timer) for setup in setups]
+        self._channels = [ChannelSupervisor(engine, setup, timer) for setup in setups]
         self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
@@ -79,16 +85,16 @@ class Gateway:
             await asyncio.wait(self._tasks)
 
 
-def make_setup(
+def make_channel_spec(
     name: str,
     channel: ChannelSettings,
     double_text: str,
-    factories: Mapping[str, Factory],
+    factories: Mapping[str, ChannelFactory],
     *,
     doors: WebhookRegistry | None = None,
-    marks: Marks | None = None,
-) -> Setup:
-    """What the settings say about one channel."""
+    marks: ChannelStorage | None = None,
+) -> ChannelSpec:
+    """Return the specification of one channel, as the settings have it."""
     kind = channel.kind or name
     label = None if kind == name else name
     config = ChannelConfig(
@@ -98,18 +104,18 @@ def make_setup(
         options=channel.options,
         label=label,
         commands=tuple((one.name, one.help) for one in COMMANDS),
-        doors=doors or WebhookRegistry(),
-        marks=marks or MemoryMarks(),
+        webhooks=doors or WebhookRegistry(),
+        storage=marks or MemoryChannelStorage(),
     )
 
-    def make() -> Channel:
-        return (factories.get(kind) or find_factory(kind, name))(config)
+    def create_channel() -> Channel:
+        return (factories.get(kind) or find_channel_factory(kind, name))(config)
 
-    return Setup(
+    return ChannelSpec(
         name=name,
-        make=make,
-        manners=Manners(
-            policy=AccessPolicy(
+        create_channel=create_channel,
+        policy=ChannelPolicy(
+            access_policy=AccessPolicy(
                 allow=frozenset(channel.allow),
                 operators=frozenset(channel.operators),
                 groups=frozenset(channel.groups),
@@ -118,7 +124,7 @@ def make_setup(
                 codes=channel.pairing == "on" or (channel.pairing == "auto" and not channel.allow),
             ),
             double_text=resolve_rule(channel.double_text or double_text, people=True),
-            apart=channel.apart,
+            per_user_groups=channel.apart,
             largest_file=channel.largest_file,
             file_types=channel.file_types,
         ),
@@ -129,20 +135,20 @@ def make_setup(
     )
 
 
-def find_factory(kind: str, name: str) -> Factory:
+def find_channel_factory(kind: str, name: str) -> ChannelFactory:
     """
-    What makes channels of a kind.
+    Return the factory for a kind of channel.
 
-    :raises SettingsError: if it is not installed
+    :raises SettingsError: if the kind is not installed
     """
-    known = channel_kinds()
+    known = list_channel_kinds()
     if kind not in known:
         raise SettingsError(
             f"[channels.{name}]: there is no channel {kind!r}; installed are "
             f"{', '.join(sorted(known)) or 'none'}"
         )
     try:
-        return cast("Factory", known[kind].load())
+        return cast("ChannelFactory", known[kind].load())
     except ImportError as error:
         raise SettingsError(
             f"[channels.{name}]: {error.name or error} is not installed: {format_install_command(kind)}"

@@ -1,4 +1,4 @@
-"""What a channel passes over on purpose is logged once of each kind."""
+"""Logging of events that a channel ignores on purpose, once per kind."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-class IgnoredEvents:
-    """Logs what a channel passes over, once of each kind."""
+class IgnoredEventLog:
+    """Logs the events that a channel ignores, once per kind."""
 
     def __init__(self, channel: str) -> None:
         self._channel, self._throttle = channel, LogThrottle(interval=math.inf)
 
-    def log(self, ignored: IgnoredEvent) -> None:
-        """Log that something was passed over."""
+    def log_once(self, ignored: IgnoredEvent) -> None:
+        """Log an ignored event, unless its kind has been logged."""
         if self._throttle.is_due(ignored.kind):
             log.debug("passed_over", channel=self._channel, kind=ignored.kind)

@@ -1,4 +1,4 @@
-"""The one way to a platform: each call passes the gate, and what the platform asks for is kept."""
+"""Rate-limited access to one platform account; waits that the platform asks for are stored."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import structlog
 
 from clew.core.route import Route
 from clew.errors import ChannelError, OutcomeUnknown, StoreError, Throttled
-from clew.gateway.gate import Gate
+from clew.gateway.gate import RateLimiter
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-#: No call takes longer: then its outcome is unknown.
-LONGEST_CALL = 60.0
-#: Seconds of a platform's wait after which a look-up is made again, not given up.
-_WAITED_FOR = 30.0
+#: Seconds after which the outcome of a call is unknown.
+CALL_TIMEOUT = 60.0
+#: Seconds of throttling up to which a look-up waits and retries.
+_MAX_LOOKUP_WAIT = 30.0
 
 
-class Line:
-    """Calls on one account of a platform."""
+class PlatformClient:
+    """Rate-limited calls on one account of a platform."""
 
     def __init__(
         self, channel: Channel, account: ChannelAccount, deliveries: DeliveryQueue, timer: Timer
@@ -38,106 +38,110 @@ class Line:
         self.channel, self.account = channel, account
         self._deliveries, self._timer = deliveries, timer
         can = channel.capabilities
-        self.gate = Gate(timer, chat_pause=can.chat_pause, account_pause=can.account_pause)
-        # They belong to no chat: what a platform asks to wait holds only look-ups.
-        self._look_ups = Route(platform=channel.platform, chat="look-ups")
-        channel.passing = self.look
-        self._told_of_no_id = False
+        self.rate_limiter = RateLimiter(
+            timer, chat_pause=can.chat_pause, account_pause=can.account_pause
+        )
+        # They belong to no chat: throttling of a look-up pauses only look-ups.
+        self._lookup_route = Route(platform=channel.platform, chat="look-ups")
+        channel.rate_limited = self.lookup
+        self._warned_missing_id = False
 
-    async def remember(self) -> None:
-        """Go on waiting for what a platform asked before a restart."""
-        now = self._timer.millis()
+    async def restore_pauses(self) -> None:
+        """Restore the waits that the platform asked for before a restart."""
+        now = self._timer.epoch_millis()
         for chat, until in (await self._deliveries.list_pauses(self.account, after=now)).items():
-            self.gate.hold(chat or None, (until - now) / 1000)
+            self.rate_limiter.pause(chat or None, (until - now) / 1000)
 
-    async def send(self, route: Route, chunk: str, *, key: str) -> str | None:
+    async def send_chunk(self, route: Route, chunk: str, *, key: str) -> str | None:
         """
-        As the channel's; call it right after ``gate.enter``.
+        Send a chunk; call it right after ``rate_limiter.acquire``.
 
-        :return: the platform's id; ``None`` where the channel breaks its contract and gives none
+        :return: the platform's id; ``None`` if the channel violates its contract
         """
-        sent = await self._called(route, self.channel.send(route, chunk, key=key))
-        # Somebody else's channel may return anything.
+        sent = await self._call_with_timeout(route, self.channel.send(route, chunk, key=key))
+        # A third-party channel may return anything.
         given = cast("object", sent)
         if isinstance(given, str) and given:
             return given
         if isinstance(given, int):
             return str(given)
-        if not self._told_of_no_id:
-            self._told_of_no_id = True
+        if not self._warned_missing_id:
+            self._warned_missing_id = True
             log.error("channel_gives_no_id", channel=self.account.channel, given=repr(given))
         return None
 
-    async def edit(self, route: Route, message: str, chunk: str) -> None:
-        """As the channel's; call it right after ``gate.enter``."""
-        await self._called(route, self.channel.edit(route, message, chunk))
+    async def edit_message(self, route: Route, message: str, chunk: str) -> None:
+        """Edit a message; call it right after ``rate_limiter.acquire``."""
+        await self._call_with_timeout(route, self.channel.edit(route, message, chunk))
 
-    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
-        await self.gate.enter(route)
-        return await self._called(route, self.channel.find(route, chunk, key=key))
+    async def find_message(self, route: Route, chunk: str, *, key: str) -> str | None:
+        await self.rate_limiter.acquire(route)
+        return await self._call_with_timeout(
+            route, self.channel.find_message(route, chunk, key=key)
+        )
 
-    async def tell(self, route: Route, chunk: str, *, key: str) -> None:
+    async def send_untracked(self, route: Route, chunk: str, *, key: str) -> None:
         """
-        Send what is stored nowhere, when its turn has come.
+        Send a message that is stored nowhere, once the rate limit allows it.
 
         :raises ChannelError: as the channel's ``send``
         """
-        await self.gate.enter(route)
-        await self._called(route, self.channel.send(route, chunk, key=key))
+        await self.rate_limiter.acquire(route)
+        await self._call_with_timeout(route, self.channel.send(route, chunk, key=key))
 
-    async def typing(self, route: Route) -> None:
-        """Show that an answer is being made, where nothing more important is in the way."""
-        if self.channel.capabilities.typing and self.gate.try_enter(route):
-            await self._left_out(route, self.channel.typing(route))
+    async def show_typing(self, route: Route) -> None:
+        """Show the typing indicator, unless a more important call is due."""
+        if self.channel.capabilities.typing and self.rate_limiter.try_acquire(route):
+            await self._send_best_effort(route, self.channel.show_typing(route))
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
-        """Say at once what came of a press, unless the platform takes no calls."""
-        if not self.gate.held_for(pressed.route.chat):
-            call = self.channel.answer(pressed, text, closed=closed, became=became)
-            await self._left_out(pressed.route, call)
+        """Answer a pressed button at once, unless the platform takes no calls."""
+        if not self.rate_limiter.pause_remaining(pressed.route.chat):
+            call = self.channel.answer_button(pressed, text, closed=closed, became=became)
+            await self._send_best_effort(pressed.route, call)
 
-    async def fetch(self, route: Route, file: IncomingFile, *, most: int) -> bytes:
-        await self.gate.enter(route)
-        return await self._called(route, self.channel.fetch(file, most=most))
+    async def fetch_file(self, route: Route, file: IncomingFile, *, most: int) -> bytes:
+        await self.rate_limiter.acquire(route)
+        return await self._call_with_timeout(route, self.channel.fetch_file(file, most=most))
 
-    async def look(self, call: Callable[[], Awaitable[T]]) -> T:
+    async def lookup(self, call: Callable[[], Awaitable[T]]) -> T:
         """
-        A look-up that a channel makes by itself, again where the platform asked to wait shortly.
+        Make a look-up for a channel; retry it after a short throttling.
 
         :raises ChannelError: as the call
         """
         while True:
-            await self.gate.enter(self._look_ups)
+            await self.rate_limiter.acquire(self._lookup_route)
             try:
-                return await self._called(self._look_ups, call())
+                return await self._call_with_timeout(self._lookup_route, call())
             except Throttled as error:
-                if error.seconds > _WAITED_FOR:
+                if error.seconds > _MAX_LOOKUP_WAIT:
                     raise
 
-    async def _left_out(self, route: Route, call: Awaitable[object]) -> None:
+    async def _send_best_effort(self, route: Route, call: Awaitable[object]) -> None:
         try:
-            await self._called(route, call)
+            await self._call_with_timeout(route, call)
         except ChannelError as error:
             log.info("call_left_out", chat=route.chat, error=str(error))
 
-    async def _called(self, route: Route, call: Awaitable[T]) -> T:
+    async def _call_with_timeout(self, route: Route, call: Awaitable[T]) -> T:
         try:
-            async with asyncio.timeout(LONGEST_CALL):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 return await call
         except TimeoutError:
-            raise OutcomeUnknown(f"the platform did not answer in {LONGEST_CALL:g} s") from None
+            raise OutcomeUnknown(f"the platform did not answer in {CALL_TIMEOUT:g} s") from None
         except Throttled as error:
-            await self._hold(route, error)
+            await self._store_pause(route, error)
             raise
 
-    async def _hold(self, route: Route, asked: Throttled) -> None:
-        # Closed before the first wait: nobody else calls meanwhile.
+    async def _store_pause(self, route: Route, asked: Throttled) -> None:
+        # Paused before the first await: no other call gets through meanwhile.
         chat = None if asked.account else route.chat
-        self.gate.hold(chat, asked.seconds)
+        self.rate_limiter.pause(chat, asked.seconds)
         log.info("throttled", chat=chat, seconds=asked.seconds)
-        until = self._timer.millis() + int(asked.seconds * 1000)
+        until = self._timer.epoch_millis() + int(asked.seconds * 1000)
         try:
             await self._deliveries.pause_chat(self.account, chat or "", until=until)
         except StoreError as error:

@@ -1,4 +1,4 @@
-"""How the deliveries of a channel fare: counted here, and told once when they fail."""
+"""Delivery health of one channel: failures are counted here and reported once."""
 
 from __future__ import annotations
 
@@ -16,49 +16,49 @@ log = structlog.get_logger(__name__)
 
 
 class DeliveryMonitor:
-    """Watches over the deliveries of one channel, over all its connections."""
+    """Tracks the deliveries of one channel across all its connections."""
 
     def __init__(self, deliveries: DeliveryQueue, channel: str, limits: DeliveryLimits) -> None:
         self._deliveries, self._channel, self._limits = deliveries, channel, limits
         self.health = DeliveryHealth()
-        #: Tries in a row that failed, all that failed, and what was given up.
+        #: Consecutive failures, all failures, and abandoned deliveries.
         self._failures = self._failed = self._given_up = 0
         self._error: str | None = None
 
-    def delivered(self) -> None:
-        """Count a part that has arrived."""
+    def record_success(self) -> None:
+        """Count a chunk that arrived."""
         self._failures, self._error = 0, None
 
-    def failed(self, error: str) -> None:
-        """Count a try that failed; a wait that the platform asks for is none."""
+    def record_failure(self, error: str) -> None:
+        """Count a failed attempt; throttling is no failure."""
         self._failures += 1
         self._failed += 1
         self._error = error
-        self._update(self.health.waiting, self.health.oldest)
+        self._update_health(self.health.waiting, self.health.oldest)
 
-    def gave_up(self) -> None:
+    def record_abandoned(self) -> None:
         """Count a delivery that will never arrive."""
         self._given_up += 1
 
-    async def look(self, platform: str, account: str | None) -> None:
+    async def check_backlog(self, platform: str, account: str | None) -> None:
         """
-        Look at what waits in the store, whoever stored it.
+        Check the backlog in the store, whichever process stored it.
 
         :raises StoreError: if the store cannot be read
         """
         found = (await self._deliveries.read_backlogs()).get((platform, account))
         if found is None:
-            # Nothing waits: what was given up lately is a dead letter, and no failure any more.
+            # Nothing is pending: abandoned deliveries are dead letters, no failures any more.
             self._failures = 0
-            self._update(0, None)
+            self._update_health(0, None)
             return
         self._error = self._error or found.error
-        self._update(found.waiting, found.oldest)
+        self._update_health(found.waiting, found.oldest)
 
-    def _update(self, waiting: int, oldest: datetime | None) -> None:
+    def _update_health(self, waiting: int, oldest: datetime | None) -> None:
         now = datetime.now(UTC)
         failing = self._limits.is_exceeded(failures=self._failures, oldest=oldest, now=now)
-        self._tell(failing, waiting, oldest, now)
+        self._log_transition(failing, waiting, oldest, now)
         self.health = DeliveryHealth(
             waiting=waiting,
             oldest=oldest,
@@ -68,7 +68,9 @@ class DeliveryMonitor:
             error=self._error if failing else None,
         )
 
-    def _tell(self, failing: bool, waiting: int, oldest: datetime | None, now: datetime) -> None:
+    def _log_transition(
+        self, failing: bool, waiting: int, oldest: datetime | None, now: datetime
+    ) -> None:
         if failing == self.health.failing:
             return
         if not failing:

@@ -1,4 +1,4 @@
-"""The keys of channels' tables: which there are, and which are a mistake."""
+"""Settings of channels: installed kinds, declared keys, and mistakes in them."""
 
 from __future__ import annotations
 
@@ -15,71 +15,71 @@ if TYPE_CHECKING:
 
     from clew.config.settings import ChannelSettings, Settings
 
-GROUP: Final = "clew.channels"
-#: In a channel's module, the names of the keys that only it knows.
-DECLARED: Final = "OPTIONS"
+ENTRY_POINT_GROUP: Final = "clew.channels"
+#: The attribute of a channel's module with the names of its own keys.
+OPTIONS_ATTRIBUTE: Final = "OPTIONS"
 
 
-def channel_kinds() -> Mapping[str, EntryPoint]:
-    """Return the channels that are installed, by name."""
-    return {point.name: point for point in entry_points(group=GROUP)}
+def list_channel_kinds() -> Mapping[str, EntryPoint]:
+    """Return the entry points of the installed channels, by name."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
 def find_channel_problems(settings: Settings) -> list[str]:
-    """Return a sentence for each channel and each key of a channel that does not exist."""
-    known = channel_kinds()
+    """Return a sentence for each unknown channel and each unknown key of a channel."""
+    known = list_channel_kinds()
     return [
         problem
         for name, channel in settings.channels.items()
-        for problem in _of_channel(settings, name, channel, known)
+        for problem in _find_problems(settings, name, channel, known)
     ]
 
 
-def _of_channel(
+def _find_problems(
     settings: Settings, name: str, channel: ChannelSettings, known: Mapping[str, EntryPoint]
 ) -> Iterator[str]:
     kind = channel.kind or name
     if kind not in known:
         setting = f"channels.{name}.kind" if channel.kind else f"channels.{name}"
         yield (
-            f"{_place(settings, name)}: {setting}: there is no channel {kind!r}"
-            f"{_meant(kind, known)}; installed are {', '.join(sorted(known)) or 'none'}"
+            f"{_origin_of(settings, name)}: {setting}: there is no channel {kind!r}"
+            f"{_suggest_kind(kind, known)}; installed are {', '.join(sorted(known)) or 'none'}"
         )
         return
-    own = _declared(known[kind]) if channel.options else None
+    own = _declared_options(known[kind]) if channel.options else None
     if own is None:
         return
     for key in channel.options:
         if key not in own:
-            place = _place(settings, name, key)
-            yield f"{place}: there is no setting channels.{name}.{key}{_near(name, key, own)}"
+            place = _origin_of(settings, name, key)
+            yield f"{place}: there is no setting channels.{name}.{key}{_suggest_option(name, key, own)}"
 
 
-def _declared(point: EntryPoint) -> frozenset[str] | None:
-    """Return the keys that a channel's module declares; ``None`` if it cannot be asked."""
+def _declared_options(point: EntryPoint) -> frozenset[str] | None:
+    """Return the keys that a channel's module declares; ``None`` if it cannot be imported."""
     try:
         factory: object = point.load()
     except ImportError:
-        return None  # told where it is used
+        return None  # reported where it is used
     module = sys.modules.get(getattr(factory, "__module__", ""))
-    own: object = getattr(module, DECLARED, None)
+    own: object = getattr(module, OPTIONS_ATTRIBUTE, None)
     return None if own is None else frozenset(cast("Iterable[str]", own))
 
 
-def _near(name: str, key: str, own: frozenset[str]) -> str:
+def _suggest_option(name: str, key: str, own: frozenset[str]) -> str:
     known = sorted({*own, *CHANNEL_FIELDS})
     if close := difflib.get_close_matches(key, known, n=1, cutoff=0.5):
         return f"; did you mean channels.{name}.{close[0]}?"
     return f"; [channels.{name}] has {', '.join(known)}"
 
 
-def _meant(word: str, known: Iterable[str]) -> str:
+def _suggest_kind(word: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
     return f"; did you mean {close[0]}?" if close else ""
 
 
-def _place(settings: Settings, name: str, key: str = "") -> str:
-    """Return where something below a channel's table was written."""
+def _origin_of(settings: Settings, name: str, key: str = "") -> str:
+    """Return where a setting of a channel's table was written."""
     table = f"channels.{name}"
     wanted = f"{table}.{key}" if key else table
     for setting, origin in settings.origins.items():

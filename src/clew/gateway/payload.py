@@ -1,4 +1,4 @@
-"""Reading what platforms send: what is not of the shape that was agreed reads as nothing; pure."""
+"""Lenient readers for platform payloads: a value of the wrong type reads as empty; pure."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Any, cast
 Json = dict[str, Any]
 
 
-def obj(value: object) -> Json:
-    """The object, or an empty one."""
+def as_object(value: object) -> Json:
+    """Return the value if it is an object, else an empty one."""
     return cast("Json", value) if isinstance(value, dict) else {}
 
 
-def objs(value: object) -> list[Json]:
-    """The objects of a list, or none."""
+def as_objects(value: object) -> list[Json]:
+    """Return the non-empty objects of a list; none if it is no list."""
     listed: list[object] = cast("list[object]", value) if isinstance(value, list) else []
-    return [found for each in listed if (found := obj(each))]
+    return [found for each in listed if (found := as_object(each))]
 
 
-def each(value: object) -> list[object]:
-    """The elements of a list, or none."""
+def as_list(value: object) -> list[object]:
+    """Return the elements of a list; none if it is no list."""
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
-def text(value: object) -> str:
-    """The text, or that of a number, or an empty one."""
+def as_text(value: object) -> str:
+    """Return a text or number as text, anything else as an empty text."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else ""

@@ -1,4 +1,4 @@
-"""Which message shows an answer that is being made: kept until the answer takes its place."""
+"""Preview messages: the message that shows a growing answer, until the answer replaces it."""
 
 from __future__ import annotations
 
@@ -14,83 +14,87 @@ if TYPE_CHECKING:
     from clew.engine.deliveries import AnswerPreview, DeliveryQueue
 
 
-#: Routes whose newest turn is remembered.
-_MOST = 1024
+#: Routes for which the newest turn is remembered.
+_MAX_ROUTES = 1024
 
 
-class Place(enum.Enum):
-    """Where an answer that is being made can be shown."""
+class PreviewTarget(enum.Enum):
+    """Where a preview can be shown."""
 
-    NEW = "new"  #: in a message that is to be sent
-    THERE = "there"  #: in a message that was sent
-    NOWHERE = "nowhere"  #: not now
+    NEW_MESSAGE = "new"  #: in a message still to be sent
+    EXISTING_MESSAGE = "there"  #: in a message already sent
+    UNAVAILABLE = "nowhere"  #: nowhere at present
 
 
 @dataclass(slots=True)
-class _Shown:
+class _PreviewState:
     turn: TurnId
     message: str | None = None
-    #: Texts of the turn that were handed over to be delivered.
-    taken: int = 0
+    #: Texts of the turn that were handed over for delivery.
+    delivered_texts: int = 0
 
 
-class Previews:
-    """The previews of one account; those that a process left behind are found in the store."""
+class PreviewRegistry:
+    """The previews of one account; those that another process left are found in the store."""
 
     def __init__(self, deliveries: DeliveryQueue) -> None:
         self._deliveries = deliveries
-        self._shown: OrderedDict[RouteKey, _Shown] = OrderedDict()
+        self._shown: OrderedDict[RouteKey, _PreviewState] = OrderedDict()
         self._locks: defaultdict[RouteKey, asyncio.Lock] = defaultdict(asyncio.Lock)
 
-    def lock(self, route: RouteKey) -> asyncio.Lock:
-        """Held while a preview is sent or changed, and while an answer takes its place."""
+    def get_lock(self, route: RouteKey) -> asyncio.Lock:
+        """Return the lock to hold while a preview is sent, edited or replaced by its answer."""
         return self._locks[route]
 
-    def _of(self, route: RouteKey, turn: TurnId) -> _Shown:
+    def _get_state(self, route: RouteKey, turn: TurnId) -> _PreviewState:
         shown = self._shown.get(route)
         if shown is None or shown.turn != turn:
-            shown = self._shown[route] = _Shown(turn)
+            shown = self._shown[route] = _PreviewState(turn)
             self._shown.move_to_end(route)
-            self._forget_the_oldest()
+            self._evict_oldest()
         return shown
 
-    def _forget_the_oldest(self) -> None:
-        while len(self._shown) > _MOST:
+    def _evict_oldest(self) -> None:
+        while len(self._shown) > _MAX_ROUTES:
             route, _ = self._shown.popitem(last=False)
             if not self._locks[route].locked():
                 del self._locks[route]
 
-    def may_show(self, route: RouteKey, turn: TurnId, *, told: int) -> bool:
-        """Whether the text after ``told`` texts of a turn was not handed over yet."""
-        return self._of(route, turn).taken == told
+    def can_show(self, route: RouteKey, turn: TurnId, *, told: int) -> bool:
+        """Return whether the text after the first ``told`` texts is not handed over yet."""
+        return self._get_state(route, turn).delivered_texts == told
 
-    def message(self, route: RouteKey, turn: TurnId) -> str | None:
-        """The message in which the turn's answer is shown, as far as this process knows."""
-        return self._of(route, turn).message
+    def get_message(self, route: RouteKey, turn: TurnId) -> str | None:
+        """Return the message that shows the turn's answer, as far as this process knows."""
+        return self._get_state(route, turn).message
 
-    async def begin(self, route: RouteKey, turn: TurnId, key: str) -> Place:
-        """Find where the turn's answer may be shown; a new message is remembered before it is."""
+    async def reserve_target(self, route: RouteKey, turn: TurnId, key: str) -> PreviewTarget:
+        """Find where to show the turn's answer; a new message is recorded before it is sent."""
         kept = await self._deliveries.get_preview(route)
         if kept is not None and kept.turn == turn:
-            # Of a process before this one, or lost on its way.
-            self._of(route, turn).message = kept.message
-            return Place.NOWHERE if kept.message is None else Place.THERE
+            # Left by an earlier process, or its sending failed.
+            self._get_state(route, turn).message = kept.message
+            return (
+                PreviewTarget.UNAVAILABLE
+                if kept.message is None
+                else PreviewTarget.EXISTING_MESSAGE
+            )
         new = await self._deliveries.begin_preview(route, turn, key)
-        return Place.NEW if new else Place.NOWHERE
+        return PreviewTarget.NEW_MESSAGE if new else PreviewTarget.UNAVAILABLE
 
-    async def show(self, route: RouteKey, turn: TurnId, message: str) -> None:
-        """The platform has the message."""
-        self._of(route, turn).message = message
+    async def record_sent(self, route: RouteKey, turn: TurnId, message: str) -> None:
+        """Record that the platform has the message."""
+        self._get_state(route, turn).message = message
         await self._deliveries.store_preview(route, turn, message)
 
-    async def unsent(self, route: RouteKey, turn: TurnId) -> None:
-        """The message was certainly not sent."""
+    async def drop_unsent(self, route: RouteKey, turn: TurnId) -> None:
+        """Record that the message was certainly not sent."""
         await self._deliveries.discard_preview(route, turn)
 
-    async def take(self, route: RouteKey, turn: TurnId) -> AnswerPreview | None:
-        """The message whose place a text of the turn takes, if one is shown, or may be."""
-        shown = self._of(route, turn)
+    async def take_message(self, route: RouteKey, turn: TurnId) -> AnswerPreview | None:
+        """Return the preview that a text of the turn replaces, if one is or may be shown."""
+        shown = self._get_state(route, turn)
         shown.message = None
-        shown.taken += 1
+        shown.delivered_texts += 1
         kept = await self._deliveries.get_preview(route)
         return kept if kept is not None and kept.turn == turn else None

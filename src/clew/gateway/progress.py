@@ -1,4 +1,4 @@
-"""Showing in a chat that an answer is being made, and the answer as it grows."""
+"""Typing indicators and previews of growing answers in a chat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from clew.core.events import (
 )
 from clew.core.text import is_blank
 from clew.errors import ChannelError, ClewError, NotDelivered, NotSent, Throttled
-from clew.gateway.previews import Place
+from clew.gateway.previews import PreviewTarget
 
 if TYPE_CHECKING:
     from clew.core.events import ConversationEvent
@@ -29,94 +29,107 @@ if TYPE_CHECKING:
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
     from clew.engine.engine import Engine
-    from clew.gateway.line import Line
-    from clew.gateway.previews import Previews
+    from clew.gateway.line import PlatformClient
+    from clew.gateway.previews import PreviewRegistry
     from clew.gateway.timer import Timer
 
 log = structlog.get_logger(__name__)
 
-#: Seconds between two looks at what has come; an edit waits at least so long.
-BEAT = 1.0
-#: Seconds after which a platform stops to show that somebody is typing.
-TYPING = 4.5
-#: Behind a text that is not all yet.
-MORE = " …"
+#: Seconds between two updates; an edit waits at least so long.
+UPDATE_INTERVAL = 1.0
+#: Seconds after which a platform hides its typing indicator.
+TYPING_DURATION = 4.5
+#: Appended to an incomplete text.
+CONTINUATION_MARK = " …"
 
 
-class Progress:
-    """Shows the answers of one account."""
+class PreviewStreamer:
+    """Shows the progress of the answers of one account."""
 
     def __init__(
-        self, engine: Engine, line: Line, previews: Previews, timer: Timer, *, stream: bool
+        self,
+        engine: Engine,
+        line: PlatformClient,
+        previews: PreviewRegistry,
+        timer: Timer,
+        *,
+        stream: bool,
     ) -> None:
         self._engine, self._line, self._previews, self._timer = engine, line, previews, timer
         self._stream = stream and line.channel.capabilities.edits
         self._waiting: dict[str, list[tuple[AcceptResult, str]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def follow(self, route: Route, accepted: AcceptResult, *, message: str) -> None:
-        """Show what comes of an input (a ``message``), after those before it on the same route."""
+    def follow_input(self, route: Route, accepted: AcceptResult, *, message: str) -> None:
+        """
+        Show the progress of an input's answer, after earlier inputs of the same route.
+
+        ``message`` is the platform's id of the message that brought the input.
+        """
         waiting = self._waiting.setdefault(route.key, [])
         waiting.append((accepted, message))
         if len(waiting) == 1:
-            task = asyncio.create_task(self._show(route), name=f"progress:{route.chat}")
+            task = asyncio.create_task(self._show_route(route), name=f"progress:{route.chat}")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
+        """Cancel all tasks and wait for them."""
         for task in (tasks := list(self._tasks)):
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _show(self, route: Route) -> None:
+    async def _show_route(self, route: Route) -> None:
         waiting = self._waiting[route.key]
         try:
             while waiting:
-                await self._one(route, *waiting[0])
+                await self._show_input(route, *waiting[0])
                 waiting.pop(0)
         except ClewError as error:
-            # What is shown on the way need not be; the answer is delivered.
+            # Previews are optional; the answer is delivered anyway.
             log.info("progress_not_shown", chat=route.chat, error=str(error))
         finally:
             del self._waiting[route.key]
 
-    async def _one(self, route: Route, accepted: AcceptResult, message: str) -> None:
-        growing = _Growing(self._line, self._previews, route, stream=self._stream)
+    async def _show_input(self, route: Route, accepted: AcceptResult, message: str) -> None:
+        growing = _AnswerPreview(self._line, self._previews, route, stream=self._stream)
         if route.kind != DM:
             growing.reply_to = message
         events = self._engine.stream_input(accepted, live=self._stream)
-        beat = asyncio.create_task(self._beat(growing), name=f"beat:{route.chat}")
+        beat = asyncio.create_task(self._refresh_periodically(growing), name=f"beat:{route.chat}")
         try:
             async for event in events:
-                growing.told(event)
+                growing.apply_event(event)
         finally:
             beat.cancel()
             with suppress(asyncio.CancelledError):
                 await beat
             await events.aclose()
 
-    async def _beat(self, growing: _Growing) -> None:
+    async def _refresh_periodically(self, growing: _AnswerPreview) -> None:
         while True:
-            await growing.show(self._timer.monotonic())
-            await self._timer.sleep(BEAT)
+            await growing.show_update(self._timer.monotonic())
+            await self._timer.sleep(UPDATE_INTERVAL)
 
 
-class _Growing:
-    """One input's answer, as far as it has come."""
+class _AnswerPreview:
+    """The preview of one input's answer."""
 
-    def __init__(self, line: Line, previews: Previews, route: Route, *, stream: bool) -> None:
+    def __init__(
+        self, line: PlatformClient, previews: PreviewRegistry, route: Route, *, stream: bool
+    ) -> None:
         self._line, self._previews, self._route, self._stream = line, previews, route, stream
-        #: The message that it answers, where several people write.
+        #: The message to reply to, in chats with several people.
         self.reply_to: str | None = None
         self._turn: TurnId | None = None
         self._text = ""
         self._shown = ""
-        #: Texts of the turn that are stored, and so delivered.
-        self._told = 0
-        self._typed_at: float | None = None
+        #: Texts of the turn that are stored, and thus delivered.
+        self._stored_texts = 0
+        self._typing_shown_at: float | None = None
 
-    def told(self, event: ConversationEvent | InputCompleted) -> None:
+    def apply_event(self, event: ConversationEvent | InputCompleted) -> None:
         match event:
             case TurnStarted(turn=turn):
                 self._turn = turn.id
@@ -128,60 +141,60 @@ class _Growing:
                 self._text = ""
             case EntryAppended(entry=entry):
                 if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
-                    self._told += not is_blank(entry.text)
+                    self._stored_texts += not is_blank(entry.text)
                     self._text = ""
             case _:
                 pass
 
-    async def show(self, now: float) -> None:
-        """Show what is new, if the platform takes it now."""
+    async def show_update(self, now: float) -> None:
+        """Show new text or the typing indicator, if the rate limit allows it now."""
         if self._turn is None:
             return
         if self._stream and not is_blank(self._text) and self._text != self._shown:
             await self._show_text(self._turn)
-        elif self._typed_at is None or now - self._typed_at >= TYPING:
-            self._typed_at = now
-            await self._line.typing(self._route)
+        elif self._typing_shown_at is None or now - self._typing_shown_at >= TYPING_DURATION:
+            self._typing_shown_at = now
+            await self._line.show_typing(self._route)
 
     async def _show_text(self, turn: TurnId) -> None:
-        async with self._previews.lock(self._route.key):
-            if not self._previews.may_show(self._route.key, turn, told=self._told):
+        async with self._previews.get_lock(self._route.key):
+            if not self._previews.can_show(self._route.key, turn, told=self._stored_texts):
                 return
             text = self._text
             chunks = self._line.channel.render(
-                OutboundMessage(text=text.rstrip() + MORE, reply_to=self.reply_to)
+                OutboundMessage(text=text.rstrip() + CONTINUATION_MARK, reply_to=self.reply_to)
             )
-            if not chunks or not self._line.gate.try_enter(self._route):
+            if not chunks or not self._line.rate_limiter.try_acquire(self._route):
                 return
             try:
-                tried = await self._put(turn, chunks[0])
+                tried = await self._publish_chunk(turn, chunks[0])
             except ChannelError as error:
-                # Shown in vain or not at all: from now on only the answer counts.
+                # The preview failed: from now on only the answer counts.
                 log.info("preview_failed", chat=self._route.chat, error=str(error))
                 self._stream, tried = False, True
             if tried:
                 self._shown = text
 
-    async def _put(self, turn: TurnId, chunk: str) -> bool:
-        """Show a chunk; whether that was tried."""
-        route, key = self._route.key, f"preview:{turn}:{self._told}"
-        place = Place.THERE
-        if self._previews.message(route, turn) is None:
-            place = await self._previews.begin(route, turn, key)
-        if place is Place.NEW:
-            await self._send(turn, chunk, key)
-        elif (message := self._previews.message(route, turn)) is not None:
-            await self._line.edit(self._route, message, chunk)
-        return place is not Place.NOWHERE
+    async def _publish_chunk(self, turn: TurnId, chunk: str) -> bool:
+        """Show a chunk; return whether it was attempted."""
+        route, key = self._route.key, f"preview:{turn}:{self._stored_texts}"
+        place = PreviewTarget.EXISTING_MESSAGE
+        if self._previews.get_message(route, turn) is None:
+            place = await self._previews.reserve_target(route, turn, key)
+        if place is PreviewTarget.NEW_MESSAGE:
+            await self._send_preview(turn, chunk, key)
+        elif (message := self._previews.get_message(route, turn)) is not None:
+            await self._line.edit_message(self._route, message, chunk)
+        return place is not PreviewTarget.UNAVAILABLE
 
-    async def _send(self, turn: TurnId, chunk: str, key: str) -> None:
+    async def _send_preview(self, turn: TurnId, chunk: str, key: str) -> None:
         try:
-            message = await self._line.send(self._route, chunk, key=key)
+            message = await self._line.send_chunk(self._route, chunk, key=key)
         except (NotSent, Throttled, NotDelivered):
-            await self._previews.unsent(self._route.key, turn)
+            await self._previews.drop_unsent(self._route.key, turn)
             raise
         if message is None:
-            # It can neither be changed nor found again: the answer will say that it is there.
+            # It can neither be edited nor found again: the answer will carry the repeat notice.
             self._stream = False
             return
-        await self._previews.show(self._route.key, turn, message)
+        await self._previews.record_sent(self._route.key, turn, message)

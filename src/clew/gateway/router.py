@@ -1,4 +1,4 @@
-"""The router: what a channel tells, stored before it is acknowledged, chat by chat in order."""
+"""The router: stores a channel's events before they are acknowledged, in order per chat."""
 
 from __future__ import annotations
 
@@ -38,67 +38,73 @@ if TYPE_CHECKING:
     from clew.core.double_text import DoubleText
     from clew.core.inbox import InboxItem
     from clew.engine.engine import Engine
-    from clew.gateway.line import Line
-    from clew.gateway.progress import Progress
+    from clew.gateway.line import PlatformClient
+    from clew.gateway.progress import PreviewStreamer
 
 log = structlog.get_logger(__name__)
 
-#: A change of a message that was never heard counts as a new one for so long.
-_NEW_FOR = timedelta(hours=1)
-#: Seconds after which the store is asked again to take what was heard.
-_PAUSE = 0.5
-#: Seconds in which one line of the log says that somebody was turned away.
-_TURNED_AWAY = 3600.0
-#: Control commands whose answer decides what a tool may do.
-_TRUSTED = frozenset({"approve", "deny"})
+#: An edit of a message that was never accepted counts as a new message for so long.
+_EDIT_AS_NEW_WINDOW = timedelta(hours=1)
+#: Seconds after which storing an event is retried.
+_STORE_RETRY_PAUSE = 0.5
+#: Seconds between two log lines about one rejected sender.
+_REJECTION_LOG_INTERVAL = 3600.0
+#: Control commands that decide about tool calls.
+_TRUSTED_COMMANDS = frozenset({"approve", "deny"})
 
-CUT_OFF = (
+INTERRUPTED_NOTICE = (
     "A restart came before the answer to {command}: whether it was carried out is not known here. "
     "/status shows how things are."
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Manners:
-    """How a channel deals with what it hears."""
+class ChannelPolicy:
+    """How a channel treats incoming messages."""
 
-    policy: AccessPolicy
+    access_policy: AccessPolicy
     double_text: DoubleText
-    #: In a group each person has a conversation of their own.
-    apart: bool = False
-    #: Bytes of the largest file that is fetched, and the kinds that are: ``image/*``.
+    #: In groups each person has a separate conversation.
+    per_user_groups: bool = False
+    #: Bytes of the largest file that is fetched, and the accepted types: ``image/*``.
     largest_file: int = 20_000_000
     file_types: tuple[str, ...] = ("*",)
 
 
 class Router:
-    """Takes in the events of one account."""
+    """Accepts the events of one account."""
 
-    def __init__(self, engine: Engine, line: Line, progress: Progress, manners: Manners) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        line: PlatformClient,
+        progress: PreviewStreamer,
+        manners: ChannelPolicy,
+    ) -> None:
         self._engine, self._line, self._progress = engine, line, progress
-        self._manners, self._account = manners, line.account
+        self._policy, self._account = manners, line.account
         self._tasks: set[asyncio.Task[None]] = set()
-        self._strangers = LogThrottle(interval=_TURNED_AWAY)
-        self._unknown = LogThrottle(interval=math.inf)
+        self._rejection_throttle = LogThrottle(interval=_REJECTION_LOG_INTERVAL)
+        self._unsupported_throttle = LogThrottle(interval=math.inf)
         self._throttle = LogThrottle()
 
-    async def begin(self) -> None:
-        """Go on with what a process that died had taken in and not finished."""
-        await self._engine.pairing.apply_policy(self._account, self._manners.policy)
+    async def recover(self) -> None:
+        """Resume the commands and downloads that a dead process left unfinished."""
+        await self._engine.pairing.apply_policy(self._account, self._policy.access_policy)
         for command in await self._engine.channel_inbox.list_interrupted_commands():
             if self._is_ours(command):
-                told = CUT_OFF.format(command=command.text.split()[0])
+                told = INTERRUPTED_NOTICE.format(command=command.text.split()[0])
                 await self._engine.channel_inbox.end_command(command.id, told)
         for item in await self._engine.channel_inbox.list_awaiting_files():
             if self._is_ours(item):
-                self._spawn(self._fetch_again(item))
+                self._spawn_task(self._refetch_files(item))
 
     def _is_ours(self, item: InboxItem) -> bool:
         account = json.loads(item.payload).get("account")
         return account == [self._account.channel, self._account.account]
 
     async def close(self, seconds: float) -> None:
-        """Let commands and files end, but not for long."""
+        """Let commands and downloads finish for ``seconds``, then cancel them."""
         if tasks := list(self._tasks):
             await asyncio.wait(tasks, timeout=seconds)
         for task in (tasks := list(self._tasks)):
@@ -106,93 +112,93 @@ class Router:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def take(self, events: Sequence[ChannelEvent]) -> None:
-        """Store a batch: when this returns, all of it may be acknowledged."""
+    async def accept_batch(self, events: Sequence[ChannelEvent]) -> None:
+        """Store a batch of events; on return all of them may be acknowledged."""
         chats: dict[str, list[ChannelEvent]] = {}
         for event in events:
             chats.setdefault(event.route.chat, []).append(event)
         if len(chats) == 1:
-            await self._take_chat(events)
+            await self._accept_chat(events)
         elif chats:
-            await asyncio.gather(*(self._take_chat(each) for each in chats.values()))
+            await asyncio.gather(*(self._accept_chat(each) for each in chats.values()))
 
-    async def _take_chat(self, events: Iterable[ChannelEvent]) -> None:
+    async def _accept_chat(self, events: Iterable[ChannelEvent]) -> None:
         for event in events:
-            await self._take_until_stored(event)
+            await self._accept_until_stored(event)
 
-    async def _take_until_stored(self, event: ChannelEvent) -> None:
+    async def _accept_until_stored(self, event: ChannelEvent) -> None:
         while True:
             try:
-                await self._take(event)
+                await self._accept_event(event)
             except StoreError as error:
-                # Not acknowledged, so it is not lost; nothing later of this chat passes it.
+                # Unacknowledged, so not lost; no later event of this chat overtakes it.
                 self._throttle.warn_store_failure(
                     log, "not_stored", error, channel=self._account.channel
                 )
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_STORE_RETRY_PAUSE)
             except Exception:
-                # A fault of ours: told again and again, it would keep all later ones away.
+                # A bug of ours: redelivered for ever, the event would block all later ones.
                 log.exception("event_not_taken", channel=self._account.channel, id=event.event)
                 return
             else:
                 return
 
-    async def _take(self, event: ChannelEvent) -> None:
+    async def _accept_event(self, event: ChannelEvent) -> None:
         match event:
             case MessageEdited():
-                await self._changed(event)
+                await self._accept_edit(event)
             case MessageReceived():
-                await self._heard(event)
+                await self._accept_message(event)
             case MessageDeleted():
-                await self._deleted(event)
+                await self._accept_deletion(event)
             case ButtonPressed():
-                await self._pressed(event)
+                await self._accept_button(event)
             case ChatMigrated():
                 await self._engine.channel_inbox.migrate_route(event.route, event.to)
 
-    def _who(self, heard: MessageReceived, *, trusted: bool = False) -> ChannelActor:
+    def _sender_of(self, heard: MessageReceived, *, trusted: bool = False) -> ChannelActor:
         return ChannelActor(
             account=self._account,
             user=heard.sender.id,
-            policy=self._manners.policy,
+            policy=self._policy.access_policy,
             addressed=heard.addressed,
             trusted=trusted,
         )
 
-    def _route(self, heard: MessageReceived) -> Route:
-        if self._manners.apart and heard.route.kind != DM:
+    def _route_of(self, heard: MessageReceived) -> Route:
+        if self._policy.per_user_groups and heard.route.kind != DM:
             return replace(heard.route, user=heard.sender.id)
         return heard.route
 
-    # What is said
+    # Messages
 
-    async def _heard(self, heard: MessageReceived) -> None:
+    async def _accept_message(self, heard: MessageReceived) -> None:
         if heard.may_command and is_command(heard.text):
-            await self._command(heard)
+            await self._start_command(heard)
             return
         self._log_unsupported(heard)
-        route = self._route(heard)
+        route = self._route_of(heard)
         found = await self._engine.channel_inbox.receive_message(
-            heard, who=self._who(heard), route=route, double_text=self._manners.double_text
+            heard, who=self._sender_of(heard), route=route, double_text=self._policy.double_text
         )
         if not isinstance(found, AcceptResult):
-            await self._turned_away(heard, found)
+            await self._handle_rejection(heard, found)
             return
         if found.duplicate or found.outcome is InboxOutcome.REJECTED:
             return
         if heard.files:
-            self._spawn(self._fetch(found, route, heard.files))
-        self._progress.follow(route, found, message=heard.message)
+            self._spawn_task(self._fetch_files(found, route, heard.files))
+        self._progress.follow_input(route, found, message=heard.message)
 
     def _log_unsupported(self, heard: MessageReceived) -> None:
         for kind in heard.unsupported:
-            if self._unknown.is_due(kind):
+            if self._unsupported_throttle.is_due(kind):
                 channel = self._account.channel
                 log.warning("content_not_supported", channel=channel, kind=kind)
 
-    async def _turned_away(self, heard: MessageReceived, verdict: AccessDecision) -> None:
+    async def _handle_rejection(self, heard: MessageReceived, verdict: AccessDecision) -> None:
         chat = None if heard.route.kind == DM else heard.route.chat
-        if self._strangers.is_due((heard.sender.id, chat)):
+        if self._rejection_throttle.is_due((heard.sender.id, chat)):
             tell = log.info if heard.addressed else log.debug
             tell(
                 "turned_away",
@@ -208,11 +214,15 @@ class Router:
             self._account, user, name=heard.sender.name, route=heard.route.key
         )
         if code is not None:
-            # In the background: a stranger holds nobody up.
-            self._spawn(self._show_code(heard, code))
+            # In the background: an unknown sender delays nobody.
+            self._spawn_task(self._send_pairing_code(heard, code))
 
-    async def _show_code(self, heard: MessageReceived, code: str) -> None:
-        """Show a code; one that was not shown is soon void, and the next message gets another."""
+    async def _send_pairing_code(self, heard: MessageReceived, code: str) -> None:
+        """
+        Send a pairing code.
+
+        A code that was not shown expires soon, and the next message gets another one.
+        """
         text = (
             f"This assistant does not know you yet. Your code is {code}: whoever runs it lets "
             f"you in with\n\nclew pair approve {code}\n\nIt is good for one hour."
@@ -220,9 +230,9 @@ class Router:
         people, user = self._engine.pairing, heard.sender.id
         try:
             for chunk in self._line.channel.render(OutboundMessage(text=text, markup=False)):
-                await self._line.tell(heard.route, chunk, key=f"code:{heard.event}")
+                await self._line.send_untracked(heard.route, chunk, key=f"code:{heard.event}")
         except OutcomeUnknown as error:
-            # It may have been shown: it stays good, but not for long.
+            # It may have been shown: it stays valid, but not for long.
             log.info("code_not_confirmed", user=user, error=str(error))
         except ChannelError as error:
             log.info("code_not_shown", user=user, error=str(error))
@@ -230,22 +240,22 @@ class Router:
         else:
             await people.confirm_code_shown(self._account, user)
 
-    async def _command(self, heard: MessageReceived) -> None:
-        route = self._route(heard)
+    async def _start_command(self, heard: MessageReceived) -> None:
+        route = self._route_of(heard)
         named = find_command(heard.text.strip()[1:].split(maxsplit=1)[0].partition("@")[0])
-        who = self._who(heard, trusted=named is not None and named.name in _TRUSTED)
+        who = self._sender_of(heard, trusted=named is not None and named.name in _TRUSTED_COMMANDS)
         found = await self._engine.channel_inbox.begin_command(heard, who=who, route=route)
         if not isinstance(found, AcceptResult):
-            await self._turned_away(heard, found)
+            await self._handle_rejection(heard, found)
             return
         if found.duplicate:
             return
         filed = asyncio.Event()
-        self._spawn(self._carry_out(heard, found, route, who, filed))
-        # What is said next comes after it, but does not wait until it is done.
+        self._spawn_task(self._run_command(heard, found, route, who, filed))
+        # The next message follows the command but does not wait for its end.
         await filed.wait()
 
-    async def _carry_out(
+    async def _run_command(
         self,
         heard: MessageReceived,
         command: AcceptResult,
@@ -254,15 +264,15 @@ class Router:
         filed: asyncio.Event,
     ) -> None:
         try:
-            text, accepted = await self._replied(heard, command, route, who, filed)
-            await self._ended(command, text)
+            text, accepted = await self._execute_command(heard, command, route, who, filed)
+            await self._store_reply(command, text)
         finally:
-            # A command that is answered at once is answered before the next one is taken.
+            # An immediate command is answered before the next event is accepted.
             filed.set()
         if accepted is not None:
-            self._progress.follow(route, accepted, message=heard.message)
+            self._progress.follow_input(route, accepted, message=heard.message)
 
-    async def _replied(
+    async def _execute_command(
         self,
         heard: MessageReceived,
         command: AcceptResult,
@@ -270,13 +280,13 @@ class Router:
         who: ChannelActor,
         filed: asyncio.Event,
     ) -> tuple[str, AcceptResult | None]:
-        """What a command came to, and the message that it handed in again."""
+        """Return a command's reply and the message that it submitted again, if any."""
         try:
             reply = await self._engine.run_command(
                 heard.text,
                 target=route,
                 viewer=scope_of(route),
-                operator=await self._is_operator(who),
+                operator=await self._check_operator(who),
                 who=who,
                 on_filed=filed.set,
             )
@@ -288,7 +298,7 @@ class Router:
             return "That failed with an internal error, which the log describes.", None
         return reply.text, reply.accepted
 
-    async def _ended(self, command: AcceptResult, text: str) -> None:
+    async def _store_reply(self, command: AcceptResult, text: str) -> None:
         while True:
             try:
                 await self._engine.channel_inbox.end_command(command.inbox_id, text)
@@ -296,95 +306,100 @@ class Router:
                 self._throttle.warn_store_failure(
                     log, "store_failed", error, command=command.inbox_id
                 )
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_STORE_RETRY_PAUSE)
             else:
                 return
 
-    async def _is_operator(self, who: ChannelActor) -> bool:
+    async def _check_operator(self, who: ChannelActor) -> bool:
         if who.user not in who.policy.operators:
             return False
         standing = await self._engine.pairing.get_access_status(who.account, who.user)
         return is_operator(who.policy, standing, who.user)
 
-    # What becomes of it on the platform
+    # Edits, deletions, buttons
 
-    async def _changed(self, edited: MessageEdited) -> None:
+    async def _accept_edit(self, edited: MessageEdited) -> None:
         found = await self._engine.channel_inbox.receive_change(
-            edited, account=self._account, who=self._who(edited), route=self._route(edited)
+            edited, account=self._account, who=self._sender_of(edited), route=self._route_of(edited)
         )
         if found is ChangeOutcome.RESUBMIT:
-            await self._heard(edited)
-        elif found is ChangeOutcome.UNKNOWN and datetime.now(UTC) - edited.sent_at < _NEW_FOR:
-            # It was not meant for the agent before it was changed.
-            await self._heard(edited.as_new_message)
+            await self._accept_message(edited)
+        elif (
+            found is ChangeOutcome.UNKNOWN
+            and datetime.now(UTC) - edited.sent_at < _EDIT_AS_NEW_WINDOW
+        ):
+            # Before the edit it was not addressed to the agent.
+            await self._accept_message(edited.as_new_message)
         elif found is not ChangeOutcome.DONE and found is not ChangeOutcome.QUEUED:
-            self._pass_over(edited, found)
+            self._log_ignored_change(edited, found)
 
-    async def _deleted(self, deleted: MessageDeleted) -> None:
+    async def _accept_deletion(self, deleted: MessageDeleted) -> None:
         found = await self._engine.channel_inbox.receive_change(
             deleted, account=self._account, who=None, route=deleted.route
         )
         if found is ChangeOutcome.UNKNOWN:
-            self._pass_over(deleted, found)
+            self._log_ignored_change(deleted, found)
 
-    def _pass_over(
+    def _log_ignored_change(
         self, event: MessageEdited | MessageDeleted, found: ChangeOutcome | AccessDecision
     ) -> None:
-        """A message changed that was never heard, or by whom nothing is heard."""
+        """Log a change to a message that was never accepted, or by a rejected sender."""
         what = type(event).__name__.lower()
         log.debug("change_passed_over", change=what, id=event.event, reason=found.value)
 
-    async def _pressed(self, pressed: ButtonPressed) -> None:
+    async def _accept_button(self, pressed: ButtonPressed) -> None:
         who = ChannelActor(
             account=self._account,
             user=pressed.sender.id,
-            policy=self._manners.policy,
+            policy=self._policy.access_policy,
             trusted=True,
         )
         done = await self._engine.channel_inbox.answer_button(pressed, who=who)
-        self._spawn(self._line.answer(pressed, done.text, closed=done.closed, became=done.outcome))
+        self._spawn_task(
+            self._line.answer_button(pressed, done.text, closed=done.closed, became=done.outcome)
+        )
 
     # Files
 
-    async def _fetch(
+    async def _fetch_files(
         self, accepted: AcceptResult, route: Route, files: Sequence[IncomingFile]
     ) -> None:
-        fetched = [await self._fetched(route, file) for file in files]
+        fetched = [await self._fetch_file(route, file) for file in files]
         await self._engine.channel_inbox.attach_files(accepted.inbox_id, fetched)
 
-    async def _fetch_again(self, item: InboxItem) -> None:
+    async def _refetch_files(self, item: InboxItem) -> None:
         assert item.route is not None
         route = Route.parse(item.route)
-        fetched = [await self._fetched(route, file) for file in unfetched_files(item.payload)]
+        fetched = [await self._fetch_file(route, file) for file in unfetched_files(item.payload)]
         await self._engine.channel_inbox.attach_files(item.id, fetched)
 
-    async def _fetched(self, route: Route, file: IncomingFile) -> FetchedFile:
-        content, missing = None, self._refused(file)
+    async def _fetch_file(self, route: Route, file: IncomingFile) -> FetchedFile:
+        content, missing = None, self._rejection_reason(file)
         if missing is None:
             try:
-                most = self._manners.largest_file
-                content = await self._line.fetch(route, file, most=most)
+                most = self._policy.largest_file
+                content = await self._line.fetch_file(route, file, most=most)
             except ChannelError as error:
                 log.info("file_not_fetched", chat=route.chat, error=str(error))
                 missing = f"not fetched: {error}"
         return self._engine.channel_inbox.make_fetched_file(file, content, missing=missing)
 
-    def _refused(self, file: IncomingFile) -> str | None:
-        if not any(_fits(file.media_type, each) for each in self._manners.file_types):
+    def _rejection_reason(self, file: IncomingFile) -> str | None:
+        if not any(_matches_type(file.media_type, each) for each in self._policy.file_types):
             return f"not fetched: files of the type {file.media_type} are not taken here"
-        if file.size is not None and file.size > self._manners.largest_file:
-            most = self._manners.largest_file
+        if file.size is not None and file.size > self._policy.largest_file:
+            most = self._policy.largest_file
             return f"not fetched: it has {file.size:,} bytes, and {most:,} is the most"
         return None
 
-    def _spawn(self, work: Coroutine[object, object, None]) -> None:
-        task = asyncio.create_task(_logged(work), name="router")
+    def _spawn_task(self, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.create_task(_run_logged(work), name="router")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
 
-def _fits(media_type: str, pattern: str) -> bool:
-    """Whether a type is of a kind: ``image/*``, ``application/pdf``, ``*``."""
+def _matches_type(media_type: str, pattern: str) -> bool:
+    """Return whether a media type matches a pattern: ``image/*``, ``application/pdf``, ``*``."""
     return (
         pattern == "*"
         or media_type == pattern
@@ -392,7 +407,7 @@ def _fits(media_type: str, pattern: str) -> bool:
     )
 
 
-async def _logged(work: Coroutine[object, object, None]) -> None:
+async def _run_logged(work: Coroutine[object, object, None]) -> None:
     try:
         await work
     except ClewError as error:

@@ -1,4 +1,4 @@
-"""Keeping one channel running, whatever happens to it; nothing of it reaches another."""
+"""Supervision of one channel: its failures are contained, and it is reconnected."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from clew.errors import (
     SettingsError,
     StoreError,
 )
-from clew.gateway.delivery import Lanes, Sender
-from clew.gateway.line import Line
+from clew.gateway.delivery import DeliverySender, DeliveryWorker
+from clew.gateway.line import PlatformClient
 from clew.gateway.monitor import DeliveryMonitor
-from clew.gateway.previews import Previews
-from clew.gateway.progress import Progress
-from clew.gateway.router import Manners, Router
+from clew.gateway.previews import PreviewRegistry
+from clew.gateway.progress import PreviewStreamer
+from clew.gateway.router import ChannelPolicy, Router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Sequence
@@ -41,147 +41,147 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
-#: Seconds between two tries to connect: doubled up to the longest.
+#: Seconds between two attempts to connect: doubled up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-#: Seconds until the next try where somebody has to do something first.
+#: Seconds until the next attempt where a person has to act first.
 REFUSED_PAUSE = 60.0
-#: Seconds for connecting, and for a sign of life while connected.
-CONNECT, SILENCE = 30.0, 90.0
-#: A task that does not end within so many seconds of its cancellation is left behind.
-_GRACE = 5.0
-#: How long the right to an account lasts, and how often it is extended.
-RIGHT = timedelta(seconds=30)
-_EXTEND = 8.0
-#: Seconds for the store to say so: whoever cannot ask stops before the right is another's.
-_ANSWER = 5.0
-#: Seconds between two looks of a process that stands by.
-_LOOK = 1.0
-#: Seconds between two looks at what waits to be delivered.
-WATCH = 15.0
-#: Seconds for turns to end, and for their answers to arrive, when the gateway stops.
-TURNS = 3.0
-#: Seconds for a call that is under way when a channel stops.
-DRAIN = 5.0
+#: Seconds to connect, and without a batch until the connection counts as dead.
+CONNECT_TIMEOUT, SILENCE_TIMEOUT = 30.0, 90.0
+#: Seconds after which a cancelled task that does not end is abandoned.
+_CANCEL_GRACE = 5.0
+#: How long the right to an account lasts, and how often it is renewed.
+ACCOUNT_LOCK_DURATION = timedelta(seconds=30)
+_RENEW_INTERVAL = 8.0
+#: Seconds for the store to answer: without an answer the channel stops before the right expires.
+_STORE_TIMEOUT = 5.0
+#: Seconds between two checks of a standby process.
+_STANDBY_INTERVAL = 1.0
+#: Seconds between two checks of the delivery backlog.
+MONITOR_INTERVAL = 15.0
+#: Seconds for turns to end, and for answers to arrive, when the gateway stops.
+FINISH_TIMEOUT = 3.0
+#: Seconds for running calls to end when a channel stops.
+DRAIN_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Setup:
-    """One channel as the settings have it."""
+class ChannelSpec:
+    """One channel, as the settings define it."""
 
-    #: The name of its table.
+    #: NAME of the table ``[channels.NAME]``.
     name: str
-    make: Callable[[], Channel]
-    manners: Manners
+    create_channel: Callable[[], Channel]
+    policy: ChannelPolicy
     label: str | None
     stream: bool
-    #: The kind of channel: the platform, as long as there is no channel to ask.
+    #: The kind of channel; stands in for the platform until the channel exists.
     kind: str = ""
     limits: DeliveryLimits = field(default_factory=DeliveryLimits)
 
 
-class Supervised:
-    """One channel: connected, watched, and connected again."""
+class ChannelSupervisor:
+    """One channel: connected, monitored, and reconnected."""
 
-    def __init__(self, engine: Engine, setup: Setup, timer: Timer) -> None:
-        self._engine, self._setup, self._timer = engine, setup, timer
+    def __init__(self, engine: Engine, setup: ChannelSpec, timer: Timer) -> None:
+        self._engine, self._spec, self._timer = engine, setup, timer
         self._stopping = asyncio.Event()
         self._monitor = DeliveryMonitor(engine.deliveries, setup.name, setup.limits)
         self._platform = setup.kind
-        #: Why it is not connected, as the log has it already.
-        self._told: str | None = None
-        self._health(ChannelState.CONNECTING)
+        #: The last error that was logged as a warning.
+        self._last_error: str | None = None
+        self._set_health(ChannelState.CONNECTING)
 
     def stop(self) -> None:
-        """Take nothing more in; ``run`` returns once what is on its way has arrived."""
+        """Stop receiving; ``run`` returns once pending deliveries have arrived."""
         self._stopping.set()
 
     async def run(self) -> None:
-        """Run the channel until told to stop."""
-        watching = asyncio.create_task(self._watch(), name=f"watch:{self._setup.name}")
+        """Run the channel until it is stopped."""
+        watching = asyncio.create_task(self._monitor_deliveries(), name=f"watch:{self._spec.name}")
         try:
-            await self._run()
+            await self._run_until_stopped()
         finally:
             watching.cancel()
 
-    async def _run(self) -> None:
+    async def _run_until_stopped(self) -> None:
         pause = 0.0
         while not self._stopping.is_set():
             begun = self._timer.monotonic()
-            error = await self._lived()
+            error = await self._run_once()
             if error is None:
                 return
             if self._timer.monotonic() - begun > LONGEST_PAUSE:
                 pause = 0.0
-            pause = min(LONGEST_PAUSE, max(_first_pause(error), pause * 2))
-            self._tell(error, pause)
-            await self._pause(pause * random.uniform(0.8, 1.2))
+            pause = min(LONGEST_PAUSE, max(_initial_pause(error), pause * 2))
+            self._report_error(error, pause)
+            await self._sleep_or_stop(pause * random.uniform(0.8, 1.2))
 
-    async def _pause(self, seconds: float) -> None:
+    async def _sleep_or_stop(self, seconds: float) -> None:
         told = asyncio.ensure_future(self._stopping.wait())
         slept = asyncio.ensure_future(self._timer.sleep(seconds))
         await asyncio.wait({told, slept}, return_when=asyncio.FIRST_COMPLETED)
         for task in (told, slept):
             task.cancel()
 
-    async def _lived(self) -> Exception | None:
-        """One life of the channel; why it ended, unless it was told to."""
+    async def _run_once(self) -> Exception | None:
+        """Run the channel once; return the error that ended it, or ``None`` if it was stopped."""
         try:
-            channel = self._made()
+            channel = self._create_channel()
             self._platform = channel.platform
             account = ChannelAccount(channel=channel.platform, account=channel.account)
-            async with self._right_to(account):
+            async with self._hold_account(account):
                 if self._stopping.is_set():
                     return None
-                self._health(ChannelState.CONNECTING)
-                async with _connected(channel):
-                    await self._serve(channel, account)
+                self._set_health(ChannelState.CONNECTING)
+                async with _connect_channel(channel):
+                    await self._serve_connection(channel, account)
         except ClewError as error:
             return error
         except Exception as error:
-            log.exception("channel_broke", channel=self._setup.name)
+            log.exception("channel_broke", channel=self._spec.name)
             return error
         return None
 
-    def _made(self) -> Channel:
+    def _create_channel(self) -> Channel:
         try:
-            return self._setup.make()
+            return self._spec.create_channel()
         except ClewError:
             raise
         except Exception as error:
-            # Somebody else's code, which fails as it likes: only a person can mend that.
-            if self._told is None:
-                log.exception("channel_not_loaded", channel=self._setup.name)
-            what = f"[channels.{self._setup.name}] cannot be loaded"
+            # Third-party code may raise anything: only a person can fix that.
+            if self._last_error is None:
+                log.exception("channel_not_loaded", channel=self._spec.name)
+            what = f"[channels.{self._spec.name}] cannot be loaded"
             raise SettingsError(f"{what}: {type(error).__name__}: {error}") from error
 
-    async def _watch(self) -> None:
-        """Look after what is to be delivered, also while nothing is connected."""
+    async def _monitor_deliveries(self) -> None:
+        """Check the delivery backlog periodically, also while disconnected."""
         while True:
-            if self._engine.channels[self._setup.name].state is not ChannelState.STANDBY:
+            if self._engine.channels[self._spec.name].state is not ChannelState.STANDBY:
                 try:
-                    await self._monitor.look(self._platform, self._setup.label)
+                    await self._monitor.check_backlog(self._platform, self._spec.label)
                 except StoreError as error:
                     log.info("store_failed", task="deliveries", error=str(error))
-                self._show_deliveries()
-            await self._timer.sleep(WATCH)
+                self._publish_delivery_health()
+            await self._timer.sleep(MONITOR_INTERVAL)
 
-    def _show_deliveries(self) -> None:
-        health = self._engine.channels[self._setup.name]
+    def _publish_delivery_health(self) -> None:
+        health = self._engine.channels[self._spec.name]
         shown = replace(health, deliveries=self._monitor.health)
-        self._engine.channels[self._setup.name] = shown
+        self._engine.channels[self._spec.name] = shown
 
-    def _tell(self, error: Exception, pause: float) -> None:
+    def _report_error(self, error: Exception, pause: float) -> None:
         known = isinstance(error, ClewError)
         text = str(error) if known else f"an internal error ({type(error).__name__})"
         refused = isinstance(error, (AccountRefused, AccountInUse, SettingsError))
-        self._health(ChannelState.REFUSED if refused else ChannelState.DEGRADED, text)
-        # Once for each reason: it is tried again for as long as it takes.
-        tell = log.info if text == self._told else log.warning
-        self._told = text
-        tell("channel_down", channel=self._setup.name, error=text, again_in=round(pause, 1))
+        self._set_health(ChannelState.REFUSED if refused else ChannelState.DEGRADED, text)
+        # One warning per reason: attempts are repeated indefinitely.
+        tell = log.info if text == self._last_error else log.warning
+        self._last_error = text
+        tell("channel_down", channel=self._spec.name, error=text, again_in=round(pause, 1))
 
-    def _health(self, state: ChannelState, error: str | None = None) -> None:
-        before = self._engine.channels.get(self._setup.name)
+    def _set_health(self, state: ChannelState, error: str | None = None) -> None:
+        before = self._engine.channels.get(self._spec.name)
         since = datetime.now(UTC) if before is None or before.state is not state else before.since
         health = ChannelHealth(state=state, since=since, error=error)
         if before is not None:
@@ -191,34 +191,36 @@ class Supervised:
                 event_at=before.event_at,
                 deliveries=self._monitor.health,
             )
-        self._engine.channels[self._setup.name] = health
+        self._engine.channels[self._spec.name] = health
 
-    def _heard(self, events: Sequence[ChannelEvent]) -> None:
+    def _record_activity(self, events: Sequence[ChannelEvent]) -> None:
         now = datetime.now(UTC)
-        health = replace(self._engine.channels[self._setup.name], heard_at=now)
-        self._engine.channels[self._setup.name] = (
-            replace(health, event_at=now) if events else health
-        )
+        health = replace(self._engine.channels[self._spec.name], heard_at=now)
+        self._engine.channels[self._spec.name] = replace(health, event_at=now) if events else health
 
-    # One process at a time
+    # The right to the account
 
     @asynccontextmanager
-    async def _right_to(self, account: ChannelAccount) -> AsyncGenerator[None]:
-        """Wait for the sole right to an account, and keep it."""
+    async def _hold_account(self, account: ChannelAccount) -> AsyncGenerator[None]:
+        """Wait for the exclusive right to an account, and keep it."""
         name = f"channel:{account.channel}:{account.account}"
         told = ""
-        while (holder := await self._engine.locks.acquire(name, duration=RIGHT)) is not None:
-            self._health(ChannelState.STANDBY, f"it is run by {holder}")
+        while (
+            holder := await self._engine.locks.acquire(name, duration=ACCOUNT_LOCK_DURATION)
+        ) is not None:
+            self._set_health(ChannelState.STANDBY, f"it is run by {holder}")
             if holder != told:
                 told = holder
-                log.info("channel_stands_by", channel=self._setup.name, holder=holder)
-            await self._pause(_LOOK)
+                log.info("channel_stands_by", channel=self._spec.name, holder=holder)
+            await self._sleep_or_stop(_STANDBY_INTERVAL)
             if self._stopping.is_set():
                 yield
                 return
         me = asyncio.current_task()
         assert me is not None
-        keeping = asyncio.create_task(self._keep(name, me), name=f"right:{self._setup.name}")
+        keeping = asyncio.create_task(
+            self._renew_account(name, me), name=f"right:{self._spec.name}"
+        )
         try:
             yield
         except asyncio.CancelledError:
@@ -231,17 +233,17 @@ class Supervised:
             with suppress(StoreError):
                 await self._engine.locks.release(name)
 
-    async def _keep(self, name: str, me: asyncio.Task[object]) -> None:
-        """Extend the right; cancels the channel when it is lost."""
+    async def _renew_account(self, name: str, me: asyncio.Task[object]) -> None:
+        """Renew the right to the account; cancel the channel when it is lost."""
         last = self._timer.monotonic()
         while True:
-            await asyncio.sleep(_EXTEND)
+            await asyncio.sleep(_RENEW_INTERVAL)
             try:
-                # A store that answers nothing is one that cannot be asked.
-                async with asyncio.timeout(_ANSWER):
-                    holder = await self._engine.locks.acquire(name, duration=RIGHT)
+                # A store that does not answer counts as unavailable.
+                async with asyncio.timeout(_STORE_TIMEOUT):
+                    holder = await self._engine.locks.acquire(name, duration=ACCOUNT_LOCK_DURATION)
             except (StoreError, TimeoutError):
-                if self._timer.monotonic() - last < RIGHT.total_seconds() / 2:
+                if self._timer.monotonic() - last < ACCOUNT_LOCK_DURATION.total_seconds() / 2:
                     continue
                 holder = "unknown"
             if holder is not None:
@@ -249,110 +251,116 @@ class Supervised:
                 return
             last = self._timer.monotonic()
 
-    # One life
+    # One connection
 
-    async def _serve(self, channel: Channel, account: ChannelAccount) -> None:
+    async def _serve_connection(self, channel: Channel, account: ChannelAccount) -> None:
         deliveries = self._engine.deliveries
-        line = Line(channel, account, deliveries, self._timer)
-        await line.remember()
-        previews = Previews(deliveries)
-        progress = Progress(self._engine, line, previews, self._timer, stream=self._setup.stream)
-        router = Router(self._engine, line, progress, self._setup.manners)
-        sender = Sender(
+        line = PlatformClient(channel, account, deliveries, self._timer)
+        await line.restore_pauses()
+        previews = PreviewRegistry(deliveries)
+        progress = PreviewStreamer(
+            self._engine, line, previews, self._timer, stream=self._spec.stream
+        )
+        router = Router(self._engine, line, progress, self._spec.policy)
+        sender = DeliverySender(
             deliveries, line, previews, self._engine.channel_inbox.migrate_chat, self._monitor
         )
-        lanes = Lanes(deliveries, line, sender, self._timer, label=self._setup.label)
-        await router.begin()
-        self._health(ChannelState.CONNECTED)
-        self._told = None
-        log.info("channel_ready", channel=self._setup.name, account=account.account)
-        out = asyncio.create_task(_kept(lanes.run), name=f"deliver:{self._setup.name}")
+        lanes = DeliveryWorker(deliveries, line, sender, self._timer, label=self._spec.label)
+        await router.recover()
+        self._set_health(ChannelState.CONNECTED)
+        self._last_error = None
+        log.info("channel_ready", channel=self._spec.name, account=account.account)
+        out = asyncio.create_task(_restart_forever(lanes.run), name=f"deliver:{self._spec.name}")
         try:
-            await self._listen(channel, router)
-            await self._finish(lanes)
+            await self._receive_until_stopped(channel, router)
+            await self._finish_turns(lanes)
         finally:
             out.cancel()
-            await router.close(DRAIN / 2)
+            await router.close(DRAIN_TIMEOUT / 2)
             await progress.close()
-            await lanes.drain(DRAIN)
+            await lanes.drain(DRAIN_TIMEOUT)
 
-    async def _finish(self, lanes: Lanes) -> None:
-        """Let turns end and their answers arrive, up to a limit; the rest is stored."""
+    async def _finish_turns(self, lanes: DeliveryWorker) -> None:
+        """Let turns end and answers arrive, up to a limit; the rest stays stored."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(TURNS):
+            async with asyncio.timeout(FINISH_TIMEOUT):
                 await self._engine.wait_until_idle()
         with suppress(TimeoutError, StoreError):
-            async with asyncio.timeout(TURNS):
+            async with asyncio.timeout(FINISH_TIMEOUT):
                 await lanes.flush()
 
-    async def _listen(self, channel: Channel, router: Router) -> None:
-        """Take in what is told until told to stop; a lost connection is taken up again."""
+    async def _receive_until_stopped(self, channel: Channel, router: Router) -> None:
+        """Receive events until stopped; reconnect after a lost connection."""
         pause = 0.0
         while not self._stopping.is_set():
-            heard_at = self._engine.channels[self._setup.name].heard_at
+            heard_at = self._engine.channels[self._spec.name].heard_at
             try:
-                await self._take(channel, router)
-            except (AccountRefused, AccountInUse, _Silent):
+                await self._receive_batches(channel, router)
+            except (AccountRefused, AccountInUse, _ConnectionSilent):
                 raise
             except ChannelError as error:
-                heard = self._engine.channels[self._setup.name].heard_at != heard_at
+                heard = self._engine.channels[self._spec.name].heard_at != heard_at
                 pause = min(LONGEST_PAUSE, max(FIRST_PAUSE, 0.0 if heard else pause * 2))
-                self._tell(error, pause)
-                await self._pause(pause * random.uniform(0.8, 1.2))
+                self._report_error(error, pause)
+                await self._sleep_or_stop(pause * random.uniform(0.8, 1.2))
 
-    async def _take(self, channel: Channel, router: Router) -> None:
-        async with aclosing(self._batches(channel)) as batches:
+    async def _receive_batches(self, channel: Channel, router: Router) -> None:
+        async with aclosing(self._iter_batches(channel)) as batches:
             async for events in batches:
-                self._health(ChannelState.CONNECTED)
-                self._heard(events)
-                await router.take(events)
+                self._set_health(ChannelState.CONNECTED)
+                self._record_activity(events)
+                await router.accept_batch(events)
 
-    async def _batches(self, channel: Channel) -> AsyncGenerator[Sequence[ChannelEvent]]:
-        """What the channel tells, until told to stop."""
+    async def _iter_batches(self, channel: Channel) -> AsyncGenerator[Sequence[ChannelEvent]]:
+        """Yield the channel's batches until stopped."""
         events = channel.receive()
         stopping = asyncio.ensure_future(self._stopping.wait())
         try:
-            while (batch := await _in_life(events, stopping)) is not None:
+            while (batch := await _next_batch_or_stop(events, stopping)) is not None:
                 yield batch
         finally:
             stopping.cancel()
 
 
-async def _in_life(
+async def _next_batch_or_stop(
     events: AsyncIterator[Sequence[ChannelEvent]], stopping: asyncio.Future[Any]
 ) -> Sequence[ChannelEvent] | None:
-    """The next batch; ``None`` when told to stop. One that shows no life is given up."""
-    batch = asyncio.ensure_future(_next(events))
+    """
+    Return the next batch, or ``None`` when stopped.
+
+    :raises ChannelError: if the platform is silent for too long
+    """
+    batch = asyncio.ensure_future(_next_batch(events))
     try:
         done, _ = await asyncio.wait(
-            {batch, stopping}, timeout=SILENCE, return_when=asyncio.FIRST_COMPLETED
+            {batch, stopping}, timeout=SILENCE_TIMEOUT, return_when=asyncio.FIRST_COMPLETED
         )
     except asyncio.CancelledError:
-        await _ended(batch)
+        await _cancel_and_wait(batch)
         raise
     if batch in done:
         return batch.result()
-    await _ended(batch)
+    await _cancel_and_wait(batch)
     if stopping in done:
         return None
-    raise _Silent(f"the platform was silent for {SILENCE:g} s")
+    raise _ConnectionSilent(f"the platform was silent for {SILENCE_TIMEOUT:g} s")
 
 
-class _Silent(ChannelError):
-    """The connection shows no life: only a new one helps."""
+class _ConnectionSilent(ChannelError):
+    """The connection is silent: only a new one helps."""
 
 
-async def _next(events: AsyncIterator[Sequence[ChannelEvent]]) -> Sequence[ChannelEvent]:
+async def _next_batch(events: AsyncIterator[Sequence[ChannelEvent]]) -> Sequence[ChannelEvent]:
     try:
         return await anext(events)
     except StopAsyncIteration:
         raise ChannelError("the channel ended") from None
 
 
-async def _ended(task: asyncio.Future[T]) -> None:
-    """Cancel a task and wait for its end, but not for ever: not everything can be cancelled."""
+async def _cancel_and_wait(task: asyncio.Future[T]) -> None:
+    """Cancel a task and wait for its end, up to a limit: some tasks cannot be cancelled."""
     task.cancel()
-    await asyncio.wait({task}, timeout=_GRACE)
+    await asyncio.wait({task}, timeout=_CANCEL_GRACE)
     if not task.done():
         log.warning("task_left_behind", task=str(task))
     elif not task.cancelled():
@@ -360,36 +368,38 @@ async def _ended(task: asyncio.Future[T]) -> None:
 
 
 @asynccontextmanager
-async def _connected(channel: Channel) -> AsyncGenerator[None]:
-    """The channel, connected in time or not at all."""
-    await _in_time(channel.__aenter__(), f"it did not connect within {CONNECT:g} s")
+async def _connect_channel(channel: Channel) -> AsyncGenerator[None]:
+    """Connect the channel in time, and disconnect it at the end."""
+    await _await_within_limit(
+        channel.__aenter__(), f"it did not connect within {CONNECT_TIMEOUT:g} s"
+    )
     try:
         yield
     finally:
         with suppress(ChannelError):
-            await _in_time(channel.__aexit__(None, None, None), "it did not disconnect")
+            await _await_within_limit(channel.__aexit__(None, None, None), "it did not disconnect")
 
 
-async def _in_time(work: Coroutine[object, object, object], otherwise: str) -> None:
+async def _await_within_limit(work: Coroutine[object, object, object], otherwise: str) -> None:
     task = asyncio.ensure_future(work)
     try:
-        done, _ = await asyncio.wait({task}, timeout=CONNECT)
+        done, _ = await asyncio.wait({task}, timeout=CONNECT_TIMEOUT)
     except asyncio.CancelledError:
-        await _ended(task)
+        await _cancel_and_wait(task)
         raise
     if not done:
-        await _ended(task)
+        await _cancel_and_wait(task)
         raise NotSent(otherwise)
     task.result()
 
 
-def _first_pause(error: Exception) -> float:
+def _initial_pause(error: Exception) -> float:
     waits = isinstance(error, (AccountRefused, AccountInUse, SettingsError))
     return REFUSED_PAUSE if waits else FIRST_PAUSE
 
 
-async def _kept(work: Callable[[], Coroutine[object, object, None]]) -> None:
-    """Run something for as long as its channel lives: where it fails it is begun again."""
+async def _restart_forever(work: Callable[[], Coroutine[object, object, None]]) -> None:
+    """Run a task while its channel runs; restart it when it fails."""
     throttle = LogThrottle()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Waiting, by a clock that tests can replace."""
+"""Clock and sleep behind a protocol that tests can replace."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """What waits are measured with."""
+    """A clock for measuring waits."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back."""
+        """Return seconds that never go backwards."""
         ...
 
-    def millis(self) -> int:
-        """Milliseconds since the epoch: what waits are kept in over restarts."""
+    def epoch_millis(self) -> int:
+        """Return milliseconds since the epoch, in which waits are stored across restarts."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemTimer:
-    """This machine's clock."""
+    """The system clock."""
 
     def monotonic(self) -> float:
         return time.monotonic()
 
-    def millis(self) -> int:
+    def epoch_millis(self) -> int:
         return time.time_ns() // 1_000_000
 
     async def sleep(self, seconds: float) -> None:

@@ -9,7 +9,7 @@ from clew.cli.doctoring.findings import fail, ok, warn
 from clew.clock import SystemClock, to_millis
 from clew.core.health import DeliveryLimits
 from clew.errors import ClewError
-from clew.gateway.gateway import make_setup
+from clew.gateway.gateway import make_channel_spec
 from clew.store.transactions.backlog import backlogs_by_account, count_dead_letters
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ def channels(settings: Settings) -> Iterator[Finding]:
         if not channel.enabled:
             continue
         try:
-            made = make_setup(name, channel, settings.session.double_text, {}).make()
+            made = make_channel_spec(
+                name, channel, settings.session.double_text, {}
+            ).create_channel()
         except ClewError as error:
             yield fail(f"channel {name}", str(error))
         except Exception as error:  # noqa: BLE001  (somebody else's code)

@@ -1,1 +1,1 @@
-"""What an agent writes (Markdown), as messages of a platform; pure."""
+"""Rendering of an agent's Markdown for chat platforms; pure."""

@@ -1,4 +1,4 @@
-"""Names by which a block of code says its language: a word that is none of them is text."""
+"""Names of programming languages in code fences: any other word is text."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ LANGUAGES = frozenset(_NAMES.split())
 
 
 def is_language(word: str) -> bool:
-    """Return whether a word names a language, in whatever case."""
+    """Return whether a word names a language; case-insensitive."""
     return word.lower() in LANGUAGES

@@ -1,30 +1,35 @@
-"""A message as the parts that a platform takes: the one way from what an agent writes to chunks."""
+"""Pagination: the only way from an agent's text to the chunks of a platform."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from clew.core.text import sanitize_text
-from clew.gateway.text.markdown import read, read_plain
-from clew.gateway.text.pieces import Piece, Run, with_addresses
-from clew.gateway.text.splitting import Cost, Measure, split
+from clew.gateway.text.markdown import parse_markdown, parse_plain_text
+from clew.gateway.text.pieces import TextBlock, TextRun, show_addresses
+from clew.gateway.text.splitting import TextCost, TextMeasure, split_blocks
 
 if TYPE_CHECKING:
     from clew.core.chat import OutboundMessage
 
 
-def paginate(message: OutboundMessage, measure: Measure, limit: Cost) -> list[list[Piece]]:
+def paginate(
+    message: OutboundMessage, measure: TextMeasure, limit: TextCost
+) -> list[list[TextBlock]]:
     """
-    Return a message in parts, each within ``limit``; none only where there is nothing to see.
+    Split a message into parts within ``limit``; none only if there is nothing to show.
 
-    An address that would take more than half of a part stands behind its text, where it can be
-    parted: hidden behind the text it would stand in each part that the text is cut into.
+    An address that would take more than half of a part is written after its text, where it
+    can be split: hidden behind the text it would be repeated in each part that the text is
+    split into.
     """
-    half = Cost(limit.length // 2, limit.marks)
+    half = TextCost(limit.length // 2, limit.marks)
 
-    def hides(address: str) -> bool:
-        return measure.links(address) and measure.run(Run("x", link=address), None).within(half)
+    def can_hide(address: str) -> bool:
+        return measure.can_link(address) and measure.run_cost(
+            TextRun("x", link=address), None
+        ).fits_within(half)
 
     text = sanitize_text(message.text)
-    pieces = read(text) if message.markup else read_plain(text)
-    return split(with_addresses(pieces, hides), measure, limit)
+    pieces = parse_markdown(text) if message.markup else parse_plain_text(text)
+    return split_blocks(show_addresses(pieces, can_hide), measure, limit)

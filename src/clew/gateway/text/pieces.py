@@ -1,4 +1,4 @@
-"""Pieces: a text with its formatting, in parts that should not be torn apart."""
+"""Rich text: formatted text in blocks that should stay whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
-class Style(enum.Flag):
+class TextStyle(enum.Flag):
+    """Formatting of a run of text."""
+
     PLAIN = 0
     BOLD = enum.auto()
     ITALIC = enum.auto()
@@ -23,39 +25,39 @@ class Style(enum.Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Text of one format."""
 
     text: str
-    style: Style = Style.PLAIN
-    #: Where it leads, as written: a platform says which addresses it can link.
+    style: TextStyle = TextStyle.PLAIN
+    #: The link target as written; a platform decides which addresses it can link.
     link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    """A frame: a block of code."""
+class CodeFrame:
+    """A code block around text blocks."""
 
     language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
-    """A frame: what somebody else said."""
+class QuoteFrame:
+    """A block quote around text blocks."""
 
 
-Frame = Code | Quote
+BlockFrame = CodeFrame | QuoteFrame
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A line of code, an item of a list, a paragraph: whole in one message if it fits into one."""
+class TextBlock:
+    """A line of code, list item or paragraph: kept in one message if it fits."""
 
-    runs: tuple[Run, ...]
-    #: What stands before it, unless it is the first of a message.
-    glue: str = "\n\n"
-    frame: Frame | None = None
-    #: Pieces of one group (a list, a block of code) are in one message if they fit into one.
+    runs: tuple[TextRun, ...]
+    #: The text before it, unless it is the first of a message.
+    separator: str = "\n\n"
+    frame: BlockFrame | None = None
+    #: Blocks of one group (a list, a code block) are kept in one message if they fit.
     group: int = 0
 
     @property
@@ -63,57 +65,57 @@ class Piece:
         return "".join(run.text for run in self.runs)
 
     @property
-    def blank(self) -> bool:
+    def is_blank(self) -> bool:
         return is_blank(self.text)
 
 
-def plain(pieces: Iterable[Piece]) -> str:
-    """The text alone, as it is read."""
+def to_plain_text(pieces: Iterable[TextBlock]) -> str:
+    """Return the text alone, as people read it."""
     written = ""
     for piece in pieces:
-        written += (piece.glue if written else "") + piece.text
+        written += (piece.separator if written else "") + piece.text
     return written
 
 
-def with_addresses(pieces: Iterable[Piece], linkable: Callable[[str], bool]) -> list[Piece]:
-    """The pieces, in which an address that a platform cannot link stands behind its text."""
+def show_addresses(pieces: Iterable[TextBlock], linkable: Callable[[str], bool]) -> list[TextBlock]:
+    """Return the blocks with each address that cannot be linked written after its text."""
     return [
-        replace(piece, runs=merged(_with_address(run, linkable) for run in piece.runs))
+        replace(piece, runs=merge_runs(_show_address(run, linkable) for run in piece.runs))
         for piece in pieces
     ]
 
 
-def _with_address(run: Run, linkable: Callable[[str], bool]) -> Run:
+def _show_address(run: TextRun, linkable: Callable[[str], bool]) -> TextRun:
     if run.link is None or linkable(run.link):
         return run
     text = run.text if run.link in run.text else f"{run.text} ({run.link})"
-    return Run(text, run.style)
+    return TextRun(text, run.style)
 
 
-def graphemes(text: str) -> list[str]:
-    """What a reader sees as one character each: a family of emoji, a letter with its accents."""
+def split_graphemes(text: str) -> list[str]:
+    """Return the user-perceived characters: an emoji family, a letter with its accents."""
     found: list[str] = regex.findall(r"\X", text)
     return found
 
 
-def atoms(runs: Sequence[Run]) -> Iterator[Run]:
-    """Runs in parts between which a line may be cut best: words, each link whole."""
+def split_words(runs: Sequence[TextRun]) -> Iterator[TextRun]:
+    """Yield runs that a line is best broken between: words, and each link whole."""
     for run in runs:
         if run.link is not None:
             yield run
             continue
         for word in regex.findall(r"\S+\s*|\s+", run.text):
-            yield Run(word, run.style, run.link)
+            yield TextRun(word, run.style, run.link)
 
 
-def merged(runs: Iterable[Run]) -> tuple[Run, ...]:
-    """Neighbours of one format as one run; empty ones left out."""
-    found: list[Run] = []
+def merge_runs(runs: Iterable[TextRun]) -> tuple[TextRun, ...]:
+    """Merge adjacent runs of one format; drop empty ones."""
+    found: list[TextRun] = []
     for run in runs:
         if not run.text:
             continue
         if found and (found[-1].style, found[-1].link) == (run.style, run.link):
-            found[-1] = Run(found[-1].text + run.text, run.style, run.link)
+            found[-1] = TextRun(found[-1].text + run.text, run.style, run.link)
         else:
             found.append(run)
     return tuple(found)

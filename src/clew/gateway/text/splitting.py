@@ -1,4 +1,4 @@
-"""Packing pieces into messages: none over the limit, nothing torn that fits whole."""
+"""Splitting of text blocks into messages within a limit; what fits stays whole."""
 
 from __future__ import annotations
 
@@ -6,204 +6,222 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Protocol
 
-from clew.gateway.text.pieces import Code, Frame, Piece, Run, atoms, graphemes, merged
+from clew.gateway.text.pieces import (
+    BlockFrame,
+    CodeFrame,
+    TextBlock,
+    TextRun,
+    merge_runs,
+    split_graphemes,
+    split_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """What something takes of a message: length in the platform's unit, and marks of formatting."""
+class TextCost:
+    """The size of a text: its length in the platform's unit, and its formatting marks."""
 
     length: int
     marks: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.length + other.length, self.marks + other.marks)
+    def __add__(self, other: TextCost) -> TextCost:
+        return TextCost(self.length + other.length, self.marks + other.marks)
 
-    def within(self, limit: Cost) -> bool:
+    def fits_within(self, limit: TextCost) -> bool:
         return self.length <= limit.length and self.marks <= limit.marks
 
 
-class Measure(Protocol):
-    """How a platform counts: each cost is at least what the written form takes."""
+class TextMeasure(Protocol):
+    """How a platform measures text: each cost is at least that of the written form."""
 
-    def run(self, run: Run, frame: Frame | None) -> Cost: ...
+    def run_cost(self, run: TextRun, frame: BlockFrame | None) -> TextCost: ...
 
-    def frame(self, frame: Frame) -> Cost:
-        """Opening and closing it once."""
+    def frame_cost(self, frame: BlockFrame) -> TextCost:
+        """Return the cost of opening and closing a frame once."""
         ...
 
-    def text(self, text: str) -> Cost: ...
+    def text_cost(self, text: str) -> TextCost: ...
 
-    def links(self, address: str) -> bool:
-        """Whether an address may be hidden behind a text."""
+    def can_link(self, address: str) -> bool:
+        """Return whether an address may be hidden behind a text."""
         ...
 
 
-NOTHING = Cost(0)
-_SLICE = 16
+ZERO_COST = TextCost(0)
+_SLICE_SIZE = 16
 
 
-def split(pieces: Iterable[Piece], measure: Measure, limit: Cost) -> list[list[Piece]]:
+def split_blocks(
+    pieces: Iterable[TextBlock], measure: TextMeasure, limit: TextCost
+) -> list[list[TextBlock]]:
     """
-    The pieces as messages, in order, each within ``limit``.
+    Split blocks into messages, in order, each within ``limit``.
 
-    A list or block that fits into a message is in one; longer ones are parted between lines, lines
-    between words, words between characters as a reader sees them. A block of code that is parted
-    goes on as one in each message. Messages without any text are left out.
+    A list or code block that fits into one message stays whole. Longer ones are split
+    between lines, lines between words, words between user-perceived characters. A split
+    code block continues as a code block in each message. Messages without text are dropped.
     """
-    packer = _Packer(measure, limit)
+    packer = _MessagePacker(measure, limit)
     for _, group in groupby(pieces, key=lambda piece: piece.group):
-        packer.put_group(list(group))
-    packer.close()
-    return [part for part in packer.parts if not all(piece.blank for piece in part)]
+        packer.add_group(list(group))
+    packer.close_message()
+    return [part for part in packer.parts if not all(piece.is_blank for piece in part)]
 
 
-class _Packer:
-    def __init__(self, measure: Measure, limit: Cost) -> None:
+class _MessagePacker:
+    """Packs blocks into messages."""
+
+    def __init__(self, measure: TextMeasure, limit: TextCost) -> None:
         self._measure, self._limit = measure, limit
-        self.parts: list[list[Piece]] = []
-        self._open: list[Piece] = []
-        self._used = NOTHING
+        self.parts: list[list[TextBlock]] = []
+        self._open: list[TextBlock] = []
+        self._used = ZERO_COST
 
-    def close(self) -> None:
+    def close_message(self) -> None:
         if self._open:
             self.parts.append(self._open)
-        self._open, self._used = [], NOTHING
+        self._open, self._used = [], ZERO_COST
 
-    def put_group(self, group: Sequence[Piece]) -> None:
-        if not self._after(group).within(self._limit) and self._alone(group).within(self._limit):
-            self.close()
+    def add_group(self, group: Sequence[TextBlock]) -> None:
+        if not self._cost_appended(group).fits_within(self._limit) and self._cost_alone(
+            group
+        ).fits_within(self._limit):
+            self.close_message()
         for piece in group:
-            self._put(piece)
+            self._add_block(piece)
 
-    def _alone(self, group: Sequence[Piece]) -> Cost:
-        return _cost(self._measure, group, before=None)
+    def _cost_alone(self, group: Sequence[TextBlock]) -> TextCost:
+        return _group_cost(self._measure, group, before=None)
 
-    def _after(self, group: Sequence[Piece]) -> Cost:
+    def _cost_appended(self, group: Sequence[TextBlock]) -> TextCost:
         before = self._open[-1] if self._open else None
-        return self._used + _cost(self._measure, group, before=before)
+        return self._used + _group_cost(self._measure, group, before=before)
 
-    def _put(self, piece: Piece) -> None:
-        if self._fits(piece):
+    def _add_block(self, piece: TextBlock) -> None:
+        if self._append_if_fits(piece):
             return
-        if self._open and self._alone([piece]).within(self._limit):
-            self.close()
-            self._add(piece, self._alone([piece]))
+        if self._open and self._cost_alone([piece]).fits_within(self._limit):
+            self.close_message()
+            self._append_block(piece, self._cost_alone([piece]))
             return
-        room = self._after([replace(piece, runs=())]) if self._has_room() else None
-        for part in self._cut(piece, room):
-            if not self._fits(part):
-                self.close()
-                self._add(part, self._alone([part]))
+        room = self._cost_appended([replace(piece, runs=())]) if self._has_room() else None
+        for part in self._split_block(piece, room):
+            if not self._append_if_fits(part):
+                self.close_message()
+                self._append_block(part, self._cost_alone([part]))
 
     def _has_room(self) -> bool:
-        """Whether beginning a long piece in the open message is better than leaving it short."""
+        """Return whether to begin a long block in the open message, not in a new one."""
         return bool(self._open) and self._used.length * 2 < self._limit.length
 
-    def _fits(self, piece: Piece) -> bool:
-        cost = self._after([piece])
-        if cost.within(self._limit):
+    def _append_if_fits(self, piece: TextBlock) -> bool:
+        cost = self._cost_appended([piece])
+        if cost.fits_within(self._limit):
             self._open.append(piece)
             self._used = cost
             return True
         return False
 
-    def _add(self, piece: Piece, cost: Cost) -> None:
+    def _append_block(self, piece: TextBlock, cost: TextCost) -> None:
         self._open.append(piece)
         self._used = cost
 
-    def _cut(self, piece: Piece, room: Cost | None) -> Iterator[Piece]:
-        """The piece in parts that fill a message each; the first one what is left of the open."""
+    def _split_block(self, piece: TextBlock, room: TextCost | None) -> Iterator[TextBlock]:
+        """Yield parts that fill a message each; the first fills the rest of the open message."""
         frame = _frame_cost(self._measure, piece.frame)
         used = frame if room is None else room
-        runs: list[Run] = []
-        open_: Run | None = None
-        glue = piece.glue
-        for atom in self._small(piece):
-            longer = _joined(open_, atom)
-            more = self._measure.run(longer or atom, piece.frame)
+        runs: list[TextRun] = []
+        open_: TextRun | None = None
+        glue = piece.separator
+        for atom in self._split_runs(piece):
+            longer = _join_runs(open_, atom)
+            more = self._measure.run_cost(longer or atom, piece.frame)
             if open_ is not None and longer is None:
-                used += self._measure.run(open_, piece.frame)
+                used += self._measure.run_cost(open_, piece.frame)
                 runs.append(open_)
-            if not (used + more).within(self._limit) and (runs or open_ is not None):
-                yield _part(piece, [*runs, *([open_] if longer and open_ else [])], glue)
+            if not (used + more).fits_within(self._limit) and (runs or open_ is not None):
+                yield _part_of(piece, [*runs, *([open_] if longer and open_ else [])], glue)
                 used, runs, open_, glue = frame, [], atom, ""
             else:
                 open_ = longer or atom
         if open_ is not None:
-            yield _part(piece, [*runs, open_], glue)
+            yield _part_of(piece, [*runs, open_], glue)
 
-    def _small(self, piece: Piece) -> Iterator[Run]:
-        """Words; a word or link that fits into no message in characters as a reader sees them."""
+    def _split_runs(self, piece: TextBlock) -> Iterator[TextRun]:
+        """Yield words; one that is too long for a message yields its characters."""
         frame = _frame_cost(self._measure, piece.frame)
-        for atom in atoms(piece.runs):
-            if (frame + self._measure.run(atom, piece.frame)).within(self._limit):
+        for atom in split_words(piece.runs):
+            if (frame + self._measure.run_cost(atom, piece.frame)).fits_within(self._limit):
                 yield atom
                 continue
-            for slice_ in _slices(graphemes(atom.text)):
+            for slice_ in _slice_characters(split_graphemes(atom.text)):
                 small = replace(atom, text=slice_)
-                if (frame + self._measure.run(small, piece.frame)).within(self._limit):
+                if (frame + self._measure.run_cost(small, piece.frame)).fits_within(self._limit):
                     yield small
                 else:
-                    # A pile of accents longer than a message.
+                    # A character with more accents than fit into a message.
                     yield from (replace(atom, text=one) for one in slice_)
 
 
-def _slices(characters: Sequence[str]) -> Iterator[str]:
-    """A few characters at a time: measuring each would take long."""
-    for begins in range(0, len(characters), _SLICE):
-        slice_ = characters[begins : begins + _SLICE]
-        if max(map(len, slice_)) > _SLICE:
+def _slice_characters(characters: Sequence[str]) -> Iterator[str]:
+    """Yield a few characters at a time: measuring each one would be slow."""
+    for begins in range(0, len(characters), _SLICE_SIZE):
+        slice_ = characters[begins : begins + _SLICE_SIZE]
+        if max(map(len, slice_)) > _SLICE_SIZE:
             yield from slice_
         else:
             yield "".join(slice_)
 
 
-def _joined(run: Run | None, atom: Run) -> Run | None:
-    """One run of both, if they have one format."""
+def _join_runs(run: TextRun | None, atom: TextRun) -> TextRun | None:
+    """Return both as one run if their format is the same."""
     if run is None or (run.style, run.link) != (atom.style, atom.link):
         return None
     return replace(run, text=run.text + atom.text)
 
 
-def _part(piece: Piece, runs: Sequence[Run], glue: str) -> Piece:
-    return replace(piece, runs=merged(runs), glue=glue)
+def _part_of(piece: TextBlock, runs: Sequence[TextRun], glue: str) -> TextBlock:
+    return replace(piece, runs=merge_runs(runs), glue=glue)
 
 
-def _cost(measure: Measure, group: Sequence[Piece], *, before: Piece | None) -> Cost:
-    cost = NOTHING
+def _group_cost(
+    measure: TextMeasure, group: Sequence[TextBlock], *, before: TextBlock | None
+) -> TextCost:
+    cost = ZERO_COST
     for piece in group:
         if before is not None:
-            cost += measure.text(piece.glue)
-        if piece.frame is not None and not continues(before, piece):
-            cost += measure.frame(piece.frame)
+            cost += measure.text_cost(piece.separator)
+        if piece.frame is not None and not continues_frame(before, piece):
+            cost += measure.frame_cost(piece.frame)
         for run in piece.runs:
-            cost += measure.run(run, piece.frame)
+            cost += measure.run_cost(run, piece.frame)
         before = piece
     return cost
 
 
-def _frame_cost(measure: Measure, frame: Frame | None) -> Cost:
-    return NOTHING if frame is None else measure.frame(frame)
+def _frame_cost(measure: TextMeasure, frame: BlockFrame | None) -> TextCost:
+    return ZERO_COST if frame is None else measure.frame_cost(frame)
 
 
-def continues(before: Piece | None, piece: Piece) -> bool:
-    """Whether a piece stands in the frame of the one before it."""
+def continues_frame(before: TextBlock | None, piece: TextBlock) -> bool:
+    """Return whether a block continues the frame of the one before it."""
     if before is None or before.frame != piece.frame:
         return False
-    # Two blocks of code one after the other stay two.
-    return not isinstance(piece.frame, Code) or piece.glue in ("", "\n")
+    # Two adjacent code blocks stay separate.
+    return not isinstance(piece.frame, CodeFrame) or piece.separator in ("", "\n")
 
 
-def framed(part: Sequence[Piece]) -> Iterator[tuple[Frame | None, list[Piece]]]:
-    """The pieces of a message by the frames in which they are written."""
-    open_: list[Piece] = []
+def group_by_frame(
+    part: Sequence[TextBlock],
+) -> Iterator[tuple[BlockFrame | None, list[TextBlock]]]:
+    """Group the blocks of a message by frame."""
+    open_: list[TextBlock] = []
     for piece in part:
         if open_ and not (
-            continues(open_[-1], piece) or (piece.frame is None and open_[-1].frame is None)
+            continues_frame(open_[-1], piece) or (piece.frame is None and open_[-1].frame is None)
         ):
             yield open_[0].frame, open_
             open_ = []

@@ -170,7 +170,7 @@ class ChannelContract(abc.ABC):
     async def test_a_repeat_fits_and_says_that_it_is_one(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:
             for chunk in channel.render(OutboundMessage(text="word " * 4000)):
-                again = channel.repeated(chunk)
+                again = channel.with_repeat_notice(chunk)
                 assert again != chunk
                 await channel.send(platform.route, again, key=f"again:{len(platform.shown())}")
 
@@ -222,7 +222,7 @@ class ChannelContract(abc.ABC):
             assert isinstance(error, OutcomeUnknown)
             (shown,) = platform.shown()
             if channel.capabilities.read_back:
-                assert await channel.find(platform.route, chunk, key="k") == shown.message
+                assert await channel.find_message(platform.route, chunk, key="k") == shown.message
             if channel.capabilities.idempotent:
                 assert await channel.send(platform.route, chunk, key="k") == shown.message
                 assert len(platform.shown()) == 1
@@ -231,7 +231,7 @@ class ChannelContract(abc.ABC):
         async with self.platform() as platform, platform.channel() as channel:
             (chunk,) = channel.render(OutboundMessage(text="Hello"))
             if channel.capabilities.read_back:
-                assert await channel.find(platform.route, chunk, key="k") is None
+                assert await channel.find_message(platform.route, chunk, key="k") is None
 
     async def test_what_the_platform_refuses_for_good_is_not_to_be_tried_again(self) -> None:
         async with self.platform() as platform, platform.channel() as channel:

@@ -19,10 +19,10 @@ from clew.core.chat import (
 )
 from clew.core.route import Route
 from clew.errors import ChannelError, NotDelivered, OutcomeUnknown, Throttled
-from clew.gateway.channel import Capabilities, Channel
+from clew.gateway.channel import Channel, ChannelCapabilities
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.pieces import Frame, Run, plain
-from clew.gateway.text.splitting import Cost
+from clew.gateway.text.pieces import BlockFrame, TextRun, to_plain_text
+from clew.gateway.text.splitting import TextCost
 from clew.gateway.timer import SystemTimer, Timer
 from clew.testing.channels.contract import Shown
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _REPEATED = "(may be a repeat) "
 _LONGEST = 1000
 
-CAPABILITIES = Capabilities(longest=_LONGEST, edits=True, buttons=True, typing=True)
+CAPABILITIES = ChannelCapabilities(max_length=_LONGEST, edits=True, buttons=True, typing=True)
 
 
 @dataclass(kw_only=True)
@@ -50,7 +50,7 @@ class MemoryPlatform:
     """People, chats and messages; what was told and not acknowledged stays."""
 
     account: str = "bot"
-    capabilities: Capabilities = CAPABILITIES
+    capabilities: ChannelCapabilities = CAPABILITIES
     #: The chat of ``say`` without one.
     person: str = "42"
     #: Every call that had an effect: what was called, and in which chat.
@@ -194,14 +194,14 @@ def _pairs(body: dict[str, object]) -> Sequence[Sequence[object]]:
 class _Characters:
     """Counts as a platform that shows plain text."""
 
-    def run(self, run: Run, frame: Frame | None) -> Cost:
-        return Cost(len(run.text))
+    def run(self, run: TextRun, frame: BlockFrame | None) -> TextCost:
+        return TextCost(len(run.text))
 
-    def frame(self, frame: Frame) -> Cost:
-        return Cost(0)
+    def frame(self, frame: BlockFrame) -> TextCost:
+        return TextCost(0)
 
-    def text(self, text: str) -> Cost:
-        return Cost(len(text))
+    def text(self, text: str) -> TextCost:
+        return TextCost(len(text))
 
     def links(self, address: str) -> bool:
         return False
@@ -242,8 +242,8 @@ class MemoryChannel(Channel):
             del there.waiting[: len(batch)]
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
-        parts = paginate(message, _Characters(), Cost(_LONGEST - len(_REPEATED)))
-        bodies: list[dict[str, object]] = [{"text": plain(part)} for part in parts]
+        parts = paginate(message, _Characters(), TextCost(_LONGEST - len(_REPEATED)))
+        bodies: list[dict[str, object]] = [{"text": to_plain_text(part)} for part in parts]
         if bodies and message.buttons:
             bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
         return [json.dumps(body) for body in bodies]

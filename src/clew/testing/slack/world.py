@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew.gateway.channels.slack.messages import unescape
+from clew.gateway.channels.slack.messages import unescape_mrkdwn
 
 Json = dict[str, Any]
 
@@ -191,7 +191,7 @@ def shown(text: str, blocks: list[Json]) -> str:
     """What people read of a message."""
     rich = [block for block in blocks if block["type"] == "rich_text"]
     if not rich:
-        return unescape(text)
+        return unescape_mrkdwn(text)
     return "\n".join(
         "".join(each["text"] for each in element["elements"])
         for block in rich

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 import httpx2
 
-from clew.gateway.channels.webhook.signing import ID, Refused, key_of, sign, verified
+from clew.gateway.channels.webhook.signing import (
+    ID_HEADER,
+    WebhookRejected,
+    decode_secret,
+    sign_request,
+    verify_request,
+)
 from clew.testing.platform import FakePlatform, Json, Reply
 from clew.testing.telegram.faults import Fault, Faults
 
@@ -116,7 +122,7 @@ class FakeWebhook(FakePlatform):
 
     def signed(self, id_: str, body: bytes) -> Mapping[str, str]:
         """The headers of a request, as it is sent now."""
-        return sign(key_of(self.secret), id_=id_, at=int(time.time()), body=body)
+        return sign_request(decode_secret(self.secret), id_=id_, at=int(time.time()), body=body)
 
     async def deliver(self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]]) -> None:
         """Hand in what people do, for ever; ``hand_in`` returns the status of an answer."""
@@ -200,8 +206,8 @@ class FakeWebhook(FakePlatform):
 
     def _carry_out(self, http: HttpRequest, *, throttled: bool) -> Reply:
         try:
-            verified([key_of(self.secret)], http.headers, http.body, now=time.time())
-        except Refused as error:
+            verify_request([decode_secret(self.secret)], http.headers, http.body, now=time.time())
+        except WebhookRejected as error:
             return Reply({"error": error.message}, error.status)
         data: Json = json.loads(http.body)["data"]
         chat = data["chat"]
@@ -209,7 +215,7 @@ class FakeWebhook(FakePlatform):
             self.throttle(chat, self.faults.wait())
         left = self._throttled.get(chat, 0.0) - time.monotonic()
         status = 429 if left > 0 else 410 if chat in self._refused else 200
-        id_, n = http.headers[ID], self._count()
+        id_, n = http.headers[ID_HEADER], self._count()
         self._write(n=n, id=id_, chat=chat, status=status, text=data["text"])
         if status == 429:
             wait = {"Retry-After": str(self._waits(chat, left))}

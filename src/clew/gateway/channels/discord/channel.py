@@ -1,4 +1,4 @@
-"""The channel: its session is taken up again at what was stored, also after a restart."""
+"""The Discord channel: resumes its session after the last stored event, also after a restart."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import structlog
 
 from clew.core.chat import IgnoredEvent
 from clew.errors import ChannelError, NotDelivered, SettingsError
-from clew.gateway.calls import client
-from clew.gateway.channel import Capabilities, Channel, ChannelConfig
+from clew.gateway.calls import create_http_session
+from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.discord import codec
-from clew.gateway.channels.discord.link import Link, Session
-from clew.gateway.channels.discord.messages import LONGEST
-from clew.gateway.channels.discord.transport import Api
-from clew.gateway.ignored_events import IgnoredEvents
+from clew.gateway.channels.discord.link import DiscordSession, GatewayConnection
+from clew.gateway.channels.discord.messages import MAX_LENGTH
+from clew.gateway.channels.discord.transport import DiscordApi
+from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BASE_URL = "https://discord.com/api/v10"
-#: Seconds between two signs of life.
-BEAT = 30.0
-#: What is kept over restarts: how far it has read, in which chats, and the commands it listed.
-_PLACE, _CHATS, _COMMANDS = "place", "chats", "commands"
-#: Chats that are asked for what was missed, and messages of each.
-_MOST_CHATS, _PAGE = 200, 100
-#: Two chats may tell of what happened in another order than it did.
+#: Seconds between two keepalive batches.
+KEEPALIVE_INTERVAL = 30.0
+#: Keys in the channel storage: read position, known chats, registered commands.
+_POSITION, _CHATS, _COMMANDS = "place", "chats", "commands"
+#: Chats that are checked for missed messages, and messages per chat.
+_MAX_CHATS, _PAGE_SIZE = 200, 100
+#: Events of two chats may arrive out of order within this time.
 _OVERLAP = timedelta(minutes=1)
-#: Presses and commands, kept until they are answered.
-_MOST_TOKENS = 500
+#: Maximum interactions kept until they are answered.
+_MAX_TOKENS = 500
 _EPHEMERAL = 1 << 6
-_SPOKEN = 4
+_MESSAGE_RESPONSE = 4
 
-#: The keys of its table that only this channel knows.
+#: The channel's own settings keys.
 OPTIONS: frozenset[str] = frozenset()
 
-CAPABILITIES = Capabilities(
-    longest=LONGEST,
+CAPABILITIES = ChannelCapabilities(
+    max_length=MAX_LENGTH,
     unit="UTF-16 code units",
     markup="Markdown",
     edits=True,
@@ -61,9 +61,9 @@ CAPABILITIES = Capabilities(
     typing=True,
     files=True,
     idempotent=True,
-    # "A few minutes", Discord says.
-    remembers=120.0,
-    # Five messages in five seconds is what a channel takes; fifty calls a second a bot may make.
+    # "A few minutes", according to Discord.
+    key_lifetime=120.0,
+    # Discord allows five messages per five seconds and channel, and fifty calls per second and bot.
     chat_pause={"dm": 1.0, "group": 1.0},
     account_pause=1 / 45,
 )
@@ -73,12 +73,12 @@ Json = dict[str, Any]
 
 def open_channel(config: ChannelConfig) -> Channel:
     """
-    What the entry point names.
+    Create the channel; the entry point names this function.
 
     :raises SettingsError: if there is no usable token
     """
     token = "" if config.token is None else config.token.reveal().strip()
-    bot = _bot_of(token.removeprefix("Bot "))
+    bot = _parse_bot_id(token.removeprefix("Bot "))
     if bot is None:
         raise SettingsError(
             f"channels.{config.name}.token is no token of a Discord bot, which has three parts "
@@ -90,8 +90,8 @@ def open_channel(config: ChannelConfig) -> Channel:
     return DiscordChannel(config, token.removeprefix("Bot "), bot)
 
 
-def _bot_of(token: str) -> str | None:
-    """The bot's id, which a token begins with."""
+def _parse_bot_id(token: str) -> str | None:
+    """Return the bot's id, with which a token begins."""
     parts = token.split(".")
     if len(parts) != 3:
         return None
@@ -103,7 +103,7 @@ def _bot_of(token: str) -> str | None:
 
 
 class DiscordChannel(Channel):
-    """One bot."""
+    """The channel of one bot."""
 
     platform = codec.PLATFORM
 
@@ -111,35 +111,37 @@ class DiscordChannel(Channel):
         self.account = bot
         self.capabilities = CAPABILITIES
         self._config, self._token = config, token
-        self._me = codec.Me(id=bot, label=config.label)
-        self._ignored = IgnoredEvents(config.name)
-        #: The servers whose roles are known.
+        self._identity = codec.DiscordIdentity(id=bot, label=config.label)
+        self._ignored = IgnoredEventLog(config.name)
+        #: Servers whose roles are known.
         self._guilds: set[str] = set()
-        self._link: Link | None = None
-        #: What to take up after any break, and the newest message that is stored.
-        self._session: Session | None = None
+        self._connection: GatewayConnection | None = None
+        #: The session to resume, and the newest stored message.
+        self._session: DiscordSession | None = None
         self._newest: str | None = None
-        #: A session ended whose rest cannot be told again.
-        self._gap = False
-        #: Which channels are threads, and of which channel.
-        self._known: dict[str, str | None] = {}
+        #: A session ended whose remaining events cannot be replayed.
+        self._has_gap = False
+        #: The parent of each known channel that is a thread.
+        self._parents: dict[str, str | None] = {}
         self._chats: dict[str, None] = {}
-        #: What presses are answered with.
+        #: Tokens to answer interactions with.
         self._tokens: OrderedDict[str, str] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._http = client()
-        self._api = Api(self._http, token=self._token, base_url=self._config.base_url or BASE_URL)
+        self._http = create_http_session()
+        self._api = DiscordApi(
+            self._http, token=self._token, base_url=self._config.base_url or BASE_URL
+        )
         try:
-            await self._api.call("GET", "/users/@me")
-            self._url: str = (await self._api.call("GET", "/gateway/bot"))["url"]
-            await self._list_commands()
-            await self._remember()
+            await self._api.call_api("GET", "/users/@me")
+            self._url: str = (await self._api.call_api("GET", "/gateway/bot"))["url"]
+            await self._register_commands()
+            await self._restore_position()
             await self._connect()
         except BaseException:
-            # Whoever could not enter does not leave: nobody else would close the connections.
-            await self._leave()
+            # A failed __aenter__ is not followed by __aexit__: close the connections here.
+            await self._close_all()
             raise
         return self
 
@@ -149,233 +151,237 @@ class DiscordChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._leave()
+        await self._close_all()
 
-    async def _leave(self) -> None:
+    async def _close_all(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await self._disconnect()
         await self._http.close()
 
-    async def _remember(self) -> None:
-        marks = self._config.marks
+    async def _restore_position(self) -> None:
+        marks = self._config.storage
         self._chats = dict.fromkeys(json.loads(await marks.get(_CHATS) or "[]"))
-        place: Json = json.loads(await marks.get(_PLACE) or "{}")
+        place: Json = json.loads(await marks.get(_POSITION) or "{}")
         self._newest = place.get("newest")
         if session := place.get("session"):
-            self._session = Session(**session)
+            self._session = DiscordSession(**session)
 
-    async def _keep_place(self) -> None:
+    async def _store_position(self) -> None:
         session = None if self._session is None else asdict(self._session)
         place = {"session": session, "newest": self._newest}
-        await self._config.marks.put(_PLACE, json.dumps(place))
+        await self._config.storage.put(_POSITION, json.dumps(place))
 
-    async def _connect(self) -> Link:
-        link = Link(self._http, url=self._url, token=self._token, session=self._session)
+    async def _connect(self) -> GatewayConnection:
+        link = GatewayConnection(
+            self._http, url=self._url, token=self._token, session=self._session
+        )
         await link.__aenter__()
-        self._link = link
-        self._gap |= link.lost
+        self._connection = link
+        self._has_gap |= link.session_lost
         if link.session != self._session:
             self._session = link.session
-            await self._keep_place()
+            await self._store_position()
         return link
 
     async def _disconnect(self) -> None:
-        link, self._link = self._link, None
+        link, self._connection = self._connection, None
         if link is not None:
             self._session = link.session
-            self._gap |= link.session is None
+            self._has_gap |= link.session is None
             await link.__aexit__(None, None, None)
 
-    async def _list_commands(self) -> None:
-        listed = codec.commands(self._config.commands)
+    async def _register_commands(self) -> None:
+        listed = codec.build_commands(self._config.commands)
         digest = hashlib.sha256(json.dumps(listed).encode()).hexdigest()
-        if not listed or await self._config.marks.get(_COMMANDS) == digest:
+        if not listed or await self._config.storage.get(_COMMANDS) == digest:
             return
-        # Of old bots it is another id than the bot's.
-        app = (await self._api.call("GET", "/applications/@me"))["id"]
-        await self._api.call("PUT", f"/applications/{app}/commands", listed)
-        await self._config.marks.put(_COMMANDS, digest)
+        # The application id of old bots differs from the bot's.
+        app = (await self._api.call_api("GET", "/applications/@me"))["id"]
+        await self._api.call_api("PUT", f"/applications/{app}/commands", listed)
+        await self._config.storage.put(_COMMANDS, digest)
 
-    # In
+    # Incoming
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
-            link = self._link or await self._connect()
+            link = self._connection or await self._connect()
             try:
-                if self._gap:
-                    yield await self._missed()
-                    self._gap = False
-                while not link.ends:
-                    dispatches = await link.dispatches(seconds=BEAT)
-                    events = await self._parsed(dispatches)
+                if self._has_gap:
+                    yield await self._fetch_missed()
+                    self._has_gap = False
+                while not link.is_ending:
+                    dispatches = await link.read_dispatches(seconds=KEEPALIVE_INTERVAL)
+                    events = await self._parse_dispatches(dispatches)
                     yield events
-                    # Asked for more: these are stored.
-                    await self._stored(link, dispatches, events)
+                    # The next batch was requested: these are stored.
+                    await self._confirm_stored(link, dispatches, events)
             finally:
                 await self._disconnect()
 
-    async def _parsed(self, dispatches: Sequence[Json]) -> Sequence[ChannelEvent]:
+    async def _parse_dispatches(self, dispatches: Sequence[Json]) -> Sequence[ChannelEvent]:
         events: list[ChannelEvent] = []
         for dispatch in dispatches:
-            self._known.update(codec.parents(dispatch))
-            await self._look_up(codec.place_of(dispatch))
-            await self._look_up_roles(dispatch)
-            if (event := self._event(dispatch)) is not None:
+            self._parents.update(codec.read_parents(dispatch))
+            await self._ensure_parents(codec.find_required_channels(dispatch))
+            await self._ensure_roles(dispatch)
+            if (event := self._parse_dispatch(dispatch)) is not None:
                 events.append(event)
         return events
 
-    def _event(self, dispatch: Json) -> ChannelEvent | None:
+    def _parse_dispatch(self, dispatch: Json) -> ChannelEvent | None:
         try:
-            event = self._event_of(dispatch)
+            event = self._parse_or_ignore(dispatch)
         except (KeyError, TypeError, ValueError, AttributeError):
-            # Passed over: told again and again, it would keep all later ones away.
+            # Skipped: redelivered for ever, it would block all later ones.
             log.exception("dispatch_not_understood", kind=dispatch.get("t"), seq=dispatch.get("s"))
             return None
         if event is not None and dispatch["t"] == "INTERACTION_CREATE":
             self._tokens[event.event] = dispatch["d"]["token"]
-            while len(self._tokens) > _MOST_TOKENS:
+            while len(self._tokens) > _MAX_TOKENS:
                 self._tokens.popitem(last=False)
         return event
 
-    def _event_of(self, dispatch: Json) -> ChannelEvent | None:
-        found = codec.parse(dispatch, self._me, self._known)
+    def _parse_or_ignore(self, dispatch: Json) -> ChannelEvent | None:
+        found = codec.parse_dispatch(dispatch, self._identity, self._parents)
         if isinstance(found, IgnoredEvent):
-            self._ignored.log(found)
+            self._ignored.log_once(found)
             return None
         return found
 
     def _learn_roles(self, guild: str, roles: Sequence[Json]) -> None:
         self._guilds.add(guild)
-        self._me = replace(self._me, roles=self._me.roles | codec.role_of(roles, self._me))
+        self._identity = replace(
+            self._identity, roles=self._identity.roles | codec.find_own_roles(roles, self._identity)
+        )
 
-    async def _look_up_roles(self, dispatch: Json) -> None:
-        """A session that is taken up does not say again which role is the bot's own."""
+    async def _ensure_roles(self, dispatch: Json) -> None:
+        """Look up the roles of a mentioned server: a resumed session does not repeat them."""
         if dispatch.get("t") == "GUILD_CREATE":
             self._learn_roles(str(dispatch["d"]["id"]), dispatch["d"].get("roles") or [])
-        guild, named = codec.roles_named(dispatch)
-        if guild is None or guild in self._guilds or not named - self._me.roles:
+        guild, named = codec.find_mentioned_roles(dispatch)
+        if guild is None or guild in self._guilds or not named - self._identity.roles:
             return
         try:
-            found: list[Json] = await self._look(f"/guilds/{guild}/roles")
+            found: list[Json] = await self._get_limited(f"/guilds/{guild}/roles")
         except NotDelivered as error:
             log.info("roles_not_found", guild=guild, error=str(error))
             found = []
         self._learn_roles(guild, found)
 
-    async def _look_up(self, channels: Sequence[str]) -> None:
-        """A session that is taken up does not say again which channels are threads."""
+    async def _ensure_parents(self, channels: Sequence[str]) -> None:
+        """Look up the parents of channels: a resumed session does not repeat them."""
         for channel in channels:
-            if channel in self._known:
+            if channel in self._parents:
                 continue
             try:
-                found = await self._look(f"/channels/{channel}")
-                self._known[channel] = codec.parent_of(found)
+                found = await self._get_limited(f"/channels/{channel}")
+                self._parents[channel] = codec.get_parent(found)
             except NotDelivered:
-                self._known[channel] = None
+                self._parents[channel] = None
 
-    async def _look(self, path: str) -> Any:
-        return await self.passing(lambda: self._api.call("GET", path))
+    async def _get_limited(self, path: str) -> Any:
+        return await self.rate_limited(lambda: self._api.call_api("GET", path))
 
-    async def _stored(
-        self, link: Link, dispatches: Sequence[Json], events: Sequence[ChannelEvent]
+    async def _confirm_stored(
+        self, link: GatewayConnection, dispatches: Sequence[Json], events: Sequence[ChannelEvent]
     ) -> None:
-        self._session = link.stored(dispatches) or self._session
+        self._session = link.confirm_stored(dispatches) or self._session
         if not events:
-            # What is told again of it after a restart changes nothing.
+            # Replaying these after a restart changes nothing.
             return
         messages = [one["d"] for one in dispatches if one.get("t") == "MESSAGE_CREATE"]
         chats = {str(message["channel_id"]) for message in messages} - self._chats.keys()
         if chats:
             self._chats |= dict.fromkeys(chats)
-            await self._config.marks.put(_CHATS, json.dumps(list(self._chats)[-_MOST_CHATS:]))
+            await self._config.storage.put(_CHATS, json.dumps(list(self._chats)[-_MAX_CHATS:]))
         self._newest = str(messages[-1]["id"]) if messages else self._newest
-        await self._keep_place()
+        await self._store_position()
         for dispatch in dispatches:
             if dispatch.get("t") == "INTERACTION_CREATE" and dispatch["d"].get("type") == 2:
-                self._spawn_answer(dispatch["d"])
+                self._spawn_confirmation(dispatch["d"])
 
-    def _spawn_answer(self, interaction: Json) -> None:
-        task = asyncio.create_task(self._heard_command(interaction), name="discord:command")
+    def _spawn_confirmation(self, interaction: Json) -> None:
+        task = asyncio.create_task(self._confirm_command(interaction), name="discord:command")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _heard_command(self, interaction: Json) -> None:
-        """Tell who gave a command that it is stored; what comes of it is a message of its own."""
+    async def _confirm_command(self, interaction: Json) -> None:
+        """Confirm to the sender that a command is stored; its result is a separate message."""
         name, id_ = interaction["data"]["name"], interaction["id"]
         self._tokens.pop(f"command:{id_}", None)
         try:
-            await self._respond(id_, interaction["token"], f"/{name}")
+            await self._respond_to(id_, interaction["token"], f"/{name}")
         except ChannelError as error:
             log.info("command_not_confirmed", error=str(error))
 
-    async def _respond(self, interaction: str, token: str, text: str) -> None:
+    async def _respond_to(self, interaction: str, token: str, text: str) -> None:
         nobody: Json = {"parse": []}
-        told = {"content": text[:LONGEST], "flags": _EPHEMERAL, "allowed_mentions": nobody}
+        told = {"content": text[:MAX_LENGTH], "flags": _EPHEMERAL, "allowed_mentions": nobody}
         path = f"/interactions/{interaction}/{token}/callback"
-        await self._api.call("POST", path, {"type": _SPOKEN, "data": told})
+        await self._api.call_api("POST", path, {"type": _MESSAGE_RESPONSE, "data": told})
 
-    async def _missed(self) -> Sequence[ChannelEvent]:
-        """What was said while there was no session to tell of it, as far as chats are known."""
+    async def _fetch_missed(self) -> Sequence[ChannelEvent]:
+        """Return messages of known chats that were written while there was no session."""
         if self._newest is None:
             return []
-        after = codec.snowflake_of(codec.moment_of(self._newest) - _OVERLAP)
+        after = codec.time_to_snowflake(codec.snowflake_to_time(self._newest) - _OVERLAP)
         events: list[ChannelEvent] = []
-        for chat in list(self._chats)[-_MOST_CHATS:]:
-            await self._look_up([chat])
+        for chat in list(self._chats)[-_MAX_CHATS:]:
+            await self._ensure_parents([chat])
             try:
-                path = f"/channels/{chat}/messages?after={after}&limit={_PAGE}"
-                found: list[Json] = await self._look(path)
-                place: Json = await self._look(f"/channels/{chat}")
+                path = f"/channels/{chat}/messages?after={after}&limit={_PAGE_SIZE}"
+                found: list[Json] = await self._get_limited(path)
+                place: Json = await self._get_limited(f"/channels/{chat}")
             except NotDelivered as error:
                 log.info("chat_not_read", chat=chat, error=str(error))
                 continue
             guild = {"guild_id": place["guild_id"]} if place.get("guild_id") else {}
             for message in sorted(found, key=lambda one: int(one["id"])):
-                told = self._event({"t": "MESSAGE_CREATE", "d": {**message, **guild}})
+                told = self._parse_dispatch({"t": "MESSAGE_CREATE", "d": {**message, **guild}})
                 events += [] if told is None else [told]
         log.info("missed_messages", found=len(events))
         return events
 
-    # Out
+    # Outgoing
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
-    def repeated(self, chunk: str) -> str:
-        return codec.repeated(chunk)
+    def with_repeat_notice(self, chunk: str) -> str:
+        return codec.with_repeat_notice(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        path = f"/channels/{codec.target(route)}/messages"
-        sent = await self._api.call("POST", path, codec.new(chunk, key=key))
+        path = f"/channels/{codec.get_target_channel(route)}/messages"
+        sent = await self._api.call_api("POST", path, codec.build_message(chunk, key=key))
         return str(sent["id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
-        path = f"/channels/{codec.target(route)}/messages/{message}"
-        await self._api.call("PATCH", path, codec.changed(chunk))
+        path = f"/channels/{codec.get_target_channel(route)}/messages/{message}"
+        await self._api.call_api("PATCH", path, codec.build_edit(chunk))
 
-    async def typing(self, route: Route) -> None:
-        await self._api.call("POST", f"/channels/{codec.target(route)}/typing")
+    async def show_typing(self, route: Route) -> None:
+        await self._api.call_api("POST", f"/channels/{codec.get_target_channel(route)}/typing")
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
         token = self._tokens.pop(pressed.event, None)
         if token is not None:
-            with suppress(NotDelivered):  # it is too old: its buttons go all the same
-                await self._respond(pressed.event.removeprefix("press:"), token, text)
+            with suppress(NotDelivered):  # too old: the buttons are removed anyway
+                await self._respond_to(pressed.event.removeprefix("press:"), token, text)
         if closed:
-            path = f"/channels/{codec.target(pressed.route)}/messages/{pressed.message}"
-            await self._api.call("PATCH", path, {"components": codec.outcome(became)})
+            path = f"/channels/{codec.get_target_channel(pressed.route)}/messages/{pressed.message}"
+            await self._api.call_api("PATCH", path, {"components": codec.build_outcome(became)})
 
-    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
+    async def fetch_file(self, file: IncomingFile, *, most: int) -> bytes:
         channel, message, attachment = file.id.split("/")
-        found: Json = await self._api.call("GET", f"/channels/{channel}/messages/{message}")
+        found: Json = await self._api.call_api("GET", f"/channels/{channel}/messages/{message}")
         passed_on: list[Json] = found.get("message_snapshots") or []
         messages: list[Json] = [found, *(one.get("message") or {} for one in passed_on)]
         for each in (one for told in messages for one in told.get("attachments", ())):
             if str(each["id"]) == attachment:
                 if each.get("size", 0) > most:
                     raise NotDelivered(f"the file has {each['size']:,} bytes")
-                return await self._api.download(each["url"], most=most)
+                return await self._api.download_file(each["url"], most=most)
         raise NotDelivered("the file is not there any more")

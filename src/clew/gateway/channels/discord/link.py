@@ -1,4 +1,4 @@
-"""The gateway: a session that is taken up again at what was stored last."""
+"""Connection to Discord's gateway; resumes the session after the last stored dispatch."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ import aiohttp
 
 from clew.errors import AccountRefused, NotSent
 from clew.gateway.channels.discord.codec import INTENTS
-from clew.gateway.channels.discord.transport import translated
+from clew.gateway.channels.discord.transport import translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-#: Operations of the gateway.
+#: Gateway opcodes.
 _DISPATCH, _HEARTBEAT, _IDENTIFY, _RESUME, _RECONNECT = 0, 1, 2, 6, 7
 _INVALID, _HELLO, _ACKNOWLEDGED = 9, 10, 11
-#: An end after which the session can be taken up again; 1000 and 1001 would end it.
-_GOING_ON = 4000
-#: Seconds until the session is there, and for an end in order.
-_OPEN, _CLOSE = 20.0, 2.0
-#: Seconds that Discord asks to wait after it refused a session.
-_REFUSED = (1.0, 5.0)
+#: A close code that leaves the session resumable; 1000 and 1001 would end it.
+_RESUMABLE_CLOSE = 4000
+#: Seconds to open the session, and to close the connection.
+_OPEN_TIMEOUT, _CLOSE_TIMEOUT = 20.0, 2.0
+#: Range of seconds to wait after Discord refused a session.
+_INVALID_SESSION_PAUSE = (1.0, 5.0)
 
-_ENDINGS = {
+_FATAL_CLOSE_CODES = {
     4004: "Discord does not know the bot's token: the developer portal makes a new one",
     4010: "Discord does not take this shard",
     4011: "the bot is in too many guilds for one connection",
@@ -39,53 +39,57 @@ _ENDINGS = {
     4014: "the bot may not hear what is said: switch on the message content intent on the bot's "
     "page of the developer portal",
 }
-#: The session is over, and what happened in it cannot be told again.
-_LOST = (4007, 4009)
+#: The session has ended, and its remaining events cannot be replayed.
+_SESSION_LOST_CODES = (4007, 4009)
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Session:
-    """What Discord tells again from, after any break."""
+class DiscordSession:
+    """A gateway session that can be resumed after any interruption."""
 
     id: str
     url: str
-    #: The last dispatch whose events are stored.
+    #: Sequence number of the last dispatch whose events are stored.
     seq: int
 
 
-class Link:
-    """One connection; ``session`` is the one to take up, and afterwards the one that there is."""
+class GatewayConnection:
+    """
+    One connection to the gateway.
+
+    ``session`` is the session to resume, and after connecting the current one.
+    """
 
     def __init__(
-        self, http: aiohttp.ClientSession, *, url: str, token: str, session: Session | None
+        self, http: aiohttp.ClientSession, *, url: str, token: str, session: DiscordSession | None
     ) -> None:
         self._http, self._token = http, token
         self._url = session.url if session is not None else url
         self.session = session
-        #: A new session began, though there was one to take up.
-        self.lost = False
-        #: Discord asked for another connection in its place.
-        self.ends = False
-        self._arrived: asyncio.Queue[Json | None] = asyncio.Queue()
-        self._answered = True
+        #: A new session was started instead of resuming the old one.
+        self.session_lost = False
+        #: Discord asked for a reconnect.
+        self.is_ending = False
+        self._frames: asyncio.Queue[Json | None] = asyncio.Queue()
+        self._heartbeat_acknowledged = True
 
     async def __aenter__(self) -> Self:
-        with translated():
-            self._there = await self._http.ws_connect(
+        with translate_errors():
+            self._websocket = await self._http.ws_connect(
                 f"{self._url.rstrip('/')}/?v=10&encoding=json", max_msg_size=0
             )
-        self._reading = asyncio.create_task(self._read(), name="discord:gateway")
-        self._beating: asyncio.Task[None] | None = None
+        self._reader_task = asyncio.create_task(self._read_frames(), name="discord:gateway")
+        self._heartbeat_task: asyncio.Task[None] | None = None
         try:
-            async with asyncio.timeout(_OPEN):
-                await self._begin()
+            async with asyncio.timeout(_OPEN_TIMEOUT):
+                await self._open_session()
         except TimeoutError:
-            await self._leave()
-            raise NotSent(f"Discord's gateway did not answer in {_OPEN:g} s") from None
+            await self._disconnect()
+            raise NotSent(f"Discord's gateway did not answer in {_OPEN_TIMEOUT:g} s") from None
         except BaseException:
-            await self._leave()
+            await self._disconnect()
             raise
         return self
 
@@ -95,147 +99,149 @@ class Link:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._leave()
+        await self._disconnect()
 
-    async def _leave(self) -> None:
-        for task in (self._reading, self._beating):
+    async def _disconnect(self) -> None:
+        for task in (self._reader_task, self._heartbeat_task):
             if task is not None:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-        # In order where Discord answers at once; else it is let go.
+        # A clean close if Discord answers at once; else the connection is dropped.
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE):
-                await self._there.close(code=_GOING_ON)
+            async with asyncio.timeout(_CLOSE_TIMEOUT):
+                await self._websocket.close(code=_RESUMABLE_CLOSE)
 
-    # Beginning
+    # Opening
 
-    async def _begin(self) -> None:
-        hello = await self._next()
+    async def _open_session(self) -> None:
+        hello = await self._next_frame()
         if hello["op"] != _HELLO:
             raise NotSent("Discord's gateway said something else than hello")
         beat = hello["d"]["heartbeat_interval"] / 1000
-        self._beating = asyncio.create_task(self._beat(beat), name="discord:heartbeat")
-        if self.session is not None and await self._resumed(self.session):
+        self._heartbeat_task = asyncio.create_task(
+            self._send_heartbeats(beat), name="discord:heartbeat"
+        )
+        if self.session is not None and await self._try_resume(self.session):
             return
-        await self._identify()
+        await self._start_session()
 
-    async def _resumed(self, session: Session) -> bool:
+    async def _try_resume(self, session: DiscordSession) -> bool:
         asked = {"token": self._token, "session_id": session.id, "seq": session.seq}
-        await self._say(_RESUME, asked)
-        first = await self._next()
+        await self._send_frame(_RESUME, asked)
+        first = await self._next_frame()
         if first["op"] != _INVALID:
-            # What is told again, or that there is nothing more.
-            self._put_back(first)
+            # Replayed events, or that the replay is complete.
+            self._push_back(first)
             return True
-        self.session, self.lost = None, True
-        await asyncio.sleep(random.uniform(*_REFUSED))
+        self.session, self.session_lost = None, True
+        await asyncio.sleep(random.uniform(*_INVALID_SESSION_PAUSE))
         return False
 
-    async def _identify(self) -> None:
+    async def _start_session(self) -> None:
         properties = {"os": sys.platform, "browser": "clew", "device": "clew"}
         asked = {"token": self._token, "intents": INTENTS, "properties": properties}
-        await self._say(_IDENTIFY, asked)
-        ready = await self._next()
+        await self._send_frame(_IDENTIFY, asked)
+        ready = await self._next_frame()
         if ready["op"] == _INVALID:
             raise NotSent("Discord's gateway takes no new session now")
         told: Json = ready["d"]
-        self.session = Session(
+        self.session = DiscordSession(
             id=told["session_id"], url=told.get("resume_gateway_url") or self._url, seq=ready["s"]
         )
 
-    def _put_back(self, first: Json) -> None:
-        later = [self._arrived.get_nowait() for _ in range(self._arrived.qsize())]
+    def _push_back(self, first: Json) -> None:
+        later = [self._frames.get_nowait() for _ in range(self._frames.qsize())]
         for message in (first, *later):
-            self._arrived.put_nowait(message)
+            self._frames.put_nowait(message)
 
-    # What is told
+    # Dispatches
 
-    async def dispatches(self, *, seconds: float) -> Sequence[Json]:
+    async def read_dispatches(self, *, seconds: float) -> Sequence[Json]:
         """
-        Those that have come, or come within so many seconds.
+        Return the dispatches that have arrived, or arrive within ``seconds``.
 
         :raises NotSent: if the connection is lost
-        :raises AccountRefused: if Discord ends it for good
+        :raises AccountRefused: if Discord ends it permanently
         """
         found: list[Json] = []
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                found += self._sorted(await self._next())
-        while not (self._arrived.empty() or self.ends):
-            found += self._sorted(await self._next())
+                found += self._handle_frame(await self._next_frame())
+        while not (self._frames.empty() or self.is_ending):
+            found += self._handle_frame(await self._next_frame())
         return found
 
-    def stored(self, dispatches: Sequence[Json]) -> Session | None:
-        """All of it is stored: from here on it is to be told again; ``None`` where nothing new."""
+    def confirm_stored(self, dispatches: Sequence[Json]) -> DiscordSession | None:
+        """Confirm dispatches as stored and return the session to store; ``None`` if unchanged."""
         if not dispatches or self.session is None:
             return None
         self.session = replace(self.session, seq=dispatches[-1]["s"])
         return self.session
 
-    def _sorted(self, message: Json) -> Sequence[Json]:
+    def _handle_frame(self, message: Json) -> Sequence[Json]:
         match message["op"]:
             case op if op == _DISPATCH:
                 return [message]
             case op if op == _RECONNECT:
-                self.ends = True
+                self.is_ending = True
             case op if op == _INVALID:
-                self.ends = True
+                self.is_ending = True
                 if not message.get("d"):
                     self.session = None
             case _:
                 pass
         return []
 
-    async def _next(self) -> Json:
-        message = await self._arrived.get()
+    async def _next_frame(self) -> Json:
+        message = await self._frames.get()
         if message is None:
-            # For the next who asks, too.
-            self._arrived.put_nowait(None)
-            raise self._ended()
+            # Also for the next reader.
+            self._frames.put_nowait(None)
+            raise self._close_error()
         return message
 
-    def _ended(self) -> NotSent | AccountRefused:
-        code = self._there.close_code
-        if code in _ENDINGS:
-            return AccountRefused(_ENDINGS[code])
-        if code in _LOST:
-            self.session, self.lost = None, True
+    def _close_error(self) -> NotSent | AccountRefused:
+        code = self._websocket.close_code
+        if code in _FATAL_CLOSE_CODES:
+            return AccountRefused(_FATAL_CLOSE_CODES[code])
+        if code in _SESSION_LOST_CODES:
+            self.session, self.session_lost = None, True
         return NotSent(f"Discord closed the connection ({code})")
 
-    async def _read(self) -> None:
+    async def _read_frames(self) -> None:
         try:
-            async for frame in self._there:
+            async for frame in self._websocket:
                 if frame.type is aiohttp.WSMsgType.TEXT:
-                    await self._take(json.loads(frame.data))
+                    await self._take_frame(json.loads(frame.data))
         finally:
-            self._arrived.put_nowait(None)
+            self._frames.put_nowait(None)
 
-    async def _take(self, message: Json) -> None:
+    async def _take_frame(self, message: Json) -> None:
         if message["op"] == _ACKNOWLEDGED:
-            self._answered = True
+            self._heartbeat_acknowledged = True
         elif message["op"] == _HEARTBEAT:
-            await self._say_alive()
+            await self._send_heartbeat()
         else:
-            self._arrived.put_nowait(message)
+            self._frames.put_nowait(message)
 
-    # Signs of life
+    # Heartbeats
 
-    async def _beat(self, seconds: float) -> None:
+    async def _send_heartbeats(self, seconds: float) -> None:
         await asyncio.sleep(seconds * random.random())
         while True:
-            if not self._answered:
-                # A connection that hangs: it is not known when it would end by itself.
-                await self._there.close(code=_GOING_ON)
+            if not self._heartbeat_acknowledged:
+                # A dead connection, which might stay open indefinitely.
+                await self._websocket.close(code=_RESUMABLE_CLOSE)
                 return
-            self._answered = False
-            await self._say_alive()
+            self._heartbeat_acknowledged = False
+            await self._send_heartbeat()
             await asyncio.sleep(seconds)
 
-    async def _say_alive(self) -> None:
-        await self._say(_HEARTBEAT, self.session.seq if self.session is not None else None)
+    async def _send_heartbeat(self) -> None:
+        await self._send_frame(_HEARTBEAT, self.session.seq if self.session is not None else None)
 
-    async def _say(self, op: int, told: object) -> None:
-        # Where it does not arrive the end of the connection says so.
+    async def _send_frame(self, op: int, told: object) -> None:
+        # A lost frame shows as a lost connection.
         with suppress(aiohttp.ClientError, OSError):
-            await self._there.send_str(json.dumps({"op": op, "d": told}))
+            await self._websocket.send_str(json.dumps({"op": op, "d": told}))

@@ -1,4 +1,4 @@
-"""Messages to Discord: what is stored of each, and sent as it was stored; pure."""
+"""Messages to Discord: the stored chunks and their API payloads; pure."""
 
 from __future__ import annotations
 
@@ -6,86 +6,96 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.text.marked import Marked, write
+from clew.gateway.text.marked import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.splitting import Cost
+from clew.gateway.text.splitting import TextCost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.chat import OutboundMessage
 
-#: UTF-16 code units of a message: at least as many as Discord counts, whichever it does.
-LONGEST = 2000
-#: Characters of a nonce, and of a button's label; buttons in a row.
-_NONCE, _LABEL, _ROW = 25, 80, 5
+#: Maximum UTF-16 code units of a message: never fewer than Discord counts, whatever its unit.
+MAX_LENGTH = 2000
+#: Characters of a nonce, and of a button's label; buttons per row.
+_NONCE_LENGTH, _MAX_LABEL, _BUTTONS_PER_ROW = 25, 80, 5
 
-_REPEATED = "(may be a repeat)\n"
-#: What our buttons begin with.
-_BUTTON = "clew:"
+_REPEAT_NOTICE = "(may be a repeat)\n"
+#: The prefix of our buttons' ids.
+_BUTTON_PREFIX = "clew:"
 _SUPPRESS_EMBEDS = 1 << 2
 
 Json = dict[str, Any]
 
 
 def render(message: OutboundMessage) -> Sequence[str]:
-    """The messages, each as JSON."""
-    limit = Cost(LONGEST - len(_REPEATED))
-    bodies: list[Json] = [{"content": write(part)} for part in paginate(message, Marked(), limit)]
+    """Render a message as chunks of JSON."""
+    limit = TextCost(MAX_LENGTH - len(_REPEAT_NOTICE))
+    bodies: list[Json] = [
+        {"content": write_markdown(part)} for part in paginate(message, MarkdownMeasure(), limit)
+    ]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:
         buttons = [
-            {"type": 2, "style": 2, "label": one.label[:_LABEL], "custom_id": _BUTTON + one.data}
+            {
+                "type": 2,
+                "style": 2,
+                "label": one.label[:_MAX_LABEL],
+                "custom_id": _BUTTON_PREFIX + one.data,
+            }
             for one in message.buttons
         ]
-        rows = [buttons[begins : begins + _ROW] for begins in range(0, len(buttons), _ROW)]
+        rows = [
+            buttons[begins : begins + _BUTTONS_PER_ROW]
+            for begins in range(0, len(buttons), _BUTTONS_PER_ROW)
+        ]
         bodies[-1]["components"] = [{"type": 1, "components": row} for row in rows]
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
-def repeated(chunk: str) -> str:
-    """The chunk, which says that it may have been sent before."""
+def with_repeat_notice(chunk: str) -> str:
+    """Return the chunk with a notice that it may have been sent before."""
     body: Json = json.loads(chunk)
-    return json.dumps({**body, "content": _REPEATED + body["content"]}, ensure_ascii=False)
+    return json.dumps({**body, "content": _REPEAT_NOTICE + body["content"]}, ensure_ascii=False)
 
 
-def pressed_data(custom_id: str) -> str | None:
-    """What a button of ours was given; ``None`` where it is not ours."""
-    return custom_id.removeprefix(_BUTTON) if custom_id.startswith(_BUTTON) else None
+def parse_button_data(custom_id: str) -> str | None:
+    """Return the data of one of our buttons; ``None`` for other buttons."""
+    return custom_id.removeprefix(_BUTTON_PREFIX) if custom_id.startswith(_BUTTON_PREFIX) else None
 
 
-def outcome(became: str) -> list[Json]:
-    """What stands in the place of buttons: one that cannot be pressed says what became of them."""
+def build_outcome(became: str) -> list[Json]:
+    """Return the components that replace answered buttons: a disabled one with the outcome."""
     if not became:
         return []
-    label = {"type": 2, "style": 2, "label": became[:_LABEL], "custom_id": "closed"}
+    label = {"type": 2, "style": 2, "label": became[:_MAX_LABEL], "custom_id": "closed"}
     return [{"type": 1, "components": [{**label, "disabled": True}]}]
 
 
-def nonce(key: str) -> str:
-    """The same for the same key, in the few characters that Discord remembers a message by."""
-    return hashlib.sha256(key.encode()).hexdigest()[:_NONCE]
+def compute_nonce(key: str) -> str:
+    """Return a nonce for a key, short enough for Discord: the same for the same key."""
+    return hashlib.sha256(key.encode()).hexdigest()[:_NONCE_LENGTH]
 
 
-def changed(chunk: str) -> Json:
-    """What a chunk gives to an edit."""
+def build_edit(chunk: str) -> Json:
+    """Return the payload of an edit."""
     body: Json = json.loads(chunk)
     return {
         "content": body["content"],
         "components": body.get("components", []),
-        # Nobody is told of it, whatever it says.
+        # It notifies nobody, whatever the text.
         "allowed_mentions": {"parse": [], "replied_user": False},
         "flags": _SUPPRESS_EMBEDS,
     }
 
 
-def new(chunk: str, *, key: str) -> Json:
-    """What a chunk gives to a new message."""
+def build_message(chunk: str, *, key: str) -> Json:
+    """Return the payload of a new message."""
     body: Json = json.loads(chunk)
-    found = {**changed(chunk), "nonce": nonce(key), "enforce_nonce": True}
+    found = {**build_edit(chunk), "nonce": compute_nonce(key), "enforce_nonce": True}
     if "reply_to" in body:
-        # The answer is sent also where the question was deleted meanwhile.
+        # The answer is sent even if the question was deleted meanwhile.
         reference = {"message_id": body["reply_to"], "fail_if_not_exists": False}
         found["message_reference"] = reference
     return found

@@ -1,1 +1,1 @@
-"""Slack: socket mode and the web API."""
+"""Slack: Socket Mode and the Web API."""

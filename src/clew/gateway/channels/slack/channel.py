@@ -1,4 +1,4 @@
-"""The channel: a socket of its own, so that an envelope is acknowledged only once it is stored."""
+"""The Slack channel: envelopes are acknowledged only once their events are stored."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from clew.config.secret import Secret
 from clew.core.chat import DM, IgnoredEvent, MessageReceived
 from clew.engine.log_throttle import LogThrottle
 from clew.errors import ChannelError, NotDelivered, SettingsError
-from clew.gateway.calls import client
-from clew.gateway.channel import Capabilities, Channel, ChannelConfig
+from clew.gateway.calls import create_http_session
+from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.slack import codec
-from clew.gateway.channels.slack.messages import LONGEST, without_buttons
-from clew.gateway.channels.slack.socket import Socket
-from clew.gateway.channels.slack.transport import Api
-from clew.gateway.ignored_events import IgnoredEvents
+from clew.gateway.channels.slack.messages import MAX_LENGTH, replace_buttons
+from clew.gateway.channels.slack.socket import SocketModeConnection
+from clew.gateway.channels.slack.transport import SlackApi
+from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BASE_URL = "https://slack.com/api/"
-#: Seconds between two signs of life.
-BEAT = 30.0
-#: What a message of ours is known by, in its metadata.
-METADATA = "clew_delivery"
-#: How many messages back it is looked for, at most.
-_PAGES, _PAGE = 5, 200
-#: Messages with buttons that were pressed, kept until they are answered.
-_MOST_PRESSED = 200
-#: Names of people that are kept, and seconds for finding one.
-_MOST_NAMES, _NAMING = 1000, 3.0
-#: Seconds after which a user group or the beginning of a thread is asked for again.
-_ASKED_AGAIN = 3600.0
-#: The keys of its table that only this channel knows.
+#: Seconds between two keepalive batches.
+KEEPALIVE_INTERVAL = 30.0
+#: The event type in the metadata of our messages.
+METADATA_EVENT = "clew_delivery"
+#: Pages of history that are searched for a message, and their size.
+_MAX_PAGES, _PAGE_SIZE = 5, 200
+#: Maximum messages with pressed buttons, kept until they are answered.
+_MAX_PRESSED = 200
+#: Maximum cached names, and seconds for a look-up.
+_MAX_NAMES, _LOOKUP_TIMEOUT = 1000, 3.0
+#: Seconds after which a user group or the start of a thread is looked up again.
+_LOOKUP_INTERVAL = 3600.0
+#: The channel's own settings keys.
 OPTIONS = frozenset({"app_token", "command"})
 
 Json = dict[str, Any]
 
-CAPABILITIES = Capabilities(
-    longest=LONGEST,
+CAPABILITIES = ChannelCapabilities(
+    max_length=MAX_LENGTH,
     unit="characters",
     markup="rich text",
     edits=True,
@@ -58,16 +58,16 @@ CAPABILITIES = Capabilities(
     buttons=True,
     files=True,
     read_back=True,
-    # Slack's own advice: a message a second in each channel.
+    # Slack's own advice: one message per second in each channel.
     chat_pause={"dm": 1.0, "group": 1.0},
 )
 
 
 def open_channel(config: ChannelConfig) -> Channel:
     """
-    What the entry point names.
+    Create the channel; the entry point names this function.
 
-    :raises SettingsError: if a token is missing or of another kind
+    :raises SettingsError: if a token is missing or of the wrong type
     """
     table = f"channels.{config.name}"
     if unknown := sorted(config.options.keys() - OPTIONS):
@@ -92,36 +92,41 @@ def open_channel(config: ChannelConfig) -> Channel:
 
 
 class SlackChannel(Channel):
-    """One app in one workspace."""
+    """The channel of one app in one workspace."""
 
     platform = codec.PLATFORM
 
     def __init__(self, config: ChannelConfig, *, token: str, app_token: str, app: str) -> None:
-        # Envelopes go to whoever holds the app's token, whatever the workspace.
+        # Envelopes go to any holder of the app's token, whatever the workspace.
         self.account = app
         self.capabilities = CAPABILITIES
         self._config, self._token, self._app_token = config, token, app_token
         command = str(config.options.get("command") or "/clew")
-        self._me = codec.Me(user="", label=config.label, command=command)
-        self._pressed: OrderedDict[str, Json] = OrderedDict()
+        self._identity = codec.SlackIdentity(user="", label=config.label, command=command)
+        self._pressed_messages: OrderedDict[str, Json] = OrderedDict()
         self._names: OrderedDict[str, str] = OrderedDict()
-        self._ignored, self._asked = IgnoredEvents(config.name), LogThrottle(interval=_ASKED_AGAIN)
+        self._ignored, self._lookup_throttle = (
+            IgnoredEventLog(config.name),
+            LogThrottle(interval=_LOOKUP_INTERVAL),
+        )
 
     async def __aenter__(self) -> Self:
-        self._http = client()
+        self._http = create_http_session()
         base_url = self._config.base_url or BASE_URL
-        self._api = Api(self._http, token=self._token, app_token=self._app_token, base_url=base_url)
+        self._api = SlackApi(
+            self._http, token=self._token, app_token=self._app_token, base_url=base_url
+        )
         try:
-            me = await self._api.call("auth.test", {})
+            me = await self._api.call_api("auth.test", {})
         except BaseException:
-            # Whoever could not enter does not leave: nobody else would close the connections.
+            # A failed __aenter__ is not followed by __aexit__: close the connections here.
             await self._http.close()
             raise
-        self._me = codec.Me(
+        self._identity = codec.SlackIdentity(
             user=me["user_id"],
             bot=me.get("bot_id"),
             label=self._config.label,
-            command=self._me.command,
+            command=self._identity.command,
         )
         return self
 
@@ -135,93 +140,93 @@ class SlackChannel(Channel):
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
-            async with Socket(self._http, await self._api.socket_url()) as socket:
-                while not socket.ends:
-                    envelopes = await socket.envelopes(seconds=BEAT)
-                    yield await self._events(envelopes)
-                    # Asked for more: these are stored.
+            async with SocketModeConnection(self._http, await self._api.get_socket_url()) as socket:
+                while not socket.is_ending:
+                    envelopes = await socket.read_envelopes(seconds=KEEPALIVE_INTERVAL)
+                    yield await self._parse_envelopes(envelopes)
+                    # The next batch was requested: these are stored.
                     await socket.acknowledge(envelopes)
 
-    async def _events(self, envelopes: Sequence[Json]) -> Sequence[ChannelEvent]:
+    async def _parse_envelopes(self, envelopes: Sequence[Json]) -> Sequence[ChannelEvent]:
         events: list[ChannelEvent] = []
         for envelope in envelopes:
-            await self._look_up_groups(codec.groups_in(envelope))
-            if (event := self._parsed(envelope)) is not None:
-                events.append(await self._with_parent(envelope, await self._named(event)))
+            await self._look_up_groups(codec.find_mentioned_groups(envelope))
+            if (event := self._parse_envelope(envelope)) is not None:
+                events.append(await self._add_parent(envelope, await self._add_sender_name(event)))
         return events
 
     async def _look_up_groups(self, groups: frozenset[str]) -> None:
-        """Whether the app is in user groups that somebody mentions; asked once an hour."""
+        """Look up whether the app is in the mentioned user groups, once an hour."""
         for group in sorted(groups):
-            if not self._asked.is_due(("group", group)):
+            if not self._lookup_throttle.is_due(("group", group)):
                 continue
             asked = {"usergroup": group}
-            found = await self._looked("usergroups.users.list", asked) or {}
-            inside = self._me.user in (found.get("users") or ())
-            left = self._me.groups - {group}
-            self._me = replace(self._me, groups=left | {group} if inside else left)
+            found = await self._look_up_optional("usergroups.users.list", asked) or {}
+            inside = self._identity.user in (found.get("users") or ())
+            left = self._identity.groups - {group}
+            self._identity = replace(self._identity, groups=left | {group} if inside else left)
 
-    async def _with_parent(self, envelope: Json, event: ChannelEvent) -> ChannelEvent:
-        """Where somebody first speaks to the agent in a thread of others, what it is about."""
+    async def _add_parent(self, envelope: Json, event: ChannelEvent) -> ChannelEvent:
+        """Quote the first message when the agent is first addressed in others' thread."""
         if not isinstance(event, MessageReceived) or not event.addressed:
             return event
-        place = codec.thread_of(envelope, self._me)
-        if place is None or not self._asked.is_due(("thread", *place)):
+        place = codec.find_foreign_thread(envelope, self._identity)
+        if place is None or not self._lookup_throttle.is_due(("thread", *place)):
             return event
         channel, thread = place
         asked = {"channel": channel, "ts": thread, "limit": "1"}
-        found = await self._looked("conversations.replies", asked) or {}
+        found = await self._look_up_optional("conversations.replies", asked) or {}
         messages: list[Json] = found.get("messages") or []
         first = next((one for one in messages if one.get("ts") == thread), None)
-        if first is None or codec.was_heard(first, self._me):
+        if first is None or codec.was_received(first, self._identity):
             return event
-        return replace(event, quoted=(codec.parent_of(first, self._me), *event.quoted))
+        return replace(event, quoted=(codec.read_parent(first, self._identity), *event.quoted))
 
-    async def _looked(self, method: str, asked: dict[str, str]) -> Json | None:
-        """What a message can do without, if it can be had soon."""
+    async def _look_up_optional(self, method: str, asked: dict[str, str]) -> Json | None:
+        """Return optional information, or ``None`` if it is not available soon."""
         try:
-            async with asyncio.timeout(_NAMING):
-                return await self.passing(lambda: self._api.look(method, asked))
+            async with asyncio.timeout(_LOOKUP_TIMEOUT):
+                return await self.rate_limited(lambda: self._api.look_up(method, asked))
         except (TimeoutError, ChannelError) as error:
             log.info("not_looked_up", method=method, error=str(error))
             return None
 
-    def _parsed(self, envelope: Json) -> ChannelEvent | None:
+    def _parse_envelope(self, envelope: Json) -> ChannelEvent | None:
         try:
-            event = self._event(envelope)
+            event = self._parse_or_ignore(envelope)
         except (KeyError, TypeError, ValueError, AttributeError):
-            # Passed over: told again and again, it would keep all later ones away.
+            # Skipped: redelivered for ever, it would block all later ones.
             log.exception("envelope_not_understood", envelope=envelope.get("envelope_id"))
             return None
         payload: Json = envelope.get("payload") or {}
         message = payload.get("message")
         if event is not None and envelope.get("type") == "interactive" and message:
-            self._pressed[event.event] = message
-            while len(self._pressed) > _MOST_PRESSED:
-                self._pressed.popitem(last=False)
+            self._pressed_messages[event.event] = message
+            while len(self._pressed_messages) > _MAX_PRESSED:
+                self._pressed_messages.popitem(last=False)
         return event
 
-    def _event(self, envelope: Json) -> ChannelEvent | None:
-        found = codec.parse(envelope, self._me)
+    def _parse_or_ignore(self, envelope: Json) -> ChannelEvent | None:
+        found = codec.parse_envelope(envelope, self._identity)
         if isinstance(found, IgnoredEvent):
-            self._ignored.log(found)
+            self._ignored.log_once(found)
             return None
         return found
 
-    async def _named(self, event: ChannelEvent) -> ChannelEvent:
-        """Where several people write, the agent hears who: Slack tells only ids."""
+    async def _add_sender_name(self, event: ChannelEvent) -> ChannelEvent:
+        """Add the sender's name in chats with several people: Slack sends only ids."""
         if not isinstance(event, MessageReceived) or event.route.kind == DM or event.sender.name:
             return event
         user = event.sender.id
         if user not in self._names:
-            self._names[user] = await self._name_of(user)
-            while len(self._names) > _MOST_NAMES:
+            self._names[user] = await self._look_up_name(user)
+            while len(self._names) > _MAX_NAMES:
                 self._names.popitem(last=False)
         return replace(event, sender=replace(event.sender, name=self._names[user]))
 
-    async def _name_of(self, user: str) -> str:
-        # It is heard without a name rather than late.
-        looked = await self._looked("users.info", {"user": user}) or {}
+    async def _look_up_name(self, user: str) -> str:
+        # Better without a name than late.
+        looked = await self._look_up_optional("users.info", {"user": user}) or {}
         person: Json = looked.get("user") or {}
         profile: Json = person.get("profile") or {}
         return str(profile.get("display_name") or person.get("real_name") or "")
@@ -229,38 +234,38 @@ class SlackChannel(Channel):
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
-    def repeated(self, chunk: str) -> str:
-        return codec.repeated(chunk)
+    def with_repeat_notice(self, chunk: str) -> str:
+        return codec.with_repeat_notice(chunk)
 
-    def plain(self, chunk: str) -> str:
-        return codec.plain_chunk(chunk)
+    def without_formatting(self, chunk: str) -> str:
+        return codec.without_formatting(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        sent = await self._api.call(
+        sent = await self._api.call_api(
             "chat.postMessage",
             {
-                **codec.address(route),
-                **codec.parameters(chunk),
+                **codec.build_target(route),
+                **codec.build_parameters(chunk),
                 "unfurl_links": False,
                 "unfurl_media": False,
-                "metadata": {"event_type": METADATA, "event_payload": {"key": key}},
+                "metadata": {"event_type": METADATA_EVENT, "event_payload": {"key": key}},
             },
         )
         return str(sent["ts"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
         target = {"channel": route.chat, "ts": message}
-        await self._api.call("chat.update", {**target, **codec.parameters(chunk)})
+        await self._api.call_api("chat.update", {**target, **codec.build_parameters(chunk)})
 
-    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
-        asked = {"channel": route.chat, "limit": str(_PAGE), "include_all_metadata": "true"}
+    async def find_message(self, route: Route, chunk: str, *, key: str) -> str | None:
+        asked = {"channel": route.chat, "limit": str(_PAGE_SIZE), "include_all_metadata": "true"}
         method = "conversations.history"
         if route.thread is not None:
             method, asked["ts"] = "conversations.replies", route.thread
-        for _ in range(_PAGES):
-            page = await self._api.look(method, asked)
+        for _ in range(_MAX_PAGES):
+            page = await self._api.look_up(method, asked)
             for message in page.get("messages", ()):
-                if _key_of(message) == key:
+                if _delivery_key(message) == key:
                     return str(message["ts"])
             more: Json = page.get("response_metadata") or {}
             if not more.get("next_cursor"):
@@ -268,30 +273,35 @@ class SlackChannel(Channel):
             asked["cursor"] = more["next_cursor"]
         return None
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
-        where = codec.address(pressed.route)
-        told = {**where, "user": pressed.sender.id, "text": codec.escape(text), "mrkdwn": False}
-        message = self._pressed.pop(pressed.event, None)
-        with suppress(NotDelivered):  # who pressed has left: its buttons go all the same
-            await self._api.call("chat.postEphemeral", told)
+        where = codec.build_target(pressed.route)
+        told = {
+            **where,
+            "user": pressed.sender.id,
+            "text": codec.escape_mrkdwn(text),
+            "mrkdwn": False,
+        }
+        message = self._pressed_messages.pop(pressed.event, None)
+        with suppress(NotDelivered):  # the user has left: the buttons are removed anyway
+            await self._api.call_api("chat.postEphemeral", told)
         if closed and message is not None:
             target = {"channel": pressed.route.chat, "ts": pressed.message}
-            await self._api.call("chat.update", {**target, **without_buttons(message, became)})
+            await self._api.call_api("chat.update", {**target, **replace_buttons(message, became)})
 
-    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
-        looked = await self._api.look("files.info", {"file": file.id})
+    async def fetch_file(self, file: IncomingFile, *, most: int) -> bytes:
+        looked = await self._api.look_up("files.info", {"file": file.id})
         found: Json = looked.get("file") or {}
         if found.get("size", 0) > most:
             raise NotDelivered(f"the file has {found['size']:,} bytes")
         url = found.get("url_private_download") or found.get("url_private")
         if not url:
             raise NotDelivered("Slack does not say where the file is")
-        return await self._api.download(url, most=most)
+        return await self._api.download_file(url, most=most)
 
 
-def _key_of(message: Json) -> str | None:
+def _delivery_key(message: Json) -> str | None:
     metadata: Json = message.get("metadata") or {}
     payload: Json = metadata.get("event_payload") or {}
-    return payload.get("key") if metadata.get("event_type") == METADATA else None
+    return payload.get("key") if metadata.get("event_type") == METADATA_EVENT else None

@@ -1,4 +1,4 @@
-"""Slack's envelopes as events; pure."""
+"""Codec of Slack: envelopes to events; pure."""
 
 from __future__ import annotations
 
@@ -22,34 +22,39 @@ from clew.core.chat import (
 from clew.core.quotation import Quoted, quote_reply
 from clew.core.route import Route
 from clew.gateway.channels.slack import content
-from clew.gateway.channels.slack.content import content_of, groups_named
-from clew.gateway.channels.slack.messages import escape, plain_chunk, render, repeated
+from clew.gateway.channels.slack.content import find_groups, read_content
+from clew.gateway.channels.slack.messages import (
+    escape_mrkdwn,
+    render,
+    with_repeat_notice,
+    without_formatting,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
     "PLATFORM",
-    "Me",
-    "address",
-    "escape",
-    "groups_in",
-    "parameters",
-    "parent_of",
-    "parse",
-    "plain_chunk",
+    "SlackIdentity",
+    "build_parameters",
+    "build_target",
+    "escape_mrkdwn",
+    "find_foreign_thread",
+    "find_mentioned_groups",
+    "parse_envelope",
+    "read_parent",
     "render",
-    "repeated",
-    "thread_of",
-    "was_heard",
+    "was_received",
+    "with_repeat_notice",
+    "without_formatting",
 ]
 
 PLATFORM = "slack"
 
-#: Kinds of messages that are something said; joins, topics and the like are not.
-_SAID = (None, "file_share", "thread_broadcast", "me_message", "document_mention")
-#: Kinds of messages by which Slack reports something.
-_SERVICE = frozenset(
+#: Subtypes of messages that people write; joins, topics and the like are none.
+_USER_SUBTYPES = (None, "file_share", "thread_broadcast", "me_message", "document_mention")
+#: Subtypes of service messages.
+_SERVICE_SUBTYPES = frozenset(
     f"{place}_{what}"
     for place in ("channel", "group")
     for what in [
@@ -97,30 +102,30 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Me:
-    """The app in a workspace."""
+class SlackIdentity:
+    """The app's identity in a workspace."""
 
-    #: Of its bot: ``U…``.
+    #: The bot's user id: ``U…``.
     user: str
-    #: ``B…``, where Slack told it.
+    #: The bot id: ``B…``, if Slack reported it.
     bot: str | None = None
-    #: How routes name it.
+    #: The account's name in routes.
     label: str | None = None
-    #: The slash command that leads to all others: ``/clew stop`` is ``/stop``.
+    #: The slash command that wraps all others: ``/clew stop`` is ``/stop``.
     command: str = "/clew"
-    #: User groups that it is known to be in.
+    #: User groups that the app is known to be in.
     groups: frozenset[str] = frozenset()
 
 
-def groups_in(envelope: Mapping[str, Any]) -> frozenset[str]:
-    """The user groups that a message mentions."""
+def find_mentioned_groups(envelope: Mapping[str, Any]) -> frozenset[str]:
+    """Return the user groups that an envelope's message mentions."""
     payload: Json = envelope.get("payload") or {}
     event: Json = payload.get("event") or {}
-    return groups_named(event) | groups_named(event.get("message") or {})
+    return find_groups(event) | find_groups(event.get("message") or {})
 
 
-def thread_of(envelope: Mapping[str, Any], me: Me) -> tuple[str, str] | None:
-    """The channel and the thread that a message answers in, where others began it."""
+def find_foreign_thread(envelope: Mapping[str, Any], me: SlackIdentity) -> tuple[str, str] | None:
+    """Return channel and thread of a reply in a thread that others began; else ``None``."""
     payload: Json = envelope.get("payload") or {}
     event: Json = payload.get("event") or {}
     thread = event.get("thread_ts")
@@ -130,62 +135,62 @@ def thread_of(envelope: Mapping[str, Any], me: Me) -> tuple[str, str] | None:
     return event["channel"], thread
 
 
-def was_heard(message: Json, me: Me) -> bool:
-    """Whether the agent has a message of a channel already: it is its own, or was meant for it."""
+def was_received(message: Json, me: SlackIdentity) -> bool:
+    """Return whether the agent has a channel's message already: its own, or addressed to it."""
     raw: str = message.get("text") or ""
     return (
         message.get("user") == me.user
         or re.search(rf"<@{re.escape(me.user)}[|>]", raw) is not None
-        or bool(groups_named(message) & me.groups)
+        or bool(find_groups(message) & me.groups)
     )
 
 
-def parent_of(message: Json, me: Me) -> Quoted:
-    """The first message of a thread, for those who answer in it."""
+def read_parent(message: Json, me: SlackIdentity) -> Quoted:
+    """Return the first message of a thread as a quotation."""
     author = "you" if message.get("user") == me.user else message.get("username")
     author = author or message.get("user")
-    inner = content_of(message, me=me.user)
-    told = [content.said(message.get("text") or "", me.user), inner.text, *inner.lines]
+    inner = read_content(message, me=me.user)
+    told = [content.read_text(message.get("text") or "", me.user), inner.text, *inner.lines]
     told += [f"> {line}" for one in inner.quoted for line in one.text.splitlines()]
     told += [f"[file {file.name}]" for file in inner.files]
     return quote_reply(author, "\n".join(filter(None, told)))
 
 
-def parse(envelope: Mapping[str, Any], me: Me) -> ChannelEvent | IgnoredEvent:
-    """The event that an envelope tells of, or what it was that says nothing to the agent."""
+def parse_envelope(envelope: Mapping[str, Any], me: SlackIdentity) -> ChannelEvent | IgnoredEvent:
+    """Parse an envelope into an event, or into ``IgnoredEvent`` with its kind."""
     payload: Json = envelope.get("payload") or {}
     match envelope.get("type"):
         case "events_api":
-            return _event(payload["event"], me)
+            return _parse_event(payload["event"], me)
         case "slash_commands":
-            return _command(payload, me)
+            return _parse_command(payload, me)
         case "interactive" if payload.get("type") == "block_actions":
-            return _pressed(payload, me)
+            return _parse_button(payload, me)
         case kind:
             return IgnoredEvent(kind=f"envelope: {kind} {payload.get('type') or ''}".rstrip())
 
 
-def _event(event: Json, me: Me) -> ChannelEvent | IgnoredEvent:
+def _parse_event(event: Json, me: SlackIdentity) -> ChannelEvent | IgnoredEvent:
     if event.get("type") not in ("message", "app_mention"):
         return IgnoredEvent(kind=f"event: {event.get('type')}")
     match event.get("subtype"):
         case "message_changed":
-            return _changed(event, me)
+            return _parse_edit(event, me)
         case "message_deleted":
-            return _deleted(event, me)
-        case subtype if subtype in _SERVICE:
+            return _parse_deletion(event, me)
+        case subtype if subtype in _SERVICE_SUBTYPES:
             return IgnoredEvent(kind=f"service: {subtype}")
         case _:
-            return _heard(event, event["channel"], me)
+            return _parse_message(event, event["channel"], me)
 
 
 def _is_dm(channel: str, told: Json) -> bool:
     kind = told.get("channel_type")
-    # Slack does not tell the kind everywhere, and the id of a direct chat begins with a D.
+    # Slack does not always report the type; the id of a direct chat begins with a D.
     return kind == "im" if kind else channel.startswith("D")
 
 
-def _route(channel: str, told: Json, me: Me, *, thread: str | None) -> Route:
+def _build_route(channel: str, told: Json, me: SlackIdentity, *, thread: str | None) -> Route:
     return Route(
         platform=PLATFORM,
         kind=DM if _is_dm(channel, told) else GROUP,
@@ -195,35 +200,35 @@ def _route(channel: str, told: Json, me: Me, *, thread: str | None) -> Route:
     )
 
 
-def _route_of(message: Json, channel: str, told: Json, me: Me) -> Route:
+def _route_of(message: Json, channel: str, told: Json, me: SlackIdentity) -> Route:
     """
-    Where it is answered.
+    Return the route on which a message is answered.
 
-    In a channel each question begins a thread, in which its conversation goes on; in a direct chat
-    there is one conversation, beside the threads that a person begins.
+    In a channel each question begins a thread, in which its conversation continues. A
+    direct chat has one conversation, besides the threads that people begin.
     """
     thread = message.get("thread_ts")
     if thread is None and not _is_dm(channel, told):
         thread = message["ts"]
-    return _route(channel, told, me, thread=thread)
+    return _build_route(channel, told, me, thread=thread)
 
 
-def _heard(
-    message: Json, channel: str, me: Me, *, told: Json | None = None
+def _parse_message(
+    message: Json, channel: str, me: SlackIdentity, *, told: Json | None = None
 ) -> MessageReceived | IgnoredEvent:
     user = message.get("user")
-    # Other bots are not answered, so that two of them do not talk for ever.
+    # Other bots are not answered, so that two bots do not talk for ever.
     if user is None:
         return IgnoredEvent(kind="a message of nobody")
     if user == me.user or message.get("bot_id"):
         return IgnoredEvent(kind="a message of a bot")
     raw = message.get("text") or ""
-    inner = content_of(message, me=me.user)
-    text = said(raw, me) or inner.text or content.said(raw, me.user)
+    inner = read_content(message, me=me.user)
+    text = read_own_text(raw, me) or inner.text or content.read_text(raw, me.user)
     subtype = message.get("subtype")
-    strange = () if subtype in _SAID else (f"message {subtype}",)
+    strange = () if subtype in _USER_SUBTYPES else (f"message {subtype}",)
     root: Json = message.get("root") or {}
-    quoted = (*((parent_of(root, me),) if root else ()), *inner.quoted)
+    quoted = (*((read_parent(root, me),) if root else ()), *inner.quoted)
     if not (text or inner.lines or quoted or inner.files or strange):
         return IgnoredEvent(kind="a message without content")
     told = told or message
@@ -237,35 +242,35 @@ def _heard(
         quoted=quoted,
         unsupported=strange,
         files=inner.files,
-        addressed=_addressed(message, channel, told, me),
+        addressed=_is_addressed(message, channel, told, me),
         sent_at=datetime.fromtimestamp(float(message["ts"]), UTC),
     )
 
 
-def _addressed(message: Json, channel: str, told: Json, me: Me) -> bool:
+def _is_addressed(message: Json, channel: str, told: Json, me: SlackIdentity) -> bool:
     return (
         _is_dm(channel, told)
         or told.get("type") == "app_mention"
-        or was_heard(message, me)
-        # In a thread that the agent began.
+        or was_received(message, me)
+        # A thread that the agent started.
         or message.get("parent_user_id") == me.user
     )
 
 
-def _changed(event: Json, me: Me) -> MessageEdited | IgnoredEvent:
+def _parse_edit(event: Json, me: SlackIdentity) -> MessageEdited | IgnoredEvent:
     message: Json = event["message"]
     before: Json = event.get("previous_message") or {}
-    # Slack tells of previews of links in the same way.
+    # Slack reports link previews in the same way.
     same = all(message.get(key) == before.get(key) for key in ("text", "blocks"))
     if "edited" not in message or same:
         return IgnoredEvent(kind="preview of a link")
-    heard = _heard(message, event["channel"], me, told=event)
+    heard = _parse_message(message, event["channel"], me, told=event)
     if isinstance(heard, IgnoredEvent):
         return heard
     return MessageEdited.from_message(heard, at=message["edited"]["ts"])
 
 
-def _deleted(event: Json, me: Me) -> MessageDeleted | IgnoredEvent:
+def _parse_deletion(event: Json, me: SlackIdentity) -> MessageDeleted | IgnoredEvent:
     before: Json = event.get("previous_message") or {}
     if before.get("user") in (None, me.user) or before.get("bot_id"):
         return IgnoredEvent(kind="a deleted message of a bot")
@@ -277,7 +282,7 @@ def _deleted(event: Json, me: Me) -> MessageDeleted | IgnoredEvent:
     )
 
 
-def _command(payload: Json, me: Me) -> MessageReceived:
+def _parse_command(payload: Json, me: SlackIdentity) -> MessageReceived:
     name, text = payload["command"], (payload.get("text") or "").strip()
     if name == me.command:
         text = f"/{text.removeprefix('/') or 'help'}"
@@ -286,23 +291,23 @@ def _command(payload: Json, me: Me) -> MessageReceived:
     trigger = payload["trigger_id"]
     return MessageReceived(
         event=f"command:{trigger}",
-        route=_route(payload["channel_id"], {}, me, thread=None),
+        route=_build_route(payload["channel_id"], {}, me, thread=None),
         sender=MessageSender(id=payload["user_id"], name=payload.get("user_name") or ""),
         message=trigger,
-        text=said(text, me),
-        # What it is begins the trigger's id: when it was given.
-        sent_at=_moment_of(trigger),
+        text=read_own_text(text, me),
+        # The trigger id begins with the time of the command.
+        sent_at=_trigger_time(trigger),
     )
 
 
-def _moment_of(trigger: str) -> datetime:
+def _trigger_time(trigger: str) -> datetime:
     found = re.match(r"\d+", trigger)
-    # Milliseconds; where Slack changes the form, when does not matter.
+    # Milliseconds; if Slack changes the format, the exact time does not matter.
     seconds = int(found[0]) / 1000 if found else 0.0
     return datetime.fromtimestamp(seconds % 4_000_000_000, UTC)
 
 
-def _pressed(payload: Json, me: Me) -> ButtonPressed | IgnoredEvent:
+def _parse_button(payload: Json, me: SlackIdentity) -> ButtonPressed | IgnoredEvent:
     action = next((each for each in payload.get("actions", ()) if "value" in each), None)
     if action is None:
         return IgnoredEvent(kind="a control that is not the agent's")
@@ -314,7 +319,7 @@ def _pressed(payload: Json, me: Me) -> ButtonPressed | IgnoredEvent:
     user: Json = payload["user"]
     return ButtonPressed(
         event=f"press:{channel}:{ts}:{user['id']}:{action['action_ts']}",
-        route=_route(
+        route=_build_route(
             channel, {}, me, thread=message.get("thread_ts") or container.get("thread_ts")
         ),
         sender=MessageSender(id=user["id"], name=user.get("name") or user.get("username") or ""),
@@ -323,20 +328,20 @@ def _pressed(payload: Json, me: Me) -> ButtonPressed | IgnoredEvent:
     )
 
 
-def said(raw: str, me: Me) -> str:
-    """What somebody said, as they read it, without the mention that only addresses the agent."""
+def read_own_text(raw: str, me: SlackIdentity) -> str:
+    """Return the text as people read it, without a mention that only addresses the agent."""
     name = re.escape(me.user)
     ours = "|".join([f"@{name}", *(rf"!subteam\^{re.escape(group)}" for group in me.groups)])
-    return content.said(re.sub(rf"^\s*<({ours})(\|[^<>]*)?>[,:]?\s*", "", raw), me.user)
+    return content.read_text(re.sub(rf"^\s*<({ours})(\|[^<>]*)?>[,:]?\s*", "", raw), me.user)
 
 
-def address(route: Route) -> Json:
-    """The parameters that name a chat."""
+def build_target(route: Route) -> Json:
+    """Return the parameters that identify a chat."""
     thread = {} if route.thread is None else {"thread_ts": route.thread}
     return {"channel": route.chat, **thread}
 
 
-def parameters(chunk: str) -> Json:
-    """What a chunk gives to ``chat.postMessage`` and ``chat.update``."""
+def build_parameters(chunk: str) -> Json:
+    """Return the parameters of a chunk for ``chat.postMessage`` and ``chat.update``."""
     body: Json = json.loads(chunk)
     return {"text": body["text"], "blocks": body.get("blocks", []), "mrkdwn": False}

@@ -1,8 +1,8 @@
 """
-Messages to Slack: what is stored of each, and sent as it was stored; pure.
+Messages to Slack: the stored chunks; pure.
 
-Written as rich text: its formats are told beside the text, so no sign of it is taken for a mark and
-nothing of it mentions anybody. ``text`` is what notifications show.
+Written as rich text: formatting is separate from the text, so that no character of it is
+read as markup and nothing mentions anybody. ``text`` is shown in notifications.
 """
 
 from __future__ import annotations
@@ -10,74 +10,82 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from clew.gateway.text.marked import linkable
+from clew.gateway.text.marked import is_linkable
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style, plain
-from clew.gateway.text.splitting import Cost, framed
+from clew.gateway.text.pieces import (
+    BlockFrame,
+    CodeFrame,
+    QuoteFrame,
+    TextBlock,
+    TextRun,
+    TextStyle,
+    to_plain_text,
+)
+from clew.gateway.text.splitting import TextCost, group_by_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.chat import OutboundMessage
 
-#: Characters of a message that can still be changed, as they are escaped; and parts of its text.
-LONGEST = 4000
-_MOST_PARTS = 400
+#: Maximum escaped characters of an editable message, and elements of its text.
+MAX_LENGTH = 4000
+_MAX_ELEMENTS = 400
 
-_REPEATED = "(may be a repeat)\n"
-_LIMIT = Cost(LONGEST - len(_REPEATED), _MOST_PARTS)
+_REPEAT_NOTICE = "(may be a repeat)\n"
+_LIMIT = TextCost(MAX_LENGTH - len(_REPEAT_NOTICE), _MAX_ELEMENTS)
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 _STYLES = (
-    (Style.BOLD, "bold"),
-    (Style.ITALIC, "italic"),
-    (Style.STRIKE, "strike"),
-    (Style.CODE, "code"),
+    (TextStyle.BOLD, "bold"),
+    (TextStyle.ITALIC, "italic"),
+    (TextStyle.STRIKE, "strike"),
+    (TextStyle.CODE, "code"),
 )
-#: Characters of an address behind a text, and of a button's label.
-_LONGEST_ADDRESS = 3000
-_LONGEST_LABEL = 75
+#: Maximum characters of a link's address, and of a button's label.
+_MAX_ADDRESS = 3000
+_MAX_LABEL = 75
 
 Json = dict[str, Any]
 
 
-def escape(text: str) -> str:
-    """The text as mrkdwn: with the three signs escaped it holds no mention, channel or link."""
+def escape_mrkdwn(text: str) -> str:
+    """Escape the three special characters of mrkdwn: the text has no mention or link then."""
     for sign, written in _ESCAPES:
         text = text.replace(sign, written)
     return text
 
 
-def unescape(text: str) -> str:
+def unescape_mrkdwn(text: str) -> str:
     for sign, written in reversed(_ESCAPES):
         text = text.replace(written, sign)
     return text
 
 
-class Slack:
-    """How Slack counts, at most."""
+class SlackMeasure:
+    """The measure of Slack, as an upper bound."""
 
-    def run(self, run: Run, frame: Frame | None) -> Cost:
-        return Cost(len(escape(run.text)), 1)
+    def run_cost(self, run: TextRun, frame: BlockFrame | None) -> TextCost:
+        return TextCost(len(escape_mrkdwn(run.text)), 1)
 
-    def frame(self, frame: Frame) -> Cost:
-        return Cost(1, 1)
+    def frame_cost(self, frame: BlockFrame) -> TextCost:
+        return TextCost(1, 1)
 
-    def text(self, text: str) -> Cost:
-        return Cost(len(text), 1)
+    def text_cost(self, text: str) -> TextCost:
+        return TextCost(len(text), 1)
 
-    def links(self, address: str) -> bool:
-        return linkable(address) and len(address) <= _LONGEST_ADDRESS
+    def can_link(self, address: str) -> bool:
+        return is_linkable(address) and len(address) <= _MAX_ADDRESS
 
 
 def render(message: OutboundMessage) -> Sequence[str]:
-    """The messages, each as JSON."""
-    bodies = [_body(part) for part in paginate(message, Slack(), _LIMIT)]
+    """Render a message as chunks of JSON."""
+    bodies = [_build_body(part) for part in paginate(message, SlackMeasure(), _LIMIT)]
     if bodies and message.buttons:
         buttons = [
             {
                 "type": "button",
                 "action_id": f"clew:{number}",
-                "text": {"type": "plain_text", "text": button.label[:_LONGEST_LABEL]},
+                "text": {"type": "plain_text", "text": button.label[:_MAX_LABEL]},
                 "value": button.data,
             }
             for number, button in enumerate(message.buttons)
@@ -86,29 +94,29 @@ def render(message: OutboundMessage) -> Sequence[str]:
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
-def _body(part: Sequence[Piece]) -> Json:
-    elements = [_element(frame, pieces) for frame, pieces in framed(part)]
+def _build_body(part: Sequence[TextBlock]) -> Json:
+    elements = [_build_element(frame, pieces) for frame, pieces in group_by_frame(part)]
     return {
-        "text": escape(plain(part)),
+        "text": escape_mrkdwn(to_plain_text(part)),
         "blocks": [{"type": "rich_text", "elements": elements}],
     }
 
 
-def _element(frame: Frame | None, pieces: Sequence[Piece]) -> Json:
-    if isinstance(frame, Code):
-        # Slack takes no empty text.
+def _build_element(frame: BlockFrame | None, pieces: Sequence[TextBlock]) -> Json:
+    if isinstance(frame, CodeFrame):
+        # Slack rejects empty texts.
         text = "\n".join(piece.text for piece in pieces) or " "
         return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
     inner: list[Json] = []
     for number, piece in enumerate(pieces):
-        if number and piece.glue:
-            inner.append({"type": "text", "text": piece.glue})
-        inner += [_written(run) for run in piece.runs if run.text]
-    kind = "rich_text_quote" if isinstance(frame, Quote) else "rich_text_section"
+        if number and piece.separator:
+            inner.append({"type": "text", "text": piece.separator})
+        inner += [_build_inline(run) for run in piece.runs if run.text]
+    kind = "rich_text_quote" if isinstance(frame, QuoteFrame) else "rich_text_section"
     return {"type": kind, "elements": inner or [{"type": "text", "text": " "}]}
 
 
-def _written(run: Run) -> Json:
+def _build_inline(run: TextRun) -> Json:
     style = {name: True for kind, name in _STYLES if run.style & kind}
     styled = {"style": style} if style else {}
     if run.link is not None:
@@ -116,28 +124,28 @@ def _written(run: Run) -> Json:
     return {"type": "text", "text": run.text, **styled}
 
 
-def repeated(chunk: str) -> str:
-    """The chunk, which says that it may have been sent before."""
+def with_repeat_notice(chunk: str) -> str:
+    """Return the chunk with a notice that it may have been sent before."""
     body: Json = json.loads(chunk)
-    body["text"] = escape(_REPEATED) + body["text"]
+    body["text"] = escape_mrkdwn(_REPEAT_NOTICE) + body["text"]
     for block in body.get("blocks", ()):
         if block["type"] == "rich_text":
-            says = [{"type": "text", "text": _REPEATED.rstrip()}]
+            says = [{"type": "text", "text": _REPEAT_NOTICE.rstrip()}]
             block["elements"].insert(0, {"type": "rich_text_section", "elements": says})
     return json.dumps(body, ensure_ascii=False)
 
 
-def plain_chunk(chunk: str) -> str:
-    """The chunk without its formats."""
+def without_formatting(chunk: str) -> str:
+    """Return the chunk without formatting."""
     body: Json = json.loads(chunk)
     return json.dumps({"text": body["text"]}, ensure_ascii=False)
 
 
-def without_buttons(message: Json, became: str = "") -> Json:
-    """A message of ours as Slack shows it, with what became of its buttons in their place."""
+def replace_buttons(message: Json, became: str = "") -> Json:
+    """Return our message, as Slack returned it, with the outcome in place of its buttons."""
     blocks: list[Json] = message.get("blocks") or []
     kept = [block for block in blocks if block.get("type") != "actions"]
     if became:
-        says = {"type": "plain_text", "text": became[:_LONGEST_LABEL]}
+        says = {"type": "plain_text", "text": became[:_MAX_LABEL]}
         kept.append({"type": "context", "elements": [says]})
     return {"text": message.get("text", ""), "blocks": kept}

@@ -1,4 +1,4 @@
-"""Socket mode: envelopes, each acknowledged only once what it tells is stored."""
+"""Socket Mode: envelopes, each acknowledged only once its event is stored."""
 
 from __future__ import annotations
 
@@ -10,33 +10,35 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 
 from clew.errors import AccountRefused, NotSent
-from clew.gateway.channels.slack.transport import translated
+from clew.gateway.channels.slack.transport import translate_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-#: Seconds between two signs of life that are asked for: the connection is closed without them.
-_BEAT = 15.0
-#: Seconds for an end in order.
-_CLOSE = 2.0
+#: Seconds between two pings: without a pong the connection is closed.
+_HEARTBEAT = 15.0
+#: Seconds to close the connection.
+_CLOSE_TIMEOUT = 2.0
 
 Json = dict[str, Any]
 
 
-class Socket:
+class SocketModeConnection:
     """One connection; Slack asks for a new one every few hours."""
 
     def __init__(self, http: aiohttp.ClientSession, url: str) -> None:
         self._http, self._url = http, url
-        self._arrived: asyncio.Queue[Json | None] = asyncio.Queue()
-        #: Slack asked for another connection in its place.
-        self.ends = False
+        self._frames: asyncio.Queue[Json | None] = asyncio.Queue()
+        #: Slack asked for a reconnect.
+        self.is_ending = False
 
     async def __aenter__(self) -> Self:
-        with translated():
-            self._there = await self._http.ws_connect(self._url, heartbeat=_BEAT, max_msg_size=0)
-        self._reading = asyncio.create_task(self._read(), name="slack:socket")
+        with translate_errors():
+            self._websocket = await self._http.ws_connect(
+                self._url, heartbeat=_HEARTBEAT, max_msg_size=0
+            )
+        self._reader_task = asyncio.create_task(self._read_frames(), name="slack:socket")
         return self
 
     async def __aexit__(
@@ -45,50 +47,50 @@ class Socket:
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._reading.cancel()
+        self._reader_task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._reading
-        # In order where Slack answers at once; else it is let go.
+            await self._reader_task
+        # A clean close if Slack answers at once; else the connection is dropped.
         with suppress(TimeoutError):
-            async with asyncio.timeout(_CLOSE):
-                await self._there.close()
+            async with asyncio.timeout(_CLOSE_TIMEOUT):
+                await self._websocket.close()
 
-    async def _read(self) -> None:
+    async def _read_frames(self) -> None:
         try:
-            async for message in self._there:
+            async for message in self._websocket:
                 if message.type is aiohttp.WSMsgType.TEXT:
-                    self._arrived.put_nowait(json.loads(message.data))
+                    self._frames.put_nowait(json.loads(message.data))
         finally:
-            self._arrived.put_nowait(None)
+            self._frames.put_nowait(None)
 
-    async def envelopes(self, *, seconds: float) -> Sequence[Json]:
+    async def read_envelopes(self, *, seconds: float) -> Sequence[Json]:
         """
-        Those that have come, or come within so many seconds.
+        Return the envelopes that have arrived, or arrive within ``seconds``.
 
         :raises NotSent: if the connection is lost
-        :raises AccountRefused: if Slack ends it for good
+        :raises AccountRefused: if Slack ends it permanently
         """
         found: list[Json] = []
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                found += self._sorted(await self._arrived.get())
-        while not (self._arrived.empty() or self.ends):
-            found += self._sorted(self._arrived.get_nowait())
+                found += self._handle_frame(await self._frames.get())
+        while not (self._frames.empty() or self.is_ending):
+            found += self._handle_frame(self._frames.get_nowait())
         return found
 
-    def _sorted(self, message: Json | None) -> Sequence[Json]:
+    def _handle_frame(self, message: Json | None) -> Sequence[Json]:
         if message is None:
-            # For the next who asks, too.
-            self._arrived.put_nowait(None)
+            # Also for the next reader.
+            self._frames.put_nowait(None)
             raise NotSent("Slack closed the connection")
         if message.get("type") == "disconnect":
             if message.get("reason") == "link_disabled":
                 raise AccountRefused("socket mode is off: switch it on on the app's page")
-            self.ends = True
+            self.is_ending = True
         return [message] if "envelope_id" in message else []
 
     async def acknowledge(self, envelopes: Sequence[Json]) -> None:
-        """What they tell is stored; where this does not arrive, they are told again."""
+        """Acknowledge stored envelopes; after a lost acknowledgement Slack sends them again."""
         with suppress(aiohttp.ClientError, OSError):
             for envelope in envelopes:
-                await self._there.send_str(json.dumps({"envelope_id": envelope["envelope_id"]}))
+                await self._websocket.send_str(json.dumps({"envelope_id": envelope["envelope_id"]}))

@@ -1,4 +1,4 @@
-"""The channel: own polling, so that an update is confirmed only once it is stored."""
+"""The Telegram channel: polls by itself, so that an update is confirmed only once stored."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import structlog
 
 from clew.core.chat import IgnoredEvent
 from clew.errors import NotDelivered, SettingsError
-from clew.gateway.channel import Capabilities, Channel, ChannelConfig
+from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.telegram import codec
-from clew.gateway.channels.telegram.transport import READ, Api, translated
-from clew.gateway.ignored_events import IgnoredEvents
+from clew.gateway.channels.telegram.transport import READ_TIMEOUT, TelegramApi, translate_errors
+from clew.gateway.ignored_events import IgnoredEventLog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 BASE_URL = "https://api.telegram.org/bot"
-#: Seconds for which Telegram holds a poll back while nothing happens.
-POLL = 25
+#: Seconds of a long poll without updates.
+POLL_TIMEOUT = 25
 
-#: The keys of its table that only this channel knows.
+#: The channel's own settings keys.
 OPTIONS: frozenset[str] = frozenset()
 
-CAPABILITIES = Capabilities(
-    longest=4096,
+CAPABILITIES = ChannelCapabilities(
+    max_length=4096,
     unit="UTF-16 code units",
     markup="entities",
     edits=True,
@@ -39,7 +39,7 @@ CAPABILITIES = Capabilities(
     buttons=True,
     typing=True,
     files=True,
-    # Telegram's own advice: one message a second in a chat, twenty a minute in a group.
+    # Telegram's own advice: one message per second in a chat, twenty per minute in a group.
     chat_pause={"dm": 1.0, "group": 3.0, "channel": 3.0},
     account_pause=1 / 30,
 )
@@ -47,7 +47,7 @@ CAPABILITIES = Capabilities(
 
 def open_channel(config: ChannelConfig) -> Channel:
     """
-    What the entry point names.
+    Create the channel; the entry point names this function.
 
     :raises SettingsError: if there is no usable token
     """
@@ -62,7 +62,7 @@ def open_channel(config: ChannelConfig) -> Channel:
 
 
 class TelegramChannel(Channel):
-    """One bot."""
+    """The channel of one bot."""
 
     platform = codec.PLATFORM
 
@@ -70,31 +70,33 @@ class TelegramChannel(Channel):
         self.account = bot
         self.capabilities = CAPABILITIES
         self._config = config
-        self._api = Api.of(token, config.base_url or BASE_URL)
-        self._me = codec.Me(id=int(bot), username="", label=config.label)
-        self._ignored = IgnoredEvents(config.name)
+        self._api = TelegramApi.create(token, config.base_url or BASE_URL)
+        self._identity = codec.TelegramIdentity(id=int(bot), username="", label=config.label)
+        self._ignored = IgnoredEventLog(config.name)
 
     async def __aenter__(self) -> Self:
         try:
             await self._connect()
         except BaseException:
-            # Whoever could not enter does not leave: nobody else would close the connections.
+            # A failed __aenter__ is not followed by __aexit__: close the connections here.
             await self._api.shutdown()
             raise
         return self
 
     async def _connect(self) -> None:
-        with translated():
+        with translate_errors():
             await self._api.initialize()
         bot = self._api.bot
-        self._me = codec.Me(id=bot.id, username=bot.username or "", label=self._config.label)
-        # Telegram gives messages to a web hook or to those who poll, not to both.
-        await self._api.call("deleteWebhook", {})
+        self._identity = codec.TelegramIdentity(
+            id=bot.id, username=bot.username or "", label=self._config.label
+        )
+        # Telegram delivers updates to a webhook or to polling, never to both.
+        await self._api.call_api("deleteWebhook", {})
         if self._config.commands:
             listed = [
                 {"command": name, "description": says} for name, says in self._config.commands
             ]
-            await self._api.call("setMyCommands", {"commands": listed})
+            await self._api.call_api("setMyCommands", {"commands": listed})
 
     async def __aexit__(
         self,
@@ -105,76 +107,80 @@ class TelegramChannel(Channel):
         await self._api.shutdown()
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
-        # Without an offset Telegram begins with the first update that was not confirmed.
+        # Without an offset Telegram starts with the first unconfirmed update.
         after: int | None = None
         while True:
-            asked = {"timeout": POLL, "allowed_updates": list(codec.UPDATES)}
+            asked = {"timeout": POLL_TIMEOUT, "allowed_updates": list(codec.UPDATE_TYPES)}
             if after is not None:
                 asked["offset"] = after + 1
-            updates = await self._api.call("getUpdates", asked, read=POLL + READ)
-            yield [event for update in updates if (event := self._parsed(update)) is not None]
-            # Asked for more: these are stored.
+            updates = await self._api.call_api(
+                "getUpdates", asked, read=POLL_TIMEOUT + READ_TIMEOUT
+            )
+            yield [event for update in updates if (event := self._parse_update(update)) is not None]
+            # The next batch was requested: these are stored.
             after = max((update["update_id"] for update in updates), default=after)
 
-    def _parsed(self, update: dict[str, object]) -> ChannelEvent | None:
+    def _parse_update(self, update: dict[str, object]) -> ChannelEvent | None:
         try:
-            event = codec.parse_update(update, self._me)
+            event = codec.parse_update(update, self._identity)
         except (KeyError, TypeError, ValueError, AttributeError):
-            # Passed over: told again and again, it would keep all later ones away.
+            # Skipped: redelivered for ever, it would block all later ones.
             log.exception("update_not_understood", update=update.get("update_id"))
             return None
         if isinstance(event, IgnoredEvent):
-            self._ignored.log(event)
+            self._ignored.log_once(event)
             return None
         return event
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message)
 
-    def repeated(self, chunk: str) -> str:
-        return codec.repeated(chunk)
+    def with_repeat_notice(self, chunk: str) -> str:
+        return codec.with_repeat_notice(chunk)
 
-    def plain(self, chunk: str) -> str:
-        return codec.plain(chunk)
+    def without_formatting(self, chunk: str) -> str:
+        return codec.without_formatting(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        sent = await self._api.call("sendMessage", codec.address(route) | codec.parameters(chunk))
+        sent = await self._api.call_api(
+            "sendMessage", codec.build_target(route) | codec.build_parameters(chunk)
+        )
         return str(sent["message_id"])
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
-        parameters = codec.parameters(chunk)
+        parameters = codec.build_parameters(chunk)
         parameters.pop("reply_parameters", None)
         target = {"chat_id": int(route.chat), "message_id": int(message)}
         try:
-            await self._api.call("editMessageText", target | parameters)
+            await self._api.call_api("editMessageText", target | parameters)
         except NotDelivered as error:
             if "message is not modified" not in str(error).lower():
                 raise
 
-    async def typing(self, route: Route) -> None:
-        await self._api.call("sendChatAction", codec.address(route) | {"action": "typing"})
+    async def show_typing(self, route: Route) -> None:
+        await self._api.call_api("sendChatAction", codec.build_target(route) | {"action": "typing"})
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
         query = pressed.event.removeprefix("press:")
         told = {"callback_query_id": query, "text": text[:200]}
-        with suppress(NotDelivered):  # it is too old: its buttons go all the same
-            await self._api.call("answerCallbackQuery", told)
+        with suppress(NotDelivered):  # too old: the buttons are removed anyway
+            await self._api.call_api("answerCallbackQuery", told)
         if closed:
             target = {"chat_id": pressed.route.chat, "message_id": pressed.message}
-            shown = codec.outcome(became) if became else {}
+            shown = codec.build_outcome(became) if became else {}
             try:
-                await self._api.call("editMessageReplyMarkup", target | shown)
+                await self._api.call_api("editMessageReplyMarkup", target | shown)
             except NotDelivered as error:
                 if "message is not modified" not in str(error).lower():
                     raise
 
-    async def fetch(self, file: IncomingFile, *, most: int) -> bytes:
-        found = await self._api.call("getFile", {"file_id": file.id})
+    async def fetch_file(self, file: IncomingFile, *, most: int) -> bytes:
+        found = await self._api.call_api("getFile", {"file_id": file.id})
         if found.get("file_size", 0) > most:
             raise NotDelivered(f"the file has {found['file_size']:,} bytes")
-        content = await self._api.download(found["file_path"])
+        content = await self._api.download_file(found["file_path"])
         if len(content) > most:
             raise NotDelivered(f"the file has {len(content):,} bytes")
         return content

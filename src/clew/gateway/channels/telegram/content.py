@@ -1,4 +1,4 @@
-"""What a message of Telegram holds, in words: its text, a line for each other thing; pure."""
+"""Content of a Telegram message as text: its own text, and a line per other part; pure."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from clew.core.quotation import (
     quote_forwarded,
     quote_reply,
 )
-from clew.gateway.channels.telegram.rich import rich_files, rich_text
-from clew.gateway.payload import Json, obj, objs
-from clew.gateway.payload import each as each_of
+from clew.gateway.channels.telegram.rich import read_rich_files, read_rich_text
+from clew.gateway.payload import Json, as_object, as_objects
+from clew.gateway.payload import as_list as each_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What a message says about itself, besides what somebody sent with it.
-_ABOUT = _words(
+#: Metadata fields of a message, which are not content.
+_METADATA_FIELDS = _split_words(
     """
     message_id message_thread_id direct_messages_topic from sender_chat sender_boost_count
     sender_business_bot sender_tag date guest_query_id business_connection_id chat forward_origin
@@ -41,8 +41,8 @@ _ABOUT = _words(
     forward_from_message_id forward_signature forward_sender_name forward_date
     """
 )
-#: What Telegram reports in the form of a message, and nobody says to anybody.
-SERVICE = _words(
+#: Fields of service messages, which nobody wrote.
+SERVICE_FIELDS = _split_words(
     """
     new_chat_members left_chat_member new_chat_title new_chat_photo delete_chat_photo
     group_chat_created supergroup_chat_created channel_chat_created migrate_to_chat_id
@@ -69,62 +69,73 @@ _MEDIA = {
 }
 
 
-def name_of(user: Json | None) -> str:
-    """As somebody calls themselves."""
+def get_display_name(user: Json | None) -> str:
+    """Return the display name of a user or chat."""
     user = user or {}
     full = " ".join(filter(None, [user.get("first_name"), user.get("last_name")]))
     return full or str(user.get("title") or user.get("username") or "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Content:
-    """What somebody sent."""
+class TelegramContent:
+    """The content of a message."""
 
     text: str = ""
     lines: tuple[str, ...] = ()
     files: tuple[IncomingFile, ...] = ()
     unsupported: tuple[str, ...] = ()
-    #: Kinds of service events.
+    #: Kinds of service messages.
     service: tuple[str, ...] = ()
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.text or self.lines or self.files or self.unsupported)
 
-    def described(self) -> str:
-        """All of it in words, for a quotation: files are named."""
-        return "\n".join(filter(None, [self.text, *self.lines, *map(_unknown, self.unsupported)]))
+    def describe(self) -> str:
+        """Return all of the content as text, for a quotation; files are named."""
+        return "\n".join(
+            filter(None, [self.text, *self.lines, *map(_describe_unsupported, self.unsupported)])
+        )
 
 
-def _unknown(kind: str) -> str:
+def _describe_unsupported(kind: str) -> str:
     return format_item(f"unsupported: {kind}")
 
 
-def content_of(message: Json, *, quoted: bool = False) -> Content:
+def read_content(message: Json, *, quoted: bool = False) -> TelegramContent:
     """
-    What a message holds.
+    Return the content of a message.
 
-    In a ``quoted`` one its files are named, too; else each has a line of its own anyway.
+    In a ``quoted`` message the files are named, too; otherwise each has a line of its own
+    anyway.
     """
     keys = {key for key, value in message.items() if value is not None}
-    told = [key for key in _READERS if key in keys]
+    told = [key for key in _PART_READERS if key in keys]
     if "venue" in told and "location" in told:
         told.remove("location")
-    lines = [_READERS[key](message[key]) for key in told]
-    media = [_RECORDED[key](message[key]) for key in _RECORDED if key in keys]
+    lines = [_PART_READERS[key](message[key]) for key in told]
+    media = [_MEDIA_READERS[key](message[key]) for key in _MEDIA_READERS if key in keys]
     if quoted:
-        media += _plain_media(message)
-    files = _files(message)
-    text = linked(message.get("text") or message.get("caption") or "", entities_of(message))
+        media += _describe_media(message)
+    files = _read_files(message)
+    text = expand_links(message.get("text") or message.get("caption") or "", get_entities(message))
     rich: Json | None = message.get("rich_message")
     if rich is not None:
-        text = "\n\n".join(filter(None, [text, rich_text(rich)]))
-        files += rich_files(rich)
-    known = {*_ABOUT, *SERVICE, *_READERS, *_RECORDED, *_MEDIA, "photo", "rich_message"}
+        text = "\n\n".join(filter(None, [text, read_rich_text(rich)]))
+        files += read_rich_files(rich)
+    known = {
+        *_METADATA_FIELDS,
+        *SERVICE_FIELDS,
+        *_PART_READERS,
+        *_MEDIA_READERS,
+        *_MEDIA,
+        "photo",
+        "rich_message",
+    }
     empty = not (text or lines or media or files)
-    service = tuple(sorted(keys & SERVICE))
+    service = tuple(sorted(keys & SERVICE_FIELDS))
     strange = sorted(keys - known) if empty and not service else ()
-    return Content(
+    return TelegramContent(
         text=text,
         lines=(*media, *lines),
         files=files,
@@ -133,26 +144,26 @@ def content_of(message: Json, *, quoted: bool = False) -> Content:
     )
 
 
-def entities_of(message: Json) -> Sequence[Json]:
-    """The formats of a message's text."""
-    return objs(message.get("entities" if message.get("text") else "caption_entities"))
+def get_entities(message: Json) -> Sequence[Json]:
+    """Return the entities of a message's text or caption."""
+    return as_objects(message.get("entities" if message.get("text") else "caption_entities"))
 
 
-def linked(text: str, entities: Sequence[Json]) -> str:
-    """The text with the address behind each label of a link, and quoted lines marked as such."""
+def expand_links(text: str, entities: Sequence[Json]) -> str:
+    """Return the text with the address after each link's label, and with marked quotations."""
     units = text.encode("utf-16-le", "surrogatepass")
-    # From the end, so that the places of the others stay.
+    # From the end, so that the offsets of the others stay valid.
     for entity in sorted(entities, key=lambda one: -int(one.get("offset", 0))):
         begins = 2 * int(entity.get("offset", 0))
         ends = begins + 2 * int(entity.get("length", 0))
         label = units[begins:ends].decode("utf-16-le", "replace")
-        written = _rewritten(entity, label)
+        written = _expand_entity(entity, label)
         if written != label:
             units = units[:begins] + written.encode("utf-16-le", "replace") + units[ends:]
     return units.decode("utf-16-le", "replace")
 
 
-def _rewritten(entity: Json, label: str) -> str:
+def _expand_entity(entity: Json, label: str) -> str:
     kind = entity.get("type")
     if kind == "text_link" and entity.get("url") and entity["url"] != label:
         return f"{label} ({entity['url']})"
@@ -161,103 +172,107 @@ def _rewritten(entity: Json, label: str) -> str:
     return label
 
 
-# What came with it
+# Quoted messages
 
 
-def origin_name(origin: Json) -> str:
-    """Who wrote a message first, as far as Telegram says."""
+def get_origin_name(origin: Json) -> str:
+    """Return the name of a message's original author, as far as Telegram reveals it."""
     match origin.get("type"):
         case "user":
-            return name_of(origin.get("sender_user"))
+            return get_display_name(origin.get("sender_user"))
         case "hidden_user":
             return str(origin.get("sender_user_name") or "")
         case "chat" | "channel":
-            chat = obj(origin.get("sender_chat") or origin.get("chat"))
+            chat = as_object(origin.get("sender_chat") or origin.get("chat"))
             signed = origin.get("author_signature")
-            return f"{name_of(chat)} ({signed})" if signed else name_of(chat)
+            return f"{get_display_name(chat)} ({signed})" if signed else get_display_name(chat)
         case _:
             return ""
 
 
-def forward_of(message: Json, content: Content) -> Quoted | None:
-    """A message that was passed on, as a quotation; ``None`` for one of the sender's own."""
+def read_forward(message: Json, content: TelegramContent) -> Quoted | None:
+    """Return a forwarded message as a quotation; ``None`` for the sender's own message."""
     origin: Json | None = message.get("forward_origin")
     if origin is not None:
-        return quote_forwarded(origin_name(origin), content.described())
+        return quote_forwarded(get_origin_name(origin), content.describe())
     if message.get("is_automatic_forward"):
-        return quote_forwarded(name_of(message.get("sender_chat")), content.described())
+        return quote_forwarded(get_display_name(message.get("sender_chat")), content.describe())
     if any(key in message for key in ("forward_date", "forward_from", "forward_from_chat")):
-        # As servers of older versions of the API tell it.
+        # Fields of older versions of the API.
         first = message.get("forward_from") or message.get("forward_from_chat")
-        name = name_of(first) or message.get("forward_sender_name")
-        return quote_forwarded(name, content.described())
+        name = get_display_name(first) or message.get("forward_sender_name")
+        return quote_forwarded(name, content.describe())
     if bot := message.get("via_bot"):
-        source = f"Sent with the help of {clean_name(name_of(bot))}"
-        return Quoted(source=source, text=content.described())
+        source = f"Sent with the help of {clean_name(get_display_name(bot))}"
+        return Quoted(source=source, text=content.describe())
     return None
 
 
-def replies_of(message: Json, *, me: int) -> tuple[Quoted, ...]:
-    """What a message answers."""
-    quote = obj(message.get("quote"))
-    part = linked(quote.get("text") or "", objs(quote.get("entities")))
+def read_replies(message: Json, *, me: int) -> tuple[Quoted, ...]:
+    """Return the messages that a message replies to, as quotations."""
+    quote = as_object(message.get("quote"))
+    part = expand_links(quote.get("text") or "", as_objects(quote.get("entities")))
     found: list[Quoted] = []
     before: Json | None = message.get("reply_to_message")
     elsewhere: Json | None = message.get("external_reply")
-    if before is not None and not begins_topic(message):
-        found.append(quote_reply(_author(before, me), part or _replied_to(before)))
+    if before is not None and not is_topic_reply(message):
+        found.append(quote_reply(_author_name(before, me), part or _describe_replied(before)))
     elif elsewhere is not None:
-        said = part or content_of(elsewhere, quoted=True).described()
-        found.append(quote_reply(origin_name(obj(elsewhere.get("origin"))), said))
+        said = part or read_content(elsewhere, quoted=True).describe()
+        found.append(quote_reply(get_origin_name(as_object(elsewhere.get("origin"))), said))
     elif part:
         found.append(quote_reply("", part))
     if story := message.get("reply_to_story"):
-        found.append(quote_reply(name_of(story.get("chat")), format_item("story")))
+        found.append(quote_reply(get_display_name(story.get("chat")), format_item("story")))
     return tuple(found)
 
 
-def begins_topic(message: Json) -> bool:
-    """Whether it is a reply only in form: each message of a topic replies to the topic's first."""
-    before = obj(message.get("reply_to_message"))
+def is_topic_reply(message: Json) -> bool:
+    """
+    Return whether a reply only reflects the topic.
+
+    Every message of a topic is formally a reply to the topic's first message.
+    """
+    before = as_object(message.get("reply_to_message"))
     first = "forum_topic_created" in before or (
         before.get("message_id") == message.get("message_thread_id")
     )
     return first and bool(message.get("is_topic_message") or "forum_topic_created" in before)
 
 
-def _author(message: Json, me: int) -> str:
-    user = obj(message.get("from"))
+def _author_name(message: Json, me: int) -> str:
+    user = as_object(message.get("from"))
     if user.get("id") == me:
         return "you"
-    return name_of(message.get("sender_chat") or user)
+    return get_display_name(message.get("sender_chat") or user)
 
 
-def _replied_to(message: Json) -> str:
-    content = content_of(message, quoted=True)
+def _describe_replied(message: Json) -> str:
+    content = read_content(message, quoted=True)
     if content.service:
         return format_item(content.service[0].replace("_", " "))
-    return content.described() or format_item("a message that cannot be seen")
+    return content.describe() or format_item("a message that cannot be seen")
 
 
-# What is no text
+# Files and other parts
 
 
-def _files(message: Json) -> tuple[IncomingFile, ...]:
+def _read_files(message: Json) -> tuple[IncomingFile, ...]:
     if photos := message.get("photo"):
-        return (photo_file(photos),)
-    # An animation comes as a document, too: the first that is there is what was sent.
+        return (parse_photo(photos),)
+    # An animation is also sent as a document: the first one found is what was sent.
     for kind in ("animation", *_MEDIA):
         if media := message.get(kind):
-            return (file_of(media, *_MEDIA[kind]),)
+            return (parse_file(media, *_MEDIA[kind]),)
     return ()
 
 
-def photo_file(sizes: Sequence[Json]) -> IncomingFile:
-    """The largest form of a photo."""
-    return file_of(max(sizes, key=lambda size: size.get("width", 0)), "photo.jpg", "image/jpeg")
+def parse_photo(sizes: Sequence[Json]) -> IncomingFile:
+    """Return the largest size of a photo."""
+    return parse_file(max(sizes, key=lambda size: size.get("width", 0)), "photo.jpg", "image/jpeg")
 
 
-def file_of(media: Json, name: str, media_type: str) -> IncomingFile:
+def parse_file(media: Json, name: str, media_type: str) -> IncomingFile:
     return IncomingFile(
         id=media["file_id"],
         name=media.get("file_name") or name,
@@ -266,7 +281,7 @@ def file_of(media: Json, name: str, media_type: str) -> IncomingFile:
     )
 
 
-def _plain_media(message: Json) -> list[str]:
+def _describe_media(message: Json) -> list[str]:
     if message.get("photo"):
         return [format_item("photo")]
     if (document := message.get("document")) and not message.get("animation"):
@@ -274,32 +289,36 @@ def _plain_media(message: Json) -> list[str]:
     return []
 
 
-def _place(place: Json) -> str:
+def _format_coordinates(place: Json) -> str:
     return f"{place.get('latitude')}, {place.get('longitude')}"
 
 
-def _location(place: Json) -> str:
-    return format_item("live location" if place.get("live_period") else "location", _place(place))
+def _describe_location(place: Json) -> str:
+    return format_item(
+        "live location" if place.get("live_period") else "location", _format_coordinates(place)
+    )
 
 
-def _venue(venue: Json) -> str:
-    place = obj(venue.get("location"))
-    return format_item("venue", venue.get("title"), venue.get("address"), _place(place))
+def _describe_venue(venue: Json) -> str:
+    place = as_object(venue.get("location"))
+    return format_item(
+        "venue", venue.get("title"), venue.get("address"), _format_coordinates(place)
+    )
 
 
-def _contact(contact: Json) -> str:
-    return format_item("contact", name_of(contact), contact.get("phone_number"))
+def _describe_contact(contact: Json) -> str:
+    return format_item("contact", get_display_name(contact), contact.get("phone_number"))
 
 
-def _poll(poll: Json) -> str:
-    options = objs(poll.get("options"))
+def _describe_poll(poll: Json) -> str:
+    options = as_objects(poll.get("options"))
     choices = " / ".join(str(one.get("text", "")) for one in options)
     kind = "quiz" if poll.get("type") == "quiz" else "poll"
     return format_titled_item(kind, poll.get("question"), poll.get("description"), choices)
 
 
-def _checklist(checklist: Json) -> str:
-    tasks = objs(checklist.get("tasks"))
+def _describe_checklist(checklist: Json) -> str:
+    tasks = as_objects(checklist.get("tasks"))
     listed = " / ".join(f"{'☑' if _is_done(one) else '☐'} {one.get('text', '')}" for one in tasks)
     return format_titled_item("checklist", checklist.get("title"), listed)
 
@@ -308,14 +327,17 @@ def _is_done(task: Json) -> bool:
     return bool(task.get("completion_date"))
 
 
-def _tasks_done(told: Json) -> str:
-    checklist = obj(obj(told.get("checklist_message")).get("checklist"))
-    names = {task.get("id"): task.get("text") for task in objs(checklist.get("tasks"))}
+def _describe_done_tasks(told: Json) -> str:
+    checklist = as_object(as_object(told.get("checklist_message")).get("checklist"))
+    names = {task.get("id"): task.get("text") for task in as_objects(checklist.get("tasks"))}
 
-    def listed(key: str) -> str:
+    def format_tasks(key: str) -> str:
         return " / ".join(str(names.get(each) or each) for each in each_of(told.get(key)))
 
-    done, undone = listed("marked_as_done_task_ids"), listed("marked_as_not_done_task_ids")
+    done, undone = (
+        format_tasks("marked_as_done_task_ids"),
+        format_tasks("marked_as_not_done_task_ids"),
+    )
     return format_titled_item(
         "checklist",
         checklist.get("title"),
@@ -324,59 +346,61 @@ def _tasks_done(told: Json) -> str:
     )
 
 
-def _tasks_added(told: Json) -> str:
-    checklist = obj(obj(told.get("checklist_message")).get("checklist"))
-    added = " / ".join(str(one.get("text", "")) for one in objs(told.get("tasks")))
+def _describe_added_tasks(told: Json) -> str:
+    checklist = as_object(as_object(told.get("checklist_message")).get("checklist"))
+    added = " / ".join(str(one.get("text", "")) for one in as_objects(told.get("tasks")))
     return format_titled_item("checklist", checklist.get("title"), f"added: {added}")
 
 
-def _invoice(invoice: Json) -> str:
+def _describe_invoice(invoice: Json) -> str:
     price = f"{invoice.get('total_amount', '')} {invoice.get('currency', '')}"
     return format_titled_item("invoice", invoice.get("title"), invoice.get("description"), price)
 
 
-def _paid(what: str) -> Callable[[Json], str]:
+def _payment_reader(what: str) -> Callable[[Json], str]:
     return lambda told: format_item(
         what, f"{told.get('total_amount', '')} {told.get('currency', '')}"
     )
 
 
-def _paid_media(told: Json) -> str:
-    kinds = " / ".join(str(one.get("type", "?")) for one in objs(told.get("paid_media")))
+def _describe_paid_media(told: Json) -> str:
+    kinds = " / ".join(str(one.get("type", "?")) for one in as_objects(told.get("paid_media")))
     return format_titled_item("paid media", kinds, f"{told.get('star_count', '?')} stars")
 
 
-def _giveaway(told: Json) -> str:
+def _describe_giveaway(told: Json) -> str:
     return format_titled_item(
         "giveaway", told.get("prize_description"), f"{told.get('winner_count')} winners"
     )
 
 
-def _winners(told: Json) -> str:
-    names = " / ".join(map(name_of, objs(told.get("winners"))))
+def _describe_winners(told: Json) -> str:
+    names = " / ".join(map(get_display_name, as_objects(told.get("winners"))))
     return format_titled_item("giveaway winners", told.get("prize_description"), names)
 
 
-def _gift(told: Json) -> str:
+def _describe_gift(told: Json) -> str:
     return format_titled_item("gift", told.get("text") or "")
 
 
-def _unique_gift(told: Json) -> str:
-    gift = obj(told.get("gift"))
+def _describe_unique_gift(told: Json) -> str:
+    gift = as_object(told.get("gift"))
     return format_titled_item("gift", gift.get("base_name") or gift.get("name"))
 
 
-def _users(told: Json) -> str:
-    users = objs(told.get("users"))
-    listed = " / ".join(f"{name_of(one)} {one.get('user_id', '')}".strip() for one in users)
+def _describe_shared_users(told: Json) -> str:
+    users = as_objects(told.get("users"))
+    listed = " / ".join(
+        f"{get_display_name(one)} {one.get('user_id', '')}".strip() for one in users
+    )
     return format_titled_item("shared people", listed)
 
 
-def _shared_chat(told: Json) -> str:
+def _describe_shared_chat(told: Json) -> str:
     return format_item("shared chat", told.get("title"), told.get("chat_id"))
 
 
-def _audio(audio: Json) -> str:
+def _describe_audio(audio: Json) -> str:
     performer, title = audio.get("performer"), audio.get("title")
     which = " - ".join(filter(None, [performer, title])) or audio.get("file_name") or ""
     return format_recording(
@@ -384,42 +408,42 @@ def _audio(audio: Json) -> str:
     )
 
 
-def _recorded(what: str) -> Callable[[Json], str]:
+def _recording_reader(what: str) -> Callable[[Json], str]:
     return lambda media: format_recording(what, media.get("duration"))
 
 
-#: What comes with a file, and what is told of it besides.
-_RECORDED: Mapping[str, Callable[[Json], str]] = {
-    "voice": _recorded("voice message"),
-    "audio": _audio,
-    "video": _recorded("video"),
-    "video_note": _recorded("video message"),
-    "animation": _recorded("animation"),
-    "live_photo": _recorded("live photo"),
+#: Readers for media: the line that describes a file.
+_MEDIA_READERS: Mapping[str, Callable[[Json], str]] = {
+    "voice": _recording_reader("voice message"),
+    "audio": _describe_audio,
+    "video": _recording_reader("video"),
+    "video_note": _recording_reader("video message"),
+    "animation": _recording_reader("animation"),
+    "live_photo": _recording_reader("live photo"),
 }
-_READERS: Mapping[str, Callable[[Json], str]] = {
+_PART_READERS: Mapping[str, Callable[[Json], str]] = {
     "sticker": lambda told: format_item("sticker", told.get("emoji")),
-    "location": _location,
-    "venue": _venue,
-    "contact": _contact,
+    "location": _describe_location,
+    "venue": _describe_venue,
+    "contact": _describe_contact,
     "dice": lambda told: format_item("dice", f"{told.get('emoji', '')} {told.get('value', '')}"),
-    "poll": _poll,
-    "checklist": _checklist,
-    "checklist_tasks_done": _tasks_done,
-    "checklist_tasks_added": _tasks_added,
-    "story": lambda told: format_item("story", name_of(told.get("chat"))),
+    "poll": _describe_poll,
+    "checklist": _describe_checklist,
+    "checklist_tasks_done": _describe_done_tasks,
+    "checklist_tasks_added": _describe_added_tasks,
+    "story": lambda told: format_item("story", get_display_name(told.get("chat"))),
     "game": lambda told: format_titled_item("game", told.get("title"), told.get("description")),
-    "invoice": _invoice,
-    "successful_payment": _paid("payment"),
-    "refunded_payment": _paid("refunded payment"),
-    "paid_media": _paid_media,
-    "giveaway": _giveaway,
-    "giveaway_winners": _winners,
-    "gift": _gift,
-    "gift_upgrade_sent": _gift,
-    "unique_gift": _unique_gift,
-    "users_shared": _users,
-    "chat_shared": _shared_chat,
+    "invoice": _describe_invoice,
+    "successful_payment": _payment_reader("payment"),
+    "refunded_payment": _payment_reader("refunded payment"),
+    "paid_media": _describe_paid_media,
+    "giveaway": _describe_giveaway,
+    "giveaway_winners": _describe_winners,
+    "gift": _describe_gift,
+    "gift_upgrade_sent": _describe_gift,
+    "unique_gift": _describe_unique_gift,
+    "users_shared": _describe_shared_users,
+    "chat_shared": _describe_shared_chat,
     "web_app_data": lambda told: format_titled_item(
         "web app", told.get("button_text"), told.get("data")
     ),

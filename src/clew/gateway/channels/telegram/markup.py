@@ -1,127 +1,138 @@
-"""Text as Telegram takes it: plain, with entities counted in UTF-16 code units; pure."""
+"""Text for Telegram: plain, with entities in UTF-16 code units; pure."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from clew.gateway.text.marked import JOINER, linkable, utf16
-from clew.gateway.text.pieces import Code, Frame, Piece, Quote, Run, Style
-from clew.gateway.text.splitting import Cost, framed
+from clew.gateway.text.marked import JOINER, count_utf16_units, is_linkable
+from clew.gateway.text.pieces import (
+    BlockFrame,
+    CodeFrame,
+    QuoteFrame,
+    TextBlock,
+    TextRun,
+    TextStyle,
+)
+from clew.gateway.text.splitting import TextCost, group_by_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-#: Characters of a message, and entities that are shown.
-LONGEST = 4096
-MOST_ENTITIES = 100
-#: Characters of an address behind a text: Telegram leaves longer ones out without a word.
-_LONGEST_ADDRESS = 2048
+#: Maximum characters of a message, and entities that are shown.
+MAX_LENGTH = 4096
+MAX_ENTITIES = 100
+#: Maximum characters of a link's address: Telegram silently drops longer ones.
+_MAX_ADDRESS = 2048
 
-#: What would mention somebody; a word joiner behind the sign keeps it from doing so.
+#: A mention; a word joiner after the sign prevents it.
 _MENTION = re.compile(r"(?<!\w)@(?=\w)")
 
-_ENTITIES = (
-    (Style.BOLD, "bold"),
-    (Style.ITALIC, "italic"),
-    (Style.STRIKE, "strikethrough"),
+_STYLE_ENTITIES = (
+    (TextStyle.BOLD, "bold"),
+    (TextStyle.ITALIC, "italic"),
+    (TextStyle.STRIKE, "strikethrough"),
 )
 
 
-class Telegram:
-    """How Telegram counts."""
+class TelegramMeasure:
+    """The measure of Telegram."""
 
-    def run(self, run: Run, frame: Frame | None) -> Cost:
-        # Code, too, is counted as it stands where Telegram refused the formats.
-        return Cost(utf16(unmentioned(run.text)), len(_kinds(run, frame)))
+    def run_cost(self, run: TextRun, frame: BlockFrame | None) -> TextCost:
+        # Code is counted like text, in case Telegram rejects the formatting.
+        return TextCost(
+            count_utf16_units(defuse_mentions(run.text)), len(_run_entities(run, frame))
+        )
 
-    def frame(self, frame: Frame) -> Cost:
-        return Cost(0, 1)
+    def frame_cost(self, frame: BlockFrame) -> TextCost:
+        return TextCost(0, 1)
 
-    def text(self, text: str) -> Cost:
-        return Cost(utf16(text))
+    def text_cost(self, text: str) -> TextCost:
+        return TextCost(count_utf16_units(text))
 
-    def links(self, address: str) -> bool:
-        return linkable(address) and len(address) <= _LONGEST_ADDRESS
+    def can_link(self, address: str) -> bool:
+        return is_linkable(address) and len(address) <= _MAX_ADDRESS
 
 
-def _shown(run: Run, frame: Frame | None) -> str:
-    # Code behind which a link lies is shown as a link.
-    if isinstance(frame, Code) or (run.style & Style.CODE and not _linked(run)):
+def _display_text(run: TextRun, frame: BlockFrame | None) -> str:
+    # Code with a link is shown as a link.
+    if isinstance(frame, CodeFrame) or (run.style & TextStyle.CODE and not _has_link(run)):
         return run.text
-    return unmentioned(run.text)
+    return defuse_mentions(run.text)
 
 
-def unmentioned(text: str) -> str:
-    """Return the text, so that it mentions nobody."""
+def defuse_mentions(text: str) -> str:
+    """Return the text so that it mentions nobody."""
     return _MENTION.sub(f"@{JOINER}", text)
 
 
-def _linked(run: Run) -> bool:
+def _has_link(run: TextRun) -> bool:
     return run.link is not None and run.link != run.text
 
 
-def _kinds(run: Run, frame: Frame | None) -> list[dict[str, object]]:
-    """The entities of a run, without their place."""
-    if isinstance(frame, Code):
+def _run_entities(run: TextRun, frame: BlockFrame | None) -> list[dict[str, object]]:
+    """Return the entities of a run, without offsets."""
+    if isinstance(frame, CodeFrame):
         return []
     link: list[dict[str, object]] = []
-    if _linked(run):
+    if _has_link(run):
         link = [{"type": "text_link", "url": run.link}]
-    if run.style & Style.CODE:
-        # Telegram shows code in no other format.
+    if run.style & TextStyle.CODE:
+        # Telegram combines code with no other format.
         return link or [{"type": "code"}]
-    return [*({"type": name} for style, name in _ENTITIES if run.style & style), *link]
+    return [*({"type": name} for style, name in _STYLE_ENTITIES if run.style & style), *link]
 
 
-def write(part: Sequence[Piece]) -> dict[str, object]:
-    """The text of one message and its entities."""
-    writer = _Writer()
-    for frame, pieces in framed(part):
-        writer.add(frame, pieces)
-    return writer.message()
+def write_entities(part: Sequence[TextBlock]) -> dict[str, object]:
+    """Return the text of one message and its entities."""
+    writer = _EntityWriter()
+    for frame, pieces in group_by_frame(part):
+        writer.add_blocks(frame, pieces)
+    return writer.to_message()
 
 
-class _Writer:
+class _EntityWriter:
+    """Writes text blocks as a text with entities."""
+
     def __init__(self) -> None:
         self._text = ""
         self._length = 0
         self._entities: list[dict[str, object]] = []
 
-    def _put(self, text: str) -> int:
-        """Append a text; where it begins."""
+    def _append_text(self, text: str) -> int:
+        """Append a text and return its offset."""
         begins = self._length
         self._text += text
-        self._length += utf16(text)
+        self._length += count_utf16_units(text)
         return begins
 
-    def _mark(self, kind: dict[str, object], begins: int) -> None:
+    def _add_entity(self, kind: dict[str, object], begins: int) -> None:
         if self._length > begins:
             entity = {**kind, "offset": begins, "length": self._length - begins}
             self._entities.append(entity)
 
-    def add(self, frame: Frame | None, pieces: Sequence[Piece]) -> None:
+    def add_blocks(self, frame: BlockFrame | None, pieces: Sequence[TextBlock]) -> None:
         if self._text:
-            self._put(pieces[0].glue)
+            self._append_text(pieces[0].separator)
         begins = self._length
         place = len(self._entities)
         for number, piece in enumerate(pieces):
             if number:
-                self._put(piece.glue)
+                self._append_text(piece.separator)
             for run in piece.runs:
-                start = self._put(_shown(run, frame))
-                for kind in _kinds(run, frame):
-                    self._mark(kind, start)
+                start = self._append_text(_display_text(run, frame))
+                for kind in _run_entities(run, frame):
+                    self._add_entity(kind, start)
         inner = self._entities[place:]
         del self._entities[place:]
-        if isinstance(frame, Code):
+        if isinstance(frame, CodeFrame):
             language = {"language": frame.language} if frame.language else {}
-            self._mark({"type": "pre", **language}, begins)
-        elif isinstance(frame, Quote):
-            self._mark({"type": "blockquote"}, begins)
+            self._add_entity({"type": "pre", **language}, begins)
+        elif isinstance(frame, QuoteFrame):
+            self._add_entity({"type": "blockquote"}, begins)
         self._entities += inner
 
-    def message(self) -> dict[str, object]:
+    def to_message(self) -> dict[str, object]:
         if not self._entities:
             return {"text": self._text}
         return {"text": self._text, "entities": self._entities}

@@ -1,4 +1,4 @@
-"""Messages to Telegram: what is stored of each, and sent as it was stored; pure."""
+"""Messages to Telegram: the stored chunks; pure."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from clew.core.approval import CLOSED_BUTTON
 from clew.gateway.channels.telegram.markup import (
-    LONGEST,
-    MOST_ENTITIES,
-    Telegram,
-    unmentioned,
-    write,
+    MAX_ENTITIES,
+    MAX_LENGTH,
+    TelegramMeasure,
+    defuse_mentions,
+    write_entities,
 )
-from clew.gateway.text.marked import utf16
+from clew.gateway.text.marked import count_utf16_units
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.splitting import Cost
+from clew.gateway.text.splitting import TextCost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.chat import OutboundMessage
 
-_REPEATED = "(may be a repeat)\n"
-#: Characters of a button's label.
-_LABEL = 60
-_LIMIT = Cost(LONGEST - utf16(_REPEATED), MOST_ENTITIES - 1)
+_REPEAT_NOTICE = "(may be a repeat)\n"
+#: Maximum characters of a button's label.
+_MAX_LABEL = 60
+_LIMIT = TextCost(MAX_LENGTH - count_utf16_units(_REPEAT_NOTICE), MAX_ENTITIES - 1)
 
 
 def render(message: OutboundMessage) -> Sequence[str]:
-    """The messages, each as JSON: the parameters of ``sendMessage`` without the chat."""
-    bodies = [write(part) for part in paginate(message, Telegram(), _LIMIT)]
+    """Render a message as chunks of JSON: the parameters of ``sendMessage`` without the chat."""
+    bodies = [write_entities(part) for part in paginate(message, TelegramMeasure(), _LIMIT)]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:
@@ -38,11 +38,11 @@ def render(message: OutboundMessage) -> Sequence[str]:
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
-def repeated(chunk: str) -> str:
-    """The chunk, which says that it may have been sent before."""
+def with_repeat_notice(chunk: str) -> str:
+    """Return the chunk with a notice that it may have been sent before."""
     body: dict[str, Any] = json.loads(chunk)
-    moved = utf16(_REPEATED)
-    body["text"] = _REPEATED + body["text"]
+    moved = count_utf16_units(_REPEAT_NOTICE)
+    body["text"] = _REPEAT_NOTICE + body["text"]
     if "entities" in body:
         body["entities"] = [
             {**entity, "offset": entity["offset"] + moved} for entity in body["entities"]
@@ -50,15 +50,15 @@ def repeated(chunk: str) -> str:
     return json.dumps(body, ensure_ascii=False)
 
 
-def outcome(became: str) -> dict[str, Any]:
-    """What stands in the place of buttons: one that does nothing says what became of them."""
-    button = {"text": became[:_LABEL], "callback_data": CLOSED_BUTTON}
+def build_outcome(became: str) -> dict[str, Any]:
+    """Return the markup that replaces answered buttons: one without effect, with the outcome."""
+    button = {"text": became[:_MAX_LABEL], "callback_data": CLOSED_BUTTON}
     return {"reply_markup": {"inline_keyboard": [[button]]}}
 
 
-def plain(chunk: str) -> str:
-    """The chunk without its entities."""
+def without_formatting(chunk: str) -> str:
+    """Return the chunk without its entities."""
     body: dict[str, Any] = json.loads(chunk)
     body.pop("entities", None)
-    body["text"] = unmentioned(body["text"])
+    body["text"] = defuse_mentions(body["text"])
     return json.dumps(body, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Calls to the Bot API, and what its failures mean."""
+"""Calls to the Bot API, and the mapping of failures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-# The library's own switch: durations as timedelta, without a warning at each of them.
+# The library's own switch: durations as timedelta, without a warning for each.
 os.environ.setdefault("PTB_TIMEDELTA", "1")
 
 import httpx
@@ -36,63 +36,74 @@ from clew.errors import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
-#: Seconds to connect, to wait for an answer, to hand over a request.
-CONNECT, READ, WRITE = 10.0, 20.0, 20.0
+#: Seconds to connect, to wait for a response, to send a request.
+CONNECT_TIMEOUT, READ_TIMEOUT, WRITE_TIMEOUT = 10.0, 20.0, 20.0
 
-#: Failures before the first byte of a request.
-_BEFORE = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+#: Errors that occur before the first byte of a request is sent.
+_NOT_SENT_ERRORS = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.UnsupportedProtocol,
+)
 
 
-class Api(Bot):
-    """The library's bot, with payloads as they are: one that it cannot read is not everybody's."""
+class TelegramApi(Bot):
+    """The library's bot with raw payloads: one unreadable payload must not affect the others."""
 
     @classmethod
-    def of(cls, token: str, base_url: str) -> Api:
-        """An API at ``base_url``, to which the token is appended."""
+    def create(cls, token: str, base_url: str) -> TelegramApi:
+        """Create an API client for ``base_url``, to which the token is appended."""
         return cls(
             token,
             base_url=base_url,
             base_file_url=base_url.removesuffix("bot") + "file/bot",
-            request=_requests(64),
-            get_updates_request=_requests(1),
+            request=_create_request(64),
+            get_updates_request=_create_request(1),
         )
 
-    async def call(self, method: str, parameters: Mapping[str, Any], *, read: float = READ) -> Any:
+    async def call_api(
+        self, method: str, parameters: Mapping[str, Any], *, read: float = READ_TIMEOUT
+    ) -> Any:
         """
-        One method of the API.
+        Call one method of the API.
 
-        :raises ChannelError: saying whether it may have had its effect
+        :raises ChannelError: telling whether the call may have had an effect
         """
-        with translated():
+        with translate_errors():
             return await self._post(method, dict(parameters), read_timeout=read)
 
-    async def download(self, path: str) -> bytes:
-        """The content of a file that ``getFile`` has named."""
-        with translated():
+    async def download_file(self, path: str) -> bytes:
+        """Return the content of a file that ``getFile`` has named."""
+        with translate_errors():
             return await self.request.retrieve(f"{self.base_file_url}/{path}", read_timeout=60)
 
 
-def _requests(connections: int) -> HTTPXRequest:
+def _create_request(connections: int) -> HTTPXRequest:
     return HTTPXRequest(
         connection_pool_size=connections,
-        connect_timeout=CONNECT,
-        read_timeout=READ,
-        write_timeout=WRITE,
-        pool_timeout=WRITE,
+        connect_timeout=CONNECT_TIMEOUT,
+        read_timeout=READ_TIMEOUT,
+        write_timeout=WRITE_TIMEOUT,
+        pool_timeout=WRITE_TIMEOUT,
     )
 
 
 @contextmanager
-def translated() -> Generator[None]:
-    """Failures of the library as ours; none of its texts is passed on that may hold the token."""
+def translate_errors() -> Generator[None]:
+    """
+    Translate failures of the library into channel errors.
+
+    Their texts are dropped where they may contain the token.
+    """
     try:
         yield
     except TelegramError as error:
-        raise translate(error) from None
+        raise to_channel_error(error) from None
 
 
-def translate(error: TelegramError) -> ChannelError:
-    """What a failure means."""
+def to_channel_error(error: TelegramError) -> ChannelError:
+    """Return the channel error for a failure."""
     match error:
         case RetryAfter():
             wait = error.retry_after
@@ -106,16 +117,16 @@ def translate(error: TelegramError) -> ChannelError:
                 "another program reads this bot's messages: stop it, or give it a bot of its own"
             )
         case BadRequest():
-            return _refused(error.message)
+            return _refusal_error(error.message)
         case Forbidden():
             return NotDelivered(f"Telegram refused it: {error.message}")
         case NetworkError():
-            return _lost(error)
+            return _network_error(error)
         case _:
             return OutcomeUnknown(f"Telegram answered without sense ({type(error).__name__})")
 
 
-def _refused(message: str) -> NotDelivered:
+def _refusal_error(message: str) -> NotDelivered:
     said = message.lower()
     return NotDelivered(
         f"Telegram refused it: {message}",
@@ -124,9 +135,9 @@ def _refused(message: str) -> NotDelivered:
     )
 
 
-def _lost(error: NetworkError) -> ChannelError:
+def _network_error(error: NetworkError) -> ChannelError:
     cause = error.__cause__
-    if isinstance(cause, _BEFORE):
+    if isinstance(cause, _NOT_SENT_ERRORS):
         return NotSent(f"Telegram cannot be reached ({type(cause).__name__})")
     what = type(cause).__name__ if isinstance(cause, httpx.HTTPError) else error.message
     return OutcomeUnknown(f"the connection to Telegram failed ({what})")

@@ -1,1 +1,1 @@
-"""Webhook: signed HTTP in, signed HTTP out, for whatever has no channel of its own."""
+"""Webhook: signed HTTP in, signed HTTP out, for platforms without a channel of their own."""

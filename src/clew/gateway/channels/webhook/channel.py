@@ -1,4 +1,4 @@
-"""The channel: what is handed in is answered once it is stored; what is handed over has an id."""
+"""The webhook channel: requests are answered once stored; deliveries carry an id."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ from clew.errors import (
     SettingsError,
     Throttled,
 )
-from clew.gateway.channel import Capabilities, Channel, ChannelConfig
+from clew.gateway.channel import Channel, ChannelCapabilities, ChannelConfig
 from clew.gateway.channels.webhook import codec
-from clew.gateway.channels.webhook.signing import Refused, key_of, sign, verified
+from clew.gateway.channels.webhook.signing import (
+    WebhookRejected,
+    decode_secret,
+    sign_request,
+    verify_request,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
@@ -33,25 +38,25 @@ if TYPE_CHECKING:
     from clew.core.route import Route
 
 
-#: Seconds for which whoever hands something in waits until it is stored.
-PATIENCE = 20.0
-#: Seconds between two signs of life, and for a request.
-BEAT, TIMEOUT = 30.0, 20.0
-#: The shortest message that the settings may ask for.
-_SHORTEST = 100
-#: Seconds to wait where the other side does not say.
-_WAIT = 5.0
+#: Seconds for which a request waits until its event is stored.
+STORE_TIMEOUT = 20.0
+#: Seconds between two keepalive batches, and for a request.
+KEEPALIVE_INTERVAL, REQUEST_TIMEOUT = 30.0, 20.0
+#: The lowest message limit that the settings may have.
+_MIN_LENGTH = 100
+#: Seconds to wait where the other side names no time.
+_DEFAULT_RETRY_AFTER = 5.0
 
-ACCEPTED = WebhookResponse(status=202)
-#: The keys of its table that only this channel knows.
+ACCEPTED_RESPONSE = WebhookResponse(status=202)
+#: The channel's own settings keys.
 OPTIONS = frozenset({"secret", "old_secret", "longest"})
 
 
 def open_channel(config: ChannelConfig) -> Channel:
     """
-    What the entry point names.
+    Create the channel; the entry point names this function.
 
-    :raises SettingsError: if a setting is missing or cannot be used
+    :raises SettingsError: if a setting is missing or invalid
     """
     table = f"channels.{config.name}"
     if config.base_url is None:
@@ -60,16 +65,18 @@ def open_channel(config: ChannelConfig) -> Channel:
         raise SettingsError(
             f"{table} has no setting {unknown[0]}; its own are {', '.join(sorted(OPTIONS))}"
         )
-    keys = [_key(config, name) for name in ("secret", "old_secret") if name in config.options]
+    keys = [
+        _read_secret(config, name) for name in ("secret", "old_secret") if name in config.options
+    ]
     if "secret" not in config.options:
         raise SettingsError(f"{table}.secret is missing: requests are signed with it, both ways")
-    return WebhookChannel(config, config.base_url, keys, longest=_longest(config))
+    return WebhookChannel(config, config.base_url, keys, longest=_read_max_length(config))
 
 
-def _key(config: ChannelConfig, name: str) -> bytes:
+def _read_secret(config: ChannelConfig, name: str) -> bytes:
     secret = config.options[name]
     try:
-        key = key_of(secret.reveal() if isinstance(secret, Secret) else str(secret))
+        key = decode_secret(secret.reveal() if isinstance(secret, Secret) else str(secret))
     except ValueError as error:
         raise SettingsError(f"channels.{config.name}.{name} cannot be used: {error}") from None
     if len(key) < 16:
@@ -80,18 +87,18 @@ def _key(config: ChannelConfig, name: str) -> bytes:
     return key
 
 
-def _longest(config: ChannelConfig) -> int:
-    said = str(config.options.get("longest", codec.LONGEST))
-    if not (said.isascii() and said.isdigit() and int(said) >= _SHORTEST):
+def _read_max_length(config: ChannelConfig) -> int:
+    said = str(config.options.get("longest", codec.DEFAULT_MAX_LENGTH))
+    if not (said.isascii() and said.isdigit() and int(said) >= _MIN_LENGTH):
         raise SettingsError(
             f"channels.{config.name}.longest must be a number of characters of at least "
-            f"{_SHORTEST}, not {said!r}"
+            f"{_MIN_LENGTH}, not {said!r}"
         )
     return int(said)
 
 
-class _Handed:
-    """An event, and who waits until it is stored."""
+class _PendingEvent:
+    """An event, and the request that waits until it is stored."""
 
     def __init__(self, event: ChannelEvent) -> None:
         self.event = event
@@ -99,28 +106,28 @@ class _Handed:
 
 
 class WebhookChannel(Channel):
-    """One program that hands in what people say, and takes what the agent answers."""
+    """The channel to one program that posts events and receives answers."""
 
     platform = codec.PLATFORM
 
     def __init__(
         self, config: ChannelConfig, url: str, keys: Sequence[bytes], *, longest: int
     ) -> None:
-        # The path that it is reached under is what two of them would share.
+        # Two channels with the same name would share a request path.
         self.account = config.name
-        self.capabilities = Capabilities(
-            longest=longest, markup="Markdown", threads=True, buttons=True, idempotent=True
+        self.capabilities = ChannelCapabilities(
+            max_length=longest, markup="Markdown", threads=True, buttons=True, idempotent=True
         )
         self._config, self._url, self._keys, self._longest = config, url, keys, longest
-        self._waiting: asyncio.Queue[_Handed] = asyncio.Queue()
-        #: Told, and not stored yet as far as is known.
-        self._told: list[_Handed] = []
+        self._incoming: asyncio.Queue[_PendingEvent] = asyncio.Queue()
+        #: Yielded, and not confirmed as stored.
+        self._unconfirmed: list[_PendingEvent] = []
         self._http: httpx2.AsyncClient | None = None
-        config.doors.declare_webhook(config.name)
+        config.webhooks.declare_webhook(config.name)
 
     async def __aenter__(self) -> Self:
-        self._http = httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False)
-        self._config.doors.register_handler(self._config.name, self._handed_in)
+        self._http = httpx2.AsyncClient(timeout=REQUEST_TIMEOUT, follow_redirects=False)
+        self._config.webhooks.register_handler(self._config.name, self._receive_request)
         return self
 
     async def __aexit__(
@@ -129,63 +136,65 @@ class WebhookChannel(Channel):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._config.doors.unregister_handler(self._config.name)
-        self._told += _taken(self._waiting)
-        for handed in self._told:
+        self._config.webhooks.unregister_handler(self._config.name)
+        self._unconfirmed += _drain_queue(self._incoming)
+        for handed in self._unconfirmed:
             handed.stored.cancel()
         if self._http is not None:
             await self._http.aclose()
 
-    # In
+    # Incoming
 
-    async def _handed_in(self, knock: WebhookRequest) -> WebhookResponse:
+    async def _receive_request(self, knock: WebhookRequest) -> WebhookResponse:
         try:
-            signed = verified(self._keys, knock.headers, knock.body, now=time.time())
-            event = codec.parse(knock.body, signed, label=self._config.label)
-        except Refused as error:
+            signed = verify_request(self._keys, knock.headers, knock.body, now=time.time())
+            event = codec.parse_event(knock.body, signed, label=self._config.label)
+        except WebhookRejected as error:
             return WebhookResponse(status=error.status, code=error.code, message=error.message)
-        handed = _Handed(event)
-        self._waiting.put_nowait(handed)
-        # Not stored in time: it may still be, and is known again when it comes once more.
-        await asyncio.wait({handed.stored}, timeout=PATIENCE)
+        handed = _PendingEvent(event)
+        self._incoming.put_nowait(handed)
+        # Not stored in time: it may be stored later, and a redelivery is recognised.
+        await asyncio.wait({handed.stored}, timeout=STORE_TIMEOUT)
         stored = handed.stored.done() and not handed.stored.cancelled()
-        return ACCEPTED if stored else WEBHOOK_NOT_READY
+        return ACCEPTED_RESPONSE if stored else WEBHOOK_NOT_READY
 
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(BEAT):
-                    self._told.append(await self._waiting.get())
-            self._told += _taken(self._waiting)
-            yield [handed.event for handed in self._told]
-            # Asked for more: these are stored.
-            for handed in self._told:
+                async with asyncio.timeout(KEEPALIVE_INTERVAL):
+                    self._unconfirmed.append(await self._incoming.get())
+            self._unconfirmed += _drain_queue(self._incoming)
+            yield [handed.event for handed in self._unconfirmed]
+            # The next batch was requested: these are stored.
+            for handed in self._unconfirmed:
                 if not handed.stored.done():
                     handed.stored.set_result(None)
-            self._told.clear()
+            self._unconfirmed.clear()
 
-    # Out
+    # Outgoing
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
         return codec.render(message, longest=self._longest)
 
-    def repeated(self, chunk: str) -> str:
-        return codec.repeated(chunk)
+    def with_repeat_notice(self, chunk: str) -> str:
+        return codec.with_repeat_notice(chunk)
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        answer = await self._post(codec.payload(route, chunk), key=key)
-        return _message(answer) or key
+        answer = await self._post_body(codec.build_message_body(route, chunk), key=key)
+        return _read_message_id(answer) or key
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
-        body = codec.answered(pressed, text, closed=closed, became=became)
-        await self._post(body, key=f"answer:{pressed.event}")
+        body = codec.build_answer_body(pressed, text, closed=closed, became=became)
+        await self._post_body(body, key=f"answer:{pressed.event}")
 
-    async def _post(self, body: bytes, *, key: str) -> httpx2.Response:
+    async def _post_body(self, body: bytes, *, key: str) -> httpx2.Response:
         assert self._http is not None
-        # A dot would end the id in what is signed.
-        headers = sign(self._keys[0], id_=key.replace(".", "_"), at=int(time.time()), body=body)
+        # A dot would end the id in the signed content.
+        headers = sign_request(
+            self._keys[0], id_=key.replace(".", "_"), at=int(time.time()), body=body
+        )
         more = {"content-type": "application/json", "idempotency-key": key}
         try:
             answer = await self._http.post(self._url, content=body, headers={**headers, **more})
@@ -196,17 +205,17 @@ class WebhookChannel(Channel):
         except httpx2.HTTPError as error:
             what = type(error).__name__
             raise OutcomeUnknown(f"the connection to the webhook failed ({what})") from None
-        if error := _failure(answer.status_code, answer.headers):
+        if error := _to_channel_error(answer.status_code, answer.headers):
             raise error
         return answer
 
 
-def _taken(waiting: asyncio.Queue[_Handed]) -> list[_Handed]:
+def _drain_queue(waiting: asyncio.Queue[_PendingEvent]) -> list[_PendingEvent]:
     return [waiting.get_nowait() for _ in range(waiting.qsize())]
 
 
-def _message(answer: httpx2.Response) -> str | None:
-    """The id that the other side gave it."""
+def _read_message_id(answer: httpx2.Response) -> str | None:
+    """Return the id that the other side assigned, if any."""
     try:
         told: Any = answer.json()
         found: object = told["id"]
@@ -215,12 +224,12 @@ def _message(answer: httpx2.Response) -> str | None:
     return str(found) if isinstance(found, (str, int)) and str(found) else None
 
 
-def _failure(status: int, headers: Mapping[str, str]) -> ChannelError | None:
-    """What a status means."""
+def _to_channel_error(status: int, headers: Mapping[str, str]) -> ChannelError | None:
+    """Return the error that a status stands for; ``None`` for success."""
     if status < 300:
         return None
     if status == 429 or (status == 503 and "retry-after" in headers):
-        return Throttled(_seconds(headers.get("retry-after", "")))
+        return Throttled(_parse_retry_after(headers.get("retry-after", "")))
     if status >= 500 or status in (408, 425):
         return OutcomeUnknown(f"the webhook answered {status}")
     if status < 400:
@@ -228,13 +237,13 @@ def _failure(status: int, headers: Mapping[str, str]) -> ChannelError | None:
     return NotDelivered(f"the webhook refused it: {status}")
 
 
-def _seconds(said: str) -> float:
-    """The wait in ``Retry-After``: seconds, or a date."""
+def _parse_retry_after(said: str) -> float:
+    """Return the wait of a ``Retry-After`` header: seconds or a date."""
     if said.isascii() and said.isdigit():
         return float(said)
     try:
         until = parsedate_to_datetime(said)
     except ValueError:
-        return _WAIT
+        return _DEFAULT_RETRY_AFTER
     left = until.replace(tzinfo=until.tzinfo or UTC) - datetime.now(UTC)
     return max(1.0, left.total_seconds())

@@ -1,4 +1,4 @@
-"""What other programs hand in as events, and messages as what is sent to them; pure."""
+"""Codec of the webhook channel: request bodies to events, messages to request bodies; pure."""
 
 from __future__ import annotations
 
@@ -21,182 +21,190 @@ from clew.core.chat import (
 from clew.core.quotation import Quoted, quote_forwarded, quote_reply
 from clew.core.route import Route
 from clew.core.text import sanitize_text
-from clew.gateway.channels.webhook.signing import Refused, Signed
-from clew.gateway.payload import each, objs
-from clew.gateway.text.marked import Marked, write
+from clew.gateway.channels.webhook.signing import WebhookRejected, WebhookSignature
+from clew.gateway.payload import as_list, as_objects
+from clew.gateway.text.marked import MarkdownMeasure, write_markdown
 from clew.gateway.text.paging import paginate
-from clew.gateway.text.splitting import Cost
+from clew.gateway.text.splitting import TextCost
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PLATFORM = "webhook"
-#: Characters of a message, where the settings do not say.
-LONGEST = 4_000
+#: Characters of a message, unless the settings say otherwise.
+DEFAULT_MAX_LENGTH = 4_000
 
-_REPEATED = "(may be a repeat)\n"
+_REPEAT_NOTICE = "(may be a repeat)\n"
 _KINDS = (DM, GROUP, CHANNEL)
-_QUOTED = {"forward": quote_forwarded, "reply": quote_reply}
-#: Characters of an id.
-_LONGEST_ID = 200
+_QUOTE_BUILDERS = {"forward": quote_forwarded, "reply": quote_reply}
+#: Maximum characters of an id.
+_MAX_ID_LENGTH = 200
 
 Json = dict[str, Any]
 
 
-def parse(body: bytes, signed: Signed, *, label: str | None) -> ChannelEvent:
+def parse_event(body: bytes, signed: WebhookSignature, *, label: str | None) -> ChannelEvent:
     """
-    The event that a request tells of.
+    Parse the event of a request.
 
-    :raises Refused: if it cannot be read, saying which field is wrong
+    :raises WebhookRejected: if it is invalid, naming the wrong field
     """
-    told = _object(body)
-    fields = _Fields(_data(told))
+    told = _parse_object(body)
+    fields = _FieldReader(_get_data(told))
     route = Route(
         platform=PLATFORM,
-        kind=fields.one_of("kind", _KINDS, DM),
-        chat=fields.id("chat", fields.id("user")),
+        kind=fields.read_choice("kind", _KINDS, DM),
+        chat=fields.read_id("chat", fields.read_id("user")),
         account=label,
-        thread=fields.id("thread", "") or None,
+        thread=fields.read_id("thread", "") or None,
     )
     match told.get("type", "message"):
         case "message":
-            return _heard(fields, route, signed, _moment(told, signed))
+            return _parse_message(fields, route, signed, _parse_timestamp(told, signed))
         case "message.edited":
-            return _edited(fields, route, signed, _moment(told, signed))
+            return _parse_edit(fields, route, signed, _parse_timestamp(told, signed))
         case "message.deleted":
-            return MessageDeleted(event=signed.id, route=route, original=fields.id("message"))
+            return MessageDeleted(event=signed.id, route=route, original=fields.read_id("message"))
         case "button.pressed":
             return ButtonPressed(
                 event=signed.id,
                 route=route,
-                sender=fields.sender(),
-                message=fields.id("message"),
-                data=fields.text("data"),
+                sender=fields.read_sender(),
+                message=fields.read_id("message"),
+                data=fields.read_text("data"),
             )
         case _:
-            raise _wrong("type", "message, message.edited, message.deleted or button.pressed")
+            raise _invalid_value(
+                "type", "message, message.edited, message.deleted or button.pressed"
+            )
 
 
-def _object(body: bytes) -> Json:
+def _parse_object(body: bytes) -> Json:
     try:
         told: Any = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "invalid_json", "the body is no JSON") from None
+        raise WebhookRejected(400, "invalid_json", "the body is no JSON") from None
     if not isinstance(told, dict):
-        raise Refused(400, "invalid_json", "the body is no JSON object")
+        raise WebhookRejected(400, "invalid_json", "the body is no JSON object")
     return cast("Json", told)
 
 
-def _data(told: Json) -> Json:
+def _get_data(told: Json) -> Json:
     data = told.get("data")
     if not isinstance(data, dict):
-        raise _wrong("data", "an object")
+        raise _invalid_value("data", "an object")
     return cast("Json", data)
 
 
-def _wrong(name: str, wanted: str) -> Refused:
-    return Refused(400, "invalid_value", f"{name} must be {wanted}")
+def _invalid_value(name: str, wanted: str) -> WebhookRejected:
+    return WebhookRejected(400, "invalid_value", f"{name} must be {wanted}")
 
 
-def _moment(told: Json, signed: Signed) -> datetime:
+def _parse_timestamp(told: Json, signed: WebhookSignature) -> datetime:
     said = told.get("timestamp")
     if said is None:
         return datetime.fromtimestamp(signed.at, UTC)
     try:
         moment = datetime.fromisoformat(said)
     except (TypeError, ValueError):
-        raise _wrong("timestamp", "a time such as 2026-01-31T12:00:00Z") from None
+        raise _invalid_value("timestamp", "a time such as 2026-01-31T12:00:00Z") from None
     return moment.replace(tzinfo=moment.tzinfo or UTC)
 
 
-class _Fields:
+class _FieldReader:
+    """Validating access to the fields of an event."""
+
     def __init__(self, data: Json) -> None:
         self._data = data
 
-    def id(self, name: str, otherwise: str | None = None) -> str:
+    def read_id(self, name: str, otherwise: str | None = None) -> str:
         value = self._data.get(name, otherwise)
         if isinstance(value, int) and not isinstance(value, bool):
             value = str(value)
-        # One that is given has something in it; the default may be nothing.
+        # A given id must not be empty; the default may be.
         empty = value == "" and name in self._data
-        if not isinstance(value, str) or empty or len(value) > _LONGEST_ID:
-            raise _wrong(f"data.{name}", f"an id, of 1 to {_LONGEST_ID} characters")
+        if not isinstance(value, str) or empty or len(value) > _MAX_ID_LENGTH:
+            raise _invalid_value(f"data.{name}", f"an id, of 1 to {_MAX_ID_LENGTH} characters")
         return sanitize_text(value)
 
-    def text(self, name: str, *, needed: bool = True) -> str:
+    def read_text(self, name: str, *, needed: bool = True) -> str:
         value = self._data.get(name, "" if not needed else None)
         if not isinstance(value, str) or (needed and not value.strip()):
-            raise _wrong(f"data.{name}", "text")
+            raise _invalid_value(f"data.{name}", "text")
         return sanitize_text(value)
 
-    def quoted(self) -> tuple[Quoted, ...]:
-        """What others wrote: forwarded, or answered."""
+    def read_quoted(self) -> tuple[Quoted, ...]:
+        """Return quoted messages: forwarded or replied to."""
         given: object = self._data.get("quoted", [])
-        told = objs(given)
-        if not isinstance(given, list) or len(told) != len(each(given)):  # pyright: ignore[reportUnknownArgumentType]
-            raise _wrong("data.quoted", "a list of objects with kind, from and text")
-        return tuple(self._quotation(one) for one in told)
+        told = as_objects(given)
+        if not isinstance(given, list) or len(told) != len(as_list(given)):  # pyright: ignore[reportUnknownArgumentType]
+            raise _invalid_value("data.quoted", "a list of objects with kind, from and text")
+        return tuple(self._read_quotation(one) for one in told)
 
-    def _quotation(self, told: Json) -> Quoted:
+    def _read_quotation(self, told: Json) -> Quoted:
         kind, author, said = told.get("kind", "forward"), told.get("from", ""), told.get("text")
-        if kind not in _QUOTED:
-            raise _wrong("data.quoted.kind", f"one of {', '.join(_QUOTED)}")
+        if kind not in _QUOTE_BUILDERS:
+            raise _invalid_value("data.quoted.kind", f"one of {', '.join(_QUOTE_BUILDERS)}")
         if not isinstance(author, str) or not isinstance(said, str):
-            raise _wrong("data.quoted", "a list of objects with kind, from and text")
-        return _QUOTED[kind](sanitize_text(author), sanitize_text(said))
+            raise _invalid_value("data.quoted", "a list of objects with kind, from and text")
+        return _QUOTE_BUILDERS[kind](sanitize_text(author), sanitize_text(said))
 
-    def one_of(self, name: str, known: Sequence[str], otherwise: str) -> str:
+    def read_choice(self, name: str, known: Sequence[str], otherwise: str) -> str:
         value = self._data.get(name, otherwise)
         if value not in known:
-            raise _wrong(f"data.{name}", f"one of {', '.join(known)}")
+            raise _invalid_value(f"data.{name}", f"one of {', '.join(known)}")
         return str(value)
 
-    def flag(self, name: str) -> bool:
+    def read_flag(self, name: str) -> bool:
         value = self._data.get(name, True)
         if not isinstance(value, bool):
-            raise _wrong(f"data.{name}", "true or false")
+            raise _invalid_value(f"data.{name}", "true or false")
         return value
 
-    def sender(self) -> MessageSender:
+    def read_sender(self) -> MessageSender:
         name = self._data.get("name", "")
         if not isinstance(name, str):
-            raise _wrong("data.name", "text")
-        return MessageSender(id=self.id("user"), name=sanitize_text(name))
+            raise _invalid_value("data.name", "text")
+        return MessageSender(id=self.read_id("user"), name=sanitize_text(name))
 
 
-def _heard(fields: _Fields, route: Route, signed: Signed, at: datetime) -> MessageReceived:
-    quoted = fields.quoted()
+def _parse_message(
+    fields: _FieldReader, route: Route, signed: WebhookSignature, at: datetime
+) -> MessageReceived:
+    quoted = fields.read_quoted()
     return MessageReceived(
         event=signed.id,
         route=route,
-        sender=fields.sender(),
+        sender=fields.read_sender(),
         message=signed.id,
-        text=fields.text("text", needed=not quoted),
+        text=fields.read_text("text", needed=not quoted),
         quoted=quoted,
-        addressed=fields.flag("addressed"),
+        addressed=fields.read_flag("addressed"),
         sent_at=at,
     )
 
 
-def _edited(fields: _Fields, route: Route, signed: Signed, at: datetime) -> MessageEdited:
-    original, quoted = fields.id("message"), fields.quoted()
+def _parse_edit(
+    fields: _FieldReader, route: Route, signed: WebhookSignature, at: datetime
+) -> MessageEdited:
+    original, quoted = fields.read_id("message"), fields.read_quoted()
     return MessageEdited(
         event=signed.id,
         route=route,
-        sender=fields.sender(),
+        sender=fields.read_sender(),
         message=original,
-        text=fields.text("text", needed=not quoted),
+        text=fields.read_text("text", needed=not quoted),
         quoted=quoted,
-        addressed=fields.flag("addressed"),
+        addressed=fields.read_flag("addressed"),
         sent_at=at,
         original=original,
     )
 
 
 def render(message: OutboundMessage, *, longest: int) -> Sequence[str]:
-    """The messages, each as JSON."""
-    parts = paginate(message, Marked(len), Cost(longest - len(_REPEATED)))
-    bodies: list[Json] = [{"text": write(part)} for part in parts]
+    """Render a message as chunks of JSON."""
+    parts = paginate(message, MarkdownMeasure(len), TextCost(longest - len(_REPEAT_NOTICE)))
+    bodies: list[Json] = [{"text": write_markdown(part)} for part in parts]
     if bodies and message.reply_to is not None:
         bodies[0]["reply_to"] = message.reply_to
     if bodies and message.buttons:
@@ -206,21 +214,23 @@ def render(message: OutboundMessage, *, longest: int) -> Sequence[str]:
     return [json.dumps(body, ensure_ascii=False) for body in bodies]
 
 
-def repeated(chunk: str) -> str:
-    """The chunk, which says that it may have been sent before."""
+def with_repeat_notice(chunk: str) -> str:
+    """Return the chunk with a notice that it may have been sent before."""
     body: Json = json.loads(chunk)
-    return json.dumps({**body, "text": _REPEATED + body["text"]}, ensure_ascii=False)
+    return json.dumps({**body, "text": _REPEAT_NOTICE + body["text"]}, ensure_ascii=False)
 
 
-def payload(route: Route, chunk: str) -> bytes:
-    """The body of the request that hands a message over: the same for the same message."""
+def build_message_body(route: Route, chunk: str) -> bytes:
+    """Return the request body for a message; the same for the same message."""
     place = {"chat": route.chat, "kind": route.kind, "thread": route.thread}
     told = {"type": "message", "data": {**place, "format": "markdown", **json.loads(chunk)}}
     return json.dumps(told, ensure_ascii=False).encode()
 
 
-def answered(pressed: ButtonPressed, text: str, *, closed: bool, became: str = "") -> bytes:
-    """The body of the request that says what came of a button; once closed, it is to go away."""
+def build_answer_body(
+    pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
+) -> bytes:
+    """Return the request body that answers a pressed button; ``closed`` removes buttons."""
     data = {
         "chat": pressed.route.chat,
         "kind": pressed.route.kind,
