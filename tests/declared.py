@@ -18,7 +18,7 @@ _undeclared: list[str] = []
 
 def observe() -> None:
     """Note, in this process, each error that its method does not declare."""
-    inner = dispatch._failed  # pyright: ignore[reportPrivateUsage]
+    inner = dispatch._error_response  # pyright: ignore[reportPrivateUsage]
 
     def outer(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
         method = METHODS_BY_NAME.get(request.method)
@@ -26,7 +26,7 @@ def observe() -> None:
             _undeclared.append(f"{request.method} answered {ErrorCode(error.code).name}")
         return inner(request, error)
 
-    dispatch._failed = outer  # pyright: ignore[reportPrivateUsage]
+    dispatch._error_response = outer  # pyright: ignore[reportPrivateUsage]
 
 
 def check() -> None:

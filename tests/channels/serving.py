@@ -14,7 +14,7 @@ from pydantic_ai import Agent
 from clew import runtime
 from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.loop import AgentLoop
-from clew.api.serving import serve
+from clew.api.serving import serve_api
 from clew.config import load_settings
 from clew.engine.engine import Engine
 from clew.gateway.gateway import Gateway
@@ -147,7 +147,7 @@ async def _serve(job: Serve) -> None:
         async with Engine(means, role="serve", version="0") as engine, Gateway(engine, settings):
             if job.port is None:
                 await asyncio.Event().wait()
-            await serve(engine, settings)
+            await serve_api(engine, settings)
 
 
 def _no_time() -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.rpc.office import Office
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.config import Settings
 from clew.core.ids import ConversationId
@@ -36,7 +36,7 @@ TALK = local_route("talk")
 
 @asynccontextmanager
 async def client(house: House, home: Path) -> AsyncGenerator[Client]:
-    office = Office(engine=house.engine, settings=Settings(home=home))
+    office = RpcContext(engine=house.engine, settings=Settings(home=home))
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
         await serve_client(office, frames, send)

@@ -15,8 +15,8 @@ from openai import AsyncOpenAI
 
 from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
-from clew.api.pace import PACE, Pace
-from clew.api.serving import serve
+from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.serving import serve_api
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings, ModelSettings, Settings, StoreSettings
 from clew.engine.engine import Engine
@@ -123,7 +123,7 @@ def settings_for(
 
 @asynccontextmanager
 async def running(
-    settings: Settings, *, pace: Pace = PACE, opened: Store | None = None
+    settings: Settings, *, pace: ApiTimeouts = DEFAULT_TIMEOUTS, opened: Store | None = None
 ) -> AsyncGenerator[Server]:
     """Serve, over the ``opened`` store if there is one; failures of the model make nobody wait."""
     async with AsyncExitStack() as stack:
@@ -150,11 +150,11 @@ async def serving(
     engine: Engine,
     settings: Settings,
     *,
-    pace: Pace = PACE,
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS,
 ) -> AsyncGenerator[str]:
     """The base URL of a server that stops at the end of the block."""
     ready = asyncio.get_running_loop().create_future()
-    task = asyncio.create_task(serve(engine, settings, on_ready=ready.set_result, pace=pace))
+    task = asyncio.create_task(serve_api(engine, settings, on_ready=ready.set_result, pace=pace))
     await asyncio.wait({ready, task}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.office import Office
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.tui.client import Client, Resumed
 from clew.tui.transports import in_process, websocket
@@ -31,9 +31,9 @@ def over_socket(server: Server) -> Connect:
 
 def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
     """A connection within the process, to the same dispatcher."""
-    office = Office(engine=server.engine, settings=server.settings, may_configure=True)
+    office = RpcContext(engine=server.engine, settings=server.settings, may_configure=True)
     if viewer is not None:
-        office = Office(engine=server.engine, settings=server.settings, viewer=viewer)
+        office = RpcContext(engine=server.engine, settings=server.settings, viewer=viewer)
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
         await serve_client(office, frames, send)

@@ -15,8 +15,8 @@ import httpx2
 import pytest
 
 from clew.api.app import create_app
-from clew.api.pace import Pace
-from clew.api.serving import serve
+from clew.api.pace import ApiTimeouts
+from clew.api.serving import serve_api
 from clew.config.secret import Secret
 from clew.config.settings import ApiSettings
 from clew.errors import SettingsError
@@ -205,7 +205,7 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(
     tmp_path: Path, sent: bytes
 ) -> None:
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=0.3)) as server,
+        running(settings_for(tmp_path), pace=ApiTimeouts(head=0.3)) as server,
         Raw.to(server) as raw,
     ):
         await raw.send(sent)
@@ -215,7 +215,7 @@ async def test_a_head_that_does_not_come_in_time_ends_the_connection(
 
 async def test_a_head_that_comes_drop_by_drop_ends_the_connection_too(tmp_path: Path) -> None:
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=1.0)) as server,
+        running(settings_for(tmp_path), pace=ApiTimeouts(head=1.0)) as server,
         Raw.to(server) as raw,
     ):
         await raw.send(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -249,7 +249,7 @@ async def test_a_body_may_take_longer_than_a_head(tmp_path: Path) -> None:
     body = b'{"text": "hello"}'
     head = f"Authorization: Bearer {TOKEN}\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=1.0)) as server,
+        running(settings_for(tmp_path), pace=ApiTimeouts(head=1.0)) as server,
         Raw.to(server) as raw,
     ):
         await raw.send(b"POST /api/conversations/talk/messages HTTP/1.1\r\n" + head.encode())
@@ -261,14 +261,14 @@ async def test_a_body_may_take_longer_than_a_head(tmp_path: Path) -> None:
 async def test_an_answer_may_take_longer_than_a_head(tmp_path: Path) -> None:
     with FakeProvider(always(Text("late", chunks=2, delay=0.6))) as provider:
         settings = settings_for(tmp_path, provider=provider)
-        async with running(settings, pace=Pace(head=1.0)) as server:
+        async with running(settings, pace=ApiTimeouts(head=1.0)) as server:
             assert (await server.say("hello")).status_code == 200
 
 
 async def test_a_server_open_to_others_needs_a_token(server: Server) -> None:
     settings = replace(server.settings, api=ApiSettings(host="0.0.0.0", port=0))
     with pytest.raises(SettingsError, match=r"no api\.token"):
-        await serve(server.engine, settings)
+        await serve_api(server.engine, settings)
 
 
 async def test_a_token_that_cannot_be_read_is_an_error_at_the_start(
@@ -277,7 +277,7 @@ async def test_a_token_that_cannot_be_read_is_an_error_at_the_start(
     secret = Secret.from_file(tmp_path / "missing", key="api.token")
     settings = replace(server.settings, api=ApiSettings(port=0, token=secret))
     with pytest.raises(SettingsError, match="cannot be read"):
-        await serve(server.engine, settings)
+        await serve_api(server.engine, settings)
 
 
 async def test_a_port_in_use_is_named(server: Server) -> None:
@@ -285,13 +285,13 @@ async def test_a_port_in_use_is_named(server: Server) -> None:
     assert port is not None
     settings = replace(server.settings, api=ApiSettings(port=port, token=Secret.from_text(TOKEN)))
     with pytest.raises(SettingsError, match=rf"port {port} on 127.0.0.1 is in use"):
-        await serve(server.engine, settings)
+        await serve_api(server.engine, settings)
 
 
 async def test_a_host_that_is_no_address_is_named(server: Server) -> None:
     api = ApiSettings(host="no.such.host.invalid", port=0, token=Secret.from_text(TOKEN))
     with pytest.raises(SettingsError, match=r"no\.such\.host\.invalid"):
-        await serve(server.engine, replace(server.settings, api=api))
+        await serve_api(server.engine, replace(server.settings, api=api))
 
 
 async def test_localhost_is_listened_on(server: Server) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from clew.api.pace import Pace
+from clew.api.pace import ApiTimeouts
 from clew.testing import Call, Calls, CutStream, FakeProvider, Text, counter, sequence
 from tests.integration.api_server import always, running, settings_for
 
@@ -208,7 +208,9 @@ async def test_a_last_id_that_is_none_is_refused(server: Server, value: str) -> 
 async def test_the_server_does_not_wait_for_followers_when_it_stops(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    async with running(settings_for(tmp_path, provider=provider), pace=Pace(grace=30)) as server:
+    async with running(
+        settings_for(tmp_path, provider=provider), pace=ApiTimeouts(shutdown_grace=30)
+    ) as server:
         await server.say("hello")
         heard = events(server)
         assert (await anext(heard)).id == 1

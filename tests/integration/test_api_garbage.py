@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.api.body import LARGEST
+from clew.api.body import MAX_BODY_BYTES
 from tests.integration.api_server import TOKEN, running, settings_for
 
 if TYPE_CHECKING:
@@ -198,10 +198,10 @@ async def test_a_body_that_is_too_large_is_refused_without_reading_it_all(
     async def body() -> AsyncGenerator[bytes]:
         nonlocal read
         for _ in range(20):
-            read += LARGEST // 10
-            yield b" " * (LARGEST // 10)
+            read += MAX_BODY_BYTES // 10
+            yield b" " * (MAX_BODY_BYTES // 10)
 
-    headers = {"Content-Length": str(2 * LARGEST)} if declared else {}
+    headers = {"Content-Length": str(2 * MAX_BODY_BYTES)} if declared else {}
     answer = await server.http.post("/v1/chat/completions", content=body(), headers=headers)
     assert answer.status_code == 413
     assert answer.json()["error"]["code"] == "request_too_large"

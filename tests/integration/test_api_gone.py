@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.pace import Pace
+from clew.api.pace import ApiTimeouts
 from clew.core.turn import StopRequest, TurnOutcome
 from clew.store.transactions import stops
 from clew.testing import FakeProvider, Text
@@ -98,7 +98,9 @@ async def test_a_server_that_stops_cancels_nothing(
     headers, _ = CASES[case]
     provider.script = always(Text("a b c d", chunks=4, delay=0.1 if words else 5))
     settings = settings_for(tmp_path, provider=provider)
-    async with running(settings, pace=Pace(grace=0.15 if words else 0.05)) as server:
+    async with running(
+        settings, pace=ApiTimeouts(shutdown_grace=0.15 if words else 0.05)
+    ) as server:
         body = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
         asked = asyncio.create_task(
             server.http.post("/v1/chat/completions", json=body, headers=headers)

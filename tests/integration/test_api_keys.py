@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.api.pace import Pace
+from clew.api.pace import ApiTimeouts
 from clew.testing import Fail, FakeProvider, Text, counter
 from tests.integration.api_server import always, events_of, running, settings_for, until
 
@@ -175,7 +175,7 @@ async def test_a_turn_that_another_process_ends_is_answered_under_its_key(
 ) -> None:
     provider.script = always(Text("late but whole", chunks=9, delay=1))
     settings = settings_for(tmp_path, provider=provider)
-    async with running(settings, pace=Pace(grace=0.1)) as server:
+    async with running(settings, pace=ApiTimeouts(shutdown_grace=0.1)) as server:
         asked = asyncio.create_task(ask(server))
         await server.begun()
     cut_off = await asked

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.pace import Pace
+from clew.api.pace import ApiTimeouts
 from clew.testing import Fail, FakeProvider, Text, sequence
 from tests.integration.api_server import (
     TOKEN,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tests.integration.api_server import Server
 
-QUICK = Pace(first_words=0.1, silence=0.1, body=0.3)
+QUICK = ApiTimeouts(first_text=0.1, keep_alive=0.1, body=0.3)
 STREAMED = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
 NAMED = {"X-Clew-Conversation": "talk"}
 
@@ -149,7 +149,7 @@ async def test_a_close_waits_for_the_turn_and_not_for_a_server_that_stops(
     provider.script = always(Text("never", chunks=2, delay=30))
     settings = settings_for(tmp_path, provider=provider)
     async with running(settings) as server:
-        async with serving(server.engine, settings, pace=Pace(grace=0.1)) as url:
+        async with serving(server.engine, settings, pace=ApiTimeouts(shutdown_grace=0.1)) as url:
             await server.http.post("/api/conversations/talk/messages", json={"text": "hello"})
             await server.begun()
             closed = asyncio.create_task(server.http.post(f"{url}/api/conversations/talk/close"))

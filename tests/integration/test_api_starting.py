@@ -7,19 +7,19 @@ import asyncio
 import httpx2
 from starlette.responses import PlainTextResponse
 
-from clew.api.health import model_names
-from clew.api.shutdown import Leaving
-from clew.api.starting import StartingApp
+from clew.api.health import offered_models
+from clew.api.shutdown import ShutdownSignals
+from clew.api.starting import StartupApp
 from clew.config import Secret
 
 
-def client(app: StartingApp, **headers: str) -> httpx2.AsyncClient:
+def client(app: StartupApp, **headers: str) -> httpx2.AsyncClient:
     transport = httpx2.ASGITransport(app)
     return httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers)
 
 
-def starting(*, token: Secret | None = None) -> StartingApp:
-    return StartingApp(models=model_names("openai-chat:llama"), token=token)
+def starting(*, token: Secret | None = None) -> StartupApp:
+    return StartupApp(models=offered_models("openai-chat:llama"), token=token)
 
 
 async def test_health_and_models_are_answered_at_once_and_balancers_go_elsewhere() -> None:
@@ -39,19 +39,19 @@ async def test_what_needs_the_engine_waits_for_it() -> None:
         other = asyncio.create_task(http.post("/healthz"))
         done, _ = await asyncio.wait({asked, other}, timeout=0.05)
         assert not done
-        app.complete(PlainTextResponse("the engine's answer"))
+        app.set_app(PlainTextResponse("the engine's answer"))
         assert (await asked).text == (await other).text == "the engine's answer"
         assert (await http.get("/v1/models")).text == "the engine's answer"
 
 
 async def test_what_waits_is_refused_when_the_server_stops_before_the_engine_is_there() -> None:
-    leaving = Leaving()
-    app = StartingApp(models=("clew",), token=None, leaving=leaving)
+    leaving = ShutdownSignals()
+    app = StartupApp(models=("clew",), token=None, leaving=leaving)
     async with client(app) as http:
         asked = asyncio.create_task(http.post("/v1/chat/completions", json={}))
         await asyncio.wait({asked}, timeout=0.05)
         assert not asked.done()
-        leaving.soon.set()
+        leaving.drain.set()
         answer = await asyncio.wait_for(asked, timeout=60)
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "not_ready")
         assert answer.headers["retry-after"] == "1"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
-from clew.api.rpc.office import Office
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.clock import SystemClock
 from clew.core.approval import Approval, ApprovalState, escape_invisible, format_question
@@ -191,7 +191,9 @@ async def test_over_json_rpc_the_first_answer_counts_and_stale_ids_answer_nothin
     store_url: str, tmp_path: Path
 ) -> None:
     async with open_world(store_url, tmp_path) as world:
-        office = Office(engine=world.engine, settings=settings_for(tmp_path), may_configure=True)
+        office = RpcContext(
+            engine=world.engine, settings=settings_for(tmp_path), may_configure=True
+        )
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
             await serve_client(office, frames, send)

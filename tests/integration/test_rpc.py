@@ -14,8 +14,8 @@ import pytest
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from clew.api.pace import Pace
-from clew.api.rpc.office import Office
+from clew.api.pace import ApiTimeouts
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
@@ -489,7 +489,7 @@ async def test_a_subscription_listens_before_it_is_acknowledged(server: Server) 
         yield json.dumps(asked)
         await heard.wait()
 
-    await serve_client(Office(engine=server.engine, settings=server.settings), frames(), send)
+    await serve_client(RpcContext(engine=server.engine, settings=server.settings), frames(), send)
     assert told == [("answer", True), ("event", True), ("event", True)]
 
 
@@ -520,7 +520,7 @@ async def test_a_connection_lives_longer_than_the_head_of_a_request_may_take(
     tmp_path: Path,
 ) -> None:
     async with (
-        running(settings_for(tmp_path), pace=Pace(head=0.1)) as server,
+        running(settings_for(tmp_path), pace=ApiTimeouts(head=0.1)) as server,
         client(over_socket(server)) as one,
     ):
         await opened(one)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clew.api.rpc.office import Office
-from clew.api.rpc.peer import MOST, serve_client
+from clew.api.rpc.office import RpcContext
+from clew.api.rpc.peer import MAX_OPEN_REQUESTS, serve_client
 from clew.wire.errors import ErrorCode
 from clew.wire.methods import METHODS
 from tests.contract import invariants
@@ -55,7 +55,7 @@ class Bench:
 
     def __init__(self, runner: asyncio.Runner, server: Server) -> None:
         self._runner = runner
-        self._office = Office(engine=server.engine, settings=server.settings)
+        self._office = RpcContext(engine=server.engine, settings=server.settings)
 
     def answers(self, frames: Sequence[str | bytes]) -> list[Any]:
         """What a client hears that sends this."""
@@ -124,10 +124,10 @@ def test_notifications_are_carried_out_and_never_answered(bench: Bench) -> None:
 def test_who_asks_too_much_at_once_is_told_and_nothing_is_lost(bench: Bench) -> None:
     asked = [
         json.dumps({"jsonrpc": "2.0", "id": place, "method": "conversation.open"})
-        for place in range(MOST + 20)
+        for place in range(MAX_OPEN_REQUESTS + 20)
     ]
     answers = bench.answers(asked)
-    assert sorted(answer["id"] for answer in answers) == list(range(MOST + 20))
+    assert sorted(answer["id"] for answer in answers) == list(range(MAX_OPEN_REQUESTS + 20))
     busy = [answer for answer in answers if "error" in answer]
     assert {answer["error"]["code"] for answer in busy} == {ErrorCode.BUSY.value}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.api.whereabouts import announced, find
+from clew.api.whereabouts import advertise, discover_server
 from clew.cli import entry
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_the_first_one_is_named_with_its_process_and_home(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = int(taken.getsockname()[1])
-        with announced(home, url=f"http://127.0.0.1:{port}", name="first"):
+        with advertise(home, url=f"http://127.0.0.1:{port}", name="first"):
             assert serve(home, port) == 3
     told = capsys.readouterr()
     assert told.out == ""
@@ -63,6 +63,6 @@ def test_a_port_that_a_killed_gateway_left_to_somebody_else_is_another_programs(
 
 def test_a_file_of_an_older_gateway_tells_no_process(home: Path) -> None:
     (home / "run" / "api.json").write_text('{"url": "http://127.0.0.1:1", "name": "x"}')
-    found = find(home)
+    found = discover_server(home)
     assert found is not None
     assert found.pid is None

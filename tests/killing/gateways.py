@@ -9,8 +9,8 @@ import socket
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Self
 
-from clew.api.listening import listen
-from clew.api.serving import serve
+from clew.api.listening import bind_sockets
+from clew.api.serving import serve_api
 from clew.engine.engine import Engine
 from clew.store.opening import open_store
 from clew.store.transactions.turns import StartedWork
@@ -31,7 +31,7 @@ def main(job: Job, port: int) -> None:
     child.write_to(job)
     settings = child.make_settings(job)
     settings = replace(settings, api=replace(settings.api, port=port))
-    sockets = listen(settings.api)
+    sockets = bind_sockets(settings.api)
     if job.host is not None:
         move_to(job.host)
     job.fronts.add(Started())
@@ -48,7 +48,7 @@ async def _serve(job: Job, settings: Settings, sockets: list[socket.socket]) -> 
     async with WatchedStore(inner, killer.reach, told) as store:
         means = child.make_means(job, store, killer)
         async with Engine(means, role="serve", version="0") as engine:
-            await serve(
+            await serve_api(
                 engine, settings, sockets=sockets, on_ready=lambda _: job.fronts.add(Ready())
             )
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from clew.api.asking import Asking
+from clew.api.asking import PendingCompletion
 from clew.engine.orders import make_request_key
 from clew.errors import StoreUnavailable
 
@@ -21,10 +21,10 @@ NOBODY = cast("Any", None)
 def test_what_is_stored_is_never_asked_for_again_after_a_while(
     key: IdempotencyKey | None, again: str
 ) -> None:
-    asking = Asking(orders=NOBODY, order=NOBODY, accepted=NOBODY, key=key)
+    asking = PendingCompletion(requests=NOBODY, chat_input=NOBODY, accepted=NOBODY, key=key)
     away = StoreUnavailable("it is away; nothing was stored, try again later")
-    for problem in (asking.stopping, asking.broken(away).problem):
+    for problem in (asking.stopping_problem, asking.problem_for(away).problem):
         assert problem.status == 503
-        assert problem.headers == {"x-should-retry": again}
+        assert problem.http_headers == {"x-should-retry": again}
         assert "the message is stored" in problem.message
         assert "nothing was stored" not in problem.message

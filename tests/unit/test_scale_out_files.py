@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from clew.api.guard import OPEN
+from clew.api.guard import PUBLIC_PATHS
 from clew.config import load_settings
 
 ROOT = Path(__file__).parents[2]
@@ -70,7 +70,7 @@ def test_the_balancer_knows_as_many_gateways_as_there_are_and_asks_whether_they_
     assert templates == [(str(replicas), port)] * config.count("\nbackend ")
     assert config.count("default-server check") == len(templates)
     assert "option httpchk GET /readyz" in config
-    assert "/readyz" in OPEN
+    assert "/readyz" in PUBLIC_PATHS
     (published,) = compose["services"]["balancer"]["ports"]
     assert published.endswith(re.search(r"bind :(\d+)", config)[1])  # pyright: ignore[reportOptionalSubscript]
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from clew.api.speech import Speech, rest_of
+from clew.api.speech import StreamedText, remaining_text
 
 
 def said(*steps: tuple[list[str], str]) -> str | None:
     """What a client hears: per response its pieces that arrived, and its text in the log."""
-    speech, heard = Speech(), ""
+    speech, heard = StreamedText(), ""
     for pieces, text in steps:
-        heard += "".join(map(speech.add, pieces))
-        missing = speech.confirm(text)
+        heard += "".join(map(speech.add_piece, pieces))
+        missing = speech.reconcile(text)
         if missing is None:
             return None
         heard += missing
@@ -44,12 +44,12 @@ def test_other_words_than_in_the_log_cannot_be_taken_back() -> None:
 
 
 def test_it_is_open_while_words_of_a_response_are_out() -> None:
-    speech = Speech()
-    assert not speech.open
-    speech.add("a")
-    assert speech.open
-    speech.confirm("a")
-    assert not speech.open
+    speech = StreamedText()
+    assert not speech.has_partial_response
+    speech.add_piece("a")
+    assert speech.has_partial_response
+    speech.reconcile("a")
+    assert not speech.has_partial_response
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_it_is_open_while_words_of_a_response_are_out() -> None:
     [("abc", "ab", "c"), ("a b\nc", "ab", "\nc"), ("abc", "", "abc"), ("ab", "abc", None)],
 )
 def test_the_rest_of_a_text(text: str, beginning: str, rest: str | None) -> None:
-    assert rest_of(text, beginning) == rest
+    assert remaining_text(text, beginning) == rest

@@ -1,4 +1,4 @@
-"""An answer to a chat completion: made when the input has ended, kept under its key, sent."""
+"""Result of a chat completion: built when its input has ended, stored under its key, and sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
-from clew.api.completion import Completion, Place, error_chunk
+from clew.api.completion import CompletionEncoder, ConversationRef, error_chunk
 from clew.api.problems import Problem
 from clew.engine.orders import TokenUsage
 
@@ -17,45 +17,46 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What a client gets: a text, or why there is none."""
+class ChatResult:
+    """The text of a completion, or the problem that took its place."""
 
-    completion: Completion
-    place: Place
-    said: str | Problem
-    used: TokenUsage
+    completion: CompletionEncoder
+    conversation: ConversationRef
+    outcome: str | Problem
+    usage: TokenUsage
 
     @property
-    def plain(self) -> Response:
-        if isinstance(self.said, Problem):
-            return self.said.response(self.place.headers)
-        body = self.completion.whole(self.said, self.used, self.place)
-        return JSONResponse(body, headers=self.place.headers)
+    def plain_response(self) -> Response:
+        """Return the result as one JSON response."""
+        if isinstance(self.outcome, Problem):
+            return self.outcome.to_response(self.conversation.http_headers)
+        body = self.completion.full_response(self.outcome, self.usage, self.conversation)
+        return JSONResponse(body, headers=self.conversation.http_headers)
 
-    def chunks(self, *, with_usage: bool) -> list[bytes]:
-        """The whole answer as a stream."""
-        if isinstance(self.said, Problem):
-            return [error_chunk(self.said)]
+    def build_chunks(self, *, with_usage: bool) -> list[bytes]:
+        """Return the whole result as the chunks of a stream."""
+        if isinstance(self.outcome, Problem):
+            return [error_chunk(self.outcome)]
         return [
-            self.completion.begin(with_usage=with_usage),
-            self.completion.piece(self.said, with_usage=with_usage),
-            self.completion.end(self.used, self.place, with_usage=with_usage),
+            self.completion.first_chunk(with_usage=with_usage),
+            self.completion.text_chunk(self.outcome, with_usage=with_usage),
+            self.completion.last_chunks(self.usage, self.conversation, with_usage=with_usage),
         ]
 
-    def to_keep(self) -> tuple[int, str]:
-        """The status and what is kept of it."""
-        problem = self.said if isinstance(self.said, Problem) else None
+    def serialize(self) -> tuple[int, str]:
+        """Return the HTTP status and the JSON to store."""
+        problem = self.outcome if isinstance(self.outcome, Problem) else None
         kept: dict[str, Any] = {
-            "place": {**self.place.body, "cut": self.place.cut},
-            "used": [self.used.input_tokens, self.used.cached_tokens, self.used.output_tokens],
-            "text": None if problem else self.said,
-            "problem": None if problem is None else problem.kept,
+            "place": {**self.conversation.json_body, "cut": self.conversation.cut},
+            "used": [self.usage.input_tokens, self.usage.cached_tokens, self.usage.output_tokens],
+            "text": None if problem else self.outcome,
+            "problem": None if problem is None else problem.stored_fields,
         }
         return (200 if problem is None else problem.status), json.dumps(kept)
 
     @classmethod
-    def kept(cls, completion: Completion, kept: str) -> Answer:
-        """The answer that ``to_keep`` told."""
+    def deserialize(cls, completion: CompletionEncoder, kept: str) -> ChatResult:
+        """Rebuild a result from the JSON of ``serialize``."""
         found: dict[str, Any] = json.loads(kept)
         place: dict[str, Any] = {**found["place"], "notices": tuple(found["place"]["notices"])}
         tokens = dict(
@@ -63,7 +64,7 @@ class Answer:
         )
         return cls(
             completion=completion,
-            place=Place(**place),
+            place=ConversationRef(**place),
             said=found["text"] if found["problem"] is None else Problem(**found["problem"]),
             used=TokenUsage(**tokens),
         )

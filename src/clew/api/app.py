@@ -1,4 +1,4 @@
-"""The application: every path, its handler, and what stands before them."""
+"""ASGI application: all paths, their handlers and the middleware."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 
-from clew.api.chat import Chat
-from clew.api.conversations import Conversations
-from clew.api.cors import cross_origin
-from clew.api.endpoints import routes
-from clew.api.events import Events
-from clew.api.guard import Guard
-from clew.api.health import model_names
-from clew.api.hooks import Hooks
-from clew.api.metrics import Counting, Metrics, Served
-from clew.api.openapi import describe
-from clew.api.pace import PACE, Pace
-from clew.api.problems import INTERNAL, Problem, problem_of
-from clew.api.rpc.socket import Socket
-from clew.api.shutdown import Leaving
-from clew.api.system import System
-from clew.api.table import table
+from clew.api.chat import ChatCompletionsEndpoint
+from clew.api.conversations import ConversationEndpoints
+from clew.api.cors import cors_middleware
+from clew.api.endpoints import build_routes
+from clew.api.events import EventsEndpoint
+from clew.api.guard import AuthMiddleware
+from clew.api.health import offered_models
+from clew.api.hooks import WebhookEndpoint
+from clew.api.metrics import MetricsEndpoint, MetricsMiddleware, RequestStats
+from clew.api.openapi import build_openapi
+from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.problems import INTERNAL_ERROR, Problem, problem_from_error
+from clew.api.rpc.socket import RpcWebSocketEndpoint
+from clew.api.shutdown import ShutdownSignals
+from clew.api.system import SystemEndpoints
+from clew.api.table import build_endpoints
 from clew.distribution import VERSION
 from clew.errors import ClewError
 
@@ -45,32 +45,33 @@ def create_app(
     engine: Engine,
     settings: Settings,
     *,
-    leaving: Leaving | None = None,
-    pace: Pace = PACE,
+    leaving: ShutdownSignals | None = None,
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS,
     name: str = "",
 ) -> Starlette:
     """
-    The API over a running engine, as an ASGI application.
+    Return the API over a running engine as an ASGI application.
 
-    It opens and closes nothing, so that it can be mounted in another program. ``leaving`` tells it
-    that its server stops. ``name`` is told to those who look for this very server.
+    It starts and stops nothing, so it can be mounted in another program. ``leaving``
+    signals that its server is stopping. ``name`` identifies this server to clients that
+    look for it.
     """
-    leaving, served = leaving or Leaving(), Served()
+    leaving, served = leaving or ShutdownSignals(), RequestStats()
     app = Starlette(
         routes=[
-            *routes(_endpoints(engine, settings, leaving, served, pace), pace),
-            WebSocketRoute("/api/ws", Socket(engine, settings, name).serve),
+            *build_routes(_build_endpoints(engine, settings, leaving, served, pace), pace),
+            WebSocketRoute("/api/ws", RpcWebSocketEndpoint(engine, settings, name).serve_socket),
         ],
         middleware=[
-            Middleware(Counting, served),
-            *cross_origin(settings.api.origins),
-            Middleware(Guard, settings.api.token, settings.api.origins),
+            Middleware(MetricsMiddleware, served),
+            *cors_middleware(settings.api.origins),
+            Middleware(AuthMiddleware, settings.api.token, settings.api.origins),
         ],
         exception_handlers={
-            HTTPException: _http_error,
-            ClewError: _clew_error,
-            ClientDisconnect: _gone,
-            Exception: _unforeseen,
+            HTTPException: _handle_http_error,
+            ClewError: _handle_clew_error,
+            ClientDisconnect: _handle_disconnect,
+            Exception: _handle_unexpected_error,
         },
     )
     # A redirect would repeat whatever the client wrote as Host.
@@ -78,48 +79,56 @@ def create_app(
     return app
 
 
-def _endpoints(
-    engine: Engine, settings: Settings, leaving: Leaving, served: Served, pace: Pace
+def _build_endpoints(
+    engine: Engine,
+    settings: Settings,
+    leaving: ShutdownSignals,
+    served: RequestStats,
+    pace: ApiTimeouts,
 ) -> Sequence[AnyEndpoint]:
-    models = model_names(settings.model.name)
+    models = offered_models(settings.model.name)
     rule = settings.session.double_text
-    conversations = Conversations(engine=engine, double_text=rule, leaving=leaving.now)
+    conversations = ConversationEndpoints(engine=engine, double_text=rule, shutdown=leaving.stop)
 
     @cache
-    def description() -> dict[str, object]:
-        return describe(endpoints, version=VERSION, with_token=settings.api.token is not None)
+    def openapi_document() -> dict[str, object]:
+        return build_openapi(endpoints, version=VERSION, with_token=settings.api.token is not None)
 
-    endpoints = table(
-        chat=Chat(engine=engine, models=models, double_text=rule, leaving=leaving.now, pace=pace),
+    endpoints = build_endpoints(
+        chat=ChatCompletionsEndpoint(
+            engine=engine, models=models, double_text=rule, shutdown=leaving.stop, pace=pace
+        ),
         conversations=conversations,
-        events=Events(engine=engine, conversations=conversations, leaving=leaving.soon, pace=pace),
-        hooks=Hooks(doors=engine.webhooks, pace=pace),
-        metrics=Metrics(engine=engine, served=served),
-        system=System(engine=engine, models=models, description=description),
+        events=EventsEndpoint(
+            engine=engine, conversations=conversations, shutdown=leaving.drain, pace=pace
+        ),
+        hooks=WebhookEndpoint(registry=engine.webhooks, timeouts=pace),
+        metrics=MetricsEndpoint(engine=engine, stats=served),
+        system=SystemEndpoints(engine=engine, models=models, openapi=openapi_document),
     )
     return endpoints
 
 
-async def _http_error(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     what = {
         404: (f"there is nothing at {request.url.path}", "unknown_path"),
         405: (f"{request.url.path} does not take {request.method}", "method_not_allowed"),
     }
     message, code = what.get(error.status_code, (str(error.detail), "http_error"))
-    return Problem(status=error.status_code, message=message, code=code).response(error.headers)
+    return Problem(status=error.status_code, message=message, code=code).to_response(error.headers)
 
 
-async def _clew_error(request: Request, error: Exception) -> Response:
+async def _handle_clew_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClewError)
-    return problem_of(error).response()
+    return problem_from_error(error).to_response()
 
 
-async def _gone(request: Request, error: Exception) -> Response:
-    """The client went away while it sent its request: nobody reads this."""
+async def _handle_disconnect(request: Request, error: Exception) -> Response:
+    """Return a response that nobody reads: the client disconnected while sending its request."""
     return Response(status_code=499)
 
 
-async def _unforeseen(request: Request, error: Exception) -> Response:
+async def _handle_unexpected_error(request: Request, error: Exception) -> Response:
     # The server logs the error with its traceback.
-    return INTERNAL.response()
+    return INTERNAL_ERROR.to_response()

@@ -1,17 +1,17 @@
-"""``POST /v1/chat/completions``: one turn of a stored conversation, plain or as a stream."""
+"""``POST /v1/chat/completions``: one turn of a stored conversation, plain or streamed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.api.answers import Answer
-from clew.api.asking import Asking
-from clew.api.chat_order import order_of
-from clew.api.chat_stream import ChatStream
-from clew.api.keys import caller_of, key_of
-from clew.api.pace import PACE, Pace
-from clew.api.sse import Ear, EventStream, Heard, sent
+from clew.api.answers import ChatResult
+from clew.api.asking import PendingCompletion
+from clew.api.chat_order import parse_chat_request
+from clew.api.chat_stream import ChatStreamResponse
+from clew.api.keys import caller_id, idempotency_key
+from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.sse import EventStreamResponse, InterruptibleReader, Interruption, iter_chunks
 from clew.core.events import InputCompleted
 from clew.engine.orders import ClientHistory
 from clew.errors import ClewError
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from clew.api.chat_order import ChatOrder
-    from clew.api.schemas import ChatRequest, Nothing
+    from clew.api.chat_order import ChatCompletionInput
+    from clew.api.schemas import ChatRequest, EmptyInput
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId
     from clew.core.route import Route
@@ -32,62 +32,82 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Chat:
-    """The endpoint."""
+class ChatCompletionsEndpoint:
+    """The chat completions endpoint."""
 
     engine: Engine
-    #: Names under which the agent is on offer; the first is the default.
+    #: Model names under which the agent is offered; the first is the default.
     models: Sequence[str]
-    #: The rule for a message that comes in mid turn, where the client chooses none.
+    #: The rule for messages that arrive during a turn, unless the client chooses one.
     double_text: str
-    #: Set when the server stops and waits for no turn any more.
-    leaving: asyncio.Event
-    pace: Pace = PACE
+    #: Set when the server stops and no longer waits for turns.
+    shutdown: asyncio.Event
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS
 
-    async def complete(self, request: Request, query: Nothing, body: ChatRequest) -> Response:
-        order = order_of(body, request.headers, models=self.models, double_text=self.double_text)
-        key = key_of(request)
+    async def create_completion(
+        self, request: Request, query: EmptyInput, body: ChatRequest
+    ) -> Response:
+        order = parse_chat_request(
+            body, request.headers, models=self.models, double_text=self.double_text
+        )
+        key = idempotency_key(request)
         placed = await self.engine.requests.submit(
             order.text,
-            target=self._target(request, order),
+            target=self._select_target(request, order),
             double_text=order.double_text,
             key=key,
         )
-        asking = Asking(orders=self.engine.requests, order=order, accepted=placed.accepted, key=key)
+        asking = PendingCompletion(
+            requests=self.engine.requests, chat_input=order, accepted=placed.accepted, key=key
+        )
         if placed.answer is not None:
-            return _again(asking, placed.answer)
+            return _resend_stored(asking, placed.answer)
         events = self.engine.requests.stream_events(placed.accepted, live=order.stream)
-        ear = Ear(events, request.receive, self.leaving)
-        return ChatStream(asking, ear, self.pace) if order.stream else await _plain(asking, ear)
+        ear = InterruptibleReader(events, request.receive, self.shutdown)
+        return (
+            ChatStreamResponse(asking, ear, self.pace)
+            if order.stream
+            else await _respond_plain(asking, ear)
+        )
 
-    def _target(self, request: Request, order: ChatOrder) -> Route | ConversationId | ClientHistory:
+    def _select_target(
+        self, request: Request, order: ChatCompletionInput
+    ) -> Route | ConversationId | ClientHistory:
         if order.conversation is None:
-            return ClientHistory(caller=caller_of(request), messages=order.history)
+            return ClientHistory(caller=caller_id(request), messages=order.history)
         return self.engine.parse_target(order.conversation)
 
 
-async def _plain(asking: Asking, ear: Ear[ConversationEvent | InputCompleted]) -> Response:
+async def _respond_plain(
+    asking: PendingCompletion, ear: InterruptibleReader[ConversationEvent | InputCompleted]
+) -> Response:
     try:
         async with ear:
-            end = await _end(ear)
+            end = await _wait_for_end(ear)
         if isinstance(end, InputCompleted):
-            return (await asking.answer(end)).plain
+            return (await asking.build_result(end)).plain_response
     except ClewError as error:
-        raise asking.broken(error) from error
-    return await asking.gone() if end is Heard.GONE else asking.stopping.response()
+        raise asking.problem_for(error) from error
+    return (
+        await asking.on_disconnect()
+        if end is Interruption.DISCONNECTED
+        else asking.stopping_problem.to_response()
+    )
 
 
-async def _end(ear: Ear[ConversationEvent | InputCompleted]) -> InputCompleted | Heard:
+async def _wait_for_end(
+    ear: InterruptibleReader[ConversationEvent | InputCompleted],
+) -> InputCompleted | Interruption:
     while True:
-        heard = await ear.hear()
-        if isinstance(heard, (InputCompleted, Heard)):
+        heard = await ear.next_event()
+        if isinstance(heard, (InputCompleted, Interruption)):
             return heard
 
 
-def _again(asking: Asking, kept: str) -> Response:
-    """The answer that the first request with this key got."""
-    answer = Answer.kept(asking.completion, kept)
-    if not asking.order.stream or not isinstance(answer.said, str):
-        return answer.plain
-    chunks = answer.chunks(with_usage=asking.order.with_usage)
-    return EventStream(sent(chunks), headers=answer.place.headers)
+def _resend_stored(asking: PendingCompletion, kept: str) -> Response:
+    """Return the answer that the first request with this key got."""
+    answer = ChatResult.deserialize(asking.encoder, kept)
+    if not asking.chat_input.stream or not isinstance(answer.outcome, str):
+        return answer.plain_response
+    chunks = answer.build_chunks(with_usage=asking.chat_input.with_usage)
+    return EventStreamResponse(iter_chunks(chunks), headers=answer.conversation.http_headers)

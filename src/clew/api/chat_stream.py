@@ -1,4 +1,4 @@
-"""A chat completion as a stream of chunks."""
+"""Chat completion as a stream of chunks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from starlette.responses import Response
 
 from clew.api import endings, sse
-from clew.api.completion import Place, error_chunk
+from clew.api.completion import ConversationRef, error_chunk
 from clew.api.problems import Problem
-from clew.api.speech import Speech
-from clew.api.sse import EventStream, Heard
+from clew.api.speech import StreamedText
+from clew.api.sse import EventStreamResponse, Interruption
 from clew.core.entry import EntryKind, Role
 from clew.core.events import Delta, DeltaKind, EntryAppended, InputCompleted, Retracted, Snapshot
 from clew.errors import ClewError
@@ -21,117 +21,126 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from clew.api.answers import Answer
-    from clew.api.asking import Asking
-    from clew.api.pace import Pace
-    from clew.api.sse import Ear
+    from clew.api.answers import ChatResult
+    from clew.api.asking import PendingCompletion
+    from clew.api.pace import ApiTimeouts
+    from clew.api.sse import InterruptibleReader
     from clew.core.events import ConversationEvent
 
 
-class ChatStream(Response):
+class ChatStreamResponse(Response):
     """
-    Begins with the first words, or after a while; a failure before that has a status of its own.
+    A streamed chat completion.
 
-    Ends with ``[DONE]``, or with an error chunk where the text that went out is not the answer.
+    The stream starts with the first text, or after a delay; a failure before that has its
+    own HTTP status. It ends with ``[DONE]``, or with an error chunk if the text sent is not
+    the answer.
     """
 
     def __init__(
-        self, asking: Asking, ear: Ear[ConversationEvent | InputCompleted], pace: Pace
+        self,
+        asking: PendingCompletion,
+        ear: InterruptibleReader[ConversationEvent | InputCompleted],
+        pace: ApiTimeouts,
     ) -> None:
         super().__init__()
-        self._asking, self._ear, self._pace = asking, ear, pace
-        self._completion, self._with_usage = asking.completion, asking.order.with_usage
-        self._speech = Speech()
+        self._pending, self._reader, self._timeouts = asking, ear, pace
+        self._encoder, self._with_usage = asking.encoder, asking.chat_input.with_usage
+        self._streamed = StreamedText()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._ear:
+        async with self._reader:
             try:
-                response = await self._response()
+                response = await self._build_response()
             except ClewError as error:
-                response = self._asking.broken(error).problem.response()
+                response = self._pending.problem_for(error).problem.to_response()
             await response(scope, receive, send)
 
-    async def _response(self) -> Response:
-        first = await self._first_words()
-        if first is Heard.GONE:
-            return await self._asking.gone()
-        if first is Heard.LEAVING:
-            return self._asking.stopping.response()
+    async def _build_response(self) -> Response:
+        first = await self._wait_for_text()
+        if first is Interruption.DISCONNECTED:
+            return await self._pending.on_disconnect()
+        if first is Interruption.SHUTTING_DOWN:
+            return self._pending.stopping_problem.to_response()
         if isinstance(first, InputCompleted):
-            place, problem = Place.of(first), endings.said(first)
+            place, problem = ConversationRef.from_result(first), endings.text_or_problem(first)
             if isinstance(problem, Problem):
-                return (await self._asking.answer(first)).plain
+                return (await self._pending.build_result(first)).plain_response
         else:
-            place = await self._asking.place()
-        return EventStream(self._chunks(first), headers=place.headers)
+            place = await self._pending.locate_answer()
+        return EventStreamResponse(self._iter_chunks(first), headers=place.http_headers)
 
-    async def _first_words(self) -> ConversationEvent | InputCompleted | Heard:
-        """The first thing that there is something to say about."""
+    async def _wait_for_text(self) -> ConversationEvent | InputCompleted | Interruption:
+        """Return the first event that carries text, or the reason why there is none."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._pace.first_words
+        deadline = loop.time() + self._timeouts.first_text
         while True:
-            heard = await self._ear.hear(max(deadline - loop.time(), 0))
-            if isinstance(heard, (InputCompleted, Heard)) or _text(heard):
+            heard = await self._reader.next_event(max(deadline - loop.time(), 0))
+            if isinstance(heard, (InputCompleted, Interruption)) or _event_text(heard):
                 return heard
 
-    async def _chunks(
-        self, heard: ConversationEvent | InputCompleted | Heard
+    async def _iter_chunks(
+        self, heard: ConversationEvent | InputCompleted | Interruption
     ) -> AsyncGenerator[bytes]:
-        yield self._completion.begin(with_usage=self._with_usage)
+        yield self._encoder.first_chunk(with_usage=self._with_usage)
         try:
-            while heard is not Heard.GONE:
-                chunk, last = await self._chunk(heard)
+            while heard is not Interruption.DISCONNECTED:
+                chunk, last = await self._encode_event(heard)
                 if chunk:
                     yield chunk
                 if last:
                     return
-                heard = await self._ear.hear(self._pace.silence)
+                heard = await self._reader.next_event(self._timeouts.keep_alive)
         except ClewError as error:
-            yield error_chunk(self._asking.broken(error).problem)
+            yield error_chunk(self._pending.problem_for(error).problem)
         else:
-            await self._asking.gone()
+            await self._pending.on_disconnect()
 
-    async def _chunk(self, heard: ConversationEvent | InputCompleted | Heard) -> tuple[bytes, bool]:
-        """What to send for what was heard, maybe nothing, and whether the stream ends with it."""
-        if heard is Heard.SILENCE:
-            return sse.COMMENT, False
-        answer = await self._asking.answer(heard) if isinstance(heard, InputCompleted) else None
-        said = self._said(heard, answer)
+    async def _encode_event(
+        self, heard: ConversationEvent | InputCompleted | Interruption
+    ) -> tuple[bytes, bool]:
+        """Return the chunk for an event, maybe empty, and True if the stream ends with it."""
+        if heard is Interruption.TIMEOUT:
+            return sse.KEEP_ALIVE_COMMENT, False
+        answer = (
+            await self._pending.build_result(heard) if isinstance(heard, InputCompleted) else None
+        )
+        said = self._text_for(heard, answer)
         if isinstance(said, Problem):
             return error_chunk(said), True
-        piece = self._completion.piece(said, with_usage=self._with_usage) if said else b""
+        piece = self._encoder.text_chunk(said, with_usage=self._with_usage) if said else b""
         if answer is None:
             return piece, False
-        return piece + self._completion.end(
-            answer.used, answer.place, with_usage=self._with_usage
+        return piece + self._encoder.last_chunks(
+            answer.usage, answer.conversation, with_usage=self._with_usage
         ), True
 
-    def _said(
-        self, heard: ConversationEvent | InputCompleted | Heard, answer: Answer | None
+    def _text_for(
+        self, heard: ConversationEvent | InputCompleted | Interruption, answer: ChatResult | None
     ) -> str | Problem:
-        """The text to send, or why the stream has to end here without the whole answer."""
+        """Return the text to send, or the problem that ends the stream early."""
         if answer is not None:
-            said = answer.said
-            return said if isinstance(said, Problem) else self._confirmed(said)
+            said = answer.outcome
+            return said if isinstance(said, Problem) else self._reconcile_text(said)
         match heard:
-            case Heard.LEAVING:
-                return self._asking.stopping
-            case Retracted(reason=reason) if self._speech.open:
-                return endings.retracted(reason)
-            case EntryAppended() if text := _text(heard):
-                return self._confirmed(text)
-            case Delta() | Snapshot() if text := _text(heard):
-                return self._speech.add(text)
+            case Interruption.SHUTTING_DOWN:
+                return self._pending.stopping_problem
+            case Retracted(reason=reason) if self._streamed.has_partial_response:
+                return endings.retracted_problem(reason)
+            case EntryAppended() if text := _event_text(heard):
+                return self._reconcile_text(text)
+            case Delta() | Snapshot() if text := _event_text(heard):
+                return self._streamed.add_piece(text)
             case _:
                 return ""
 
-    def _confirmed(self, text: str) -> str | Problem:
-        missing = self._speech.confirm(text)
-        return endings.INCOMPLETE if missing is None else missing
+    def _reconcile_text(self, text: str) -> str | Problem:
+        missing = self._streamed.reconcile(text)
+        return endings.INCOMPLETE_STREAM if missing is None else missing
 
 
-def _text(event: ConversationEvent) -> str:
-    """The text of the answer that an event brings."""
+def _event_text(event: ConversationEvent) -> str:
+    """Return the answer text that an event carries."""
     match event:
         case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
             return text

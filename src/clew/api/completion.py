@@ -1,4 +1,4 @@
-"""Answers in OpenAI's shape: one completion, or its chunks."""
+"""Completions and their chunks in OpenAI's format."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """Where an answer belongs; a turn and its session are known once it has begun."""
+class ConversationRef:
+    """The conversation of an answer, with its session and turn once the turn has started."""
 
     conversation: ConversationId
     session: SessionId | None = None
     turn: TurnId | None = None
-    #: What a person is told beside the answer.
+    #: Messages for the person besides the answer.
     notices: tuple[str, ...] = ()
-    #: The answer ends in the middle.
+    #: The answer was truncated.
     cut: bool = False
 
     @classmethod
-    def of(cls, end: InputCompleted) -> Place:
+    def from_result(cls, end: InputCompleted) -> ConversationRef:
         return cls(
             conversation=end.conversation,
             session=end.session,
@@ -37,7 +37,7 @@ class Place:
         )
 
     @property
-    def headers(self) -> dict[str, str]:
+    def http_headers(self) -> dict[str, str]:
         found = {
             "X-Clew-Conversation": self.conversation,
             "X-Clew-Session": self.session,
@@ -46,7 +46,7 @@ class Place:
         return {name: value for name, value in found.items() if value is not None}
 
     @property
-    def body(self) -> dict[str, object]:
+    def json_body(self) -> dict[str, object]:
         return {
             "conversation": self.conversation,
             "session": self.session,
@@ -55,65 +55,71 @@ class Place:
         }
 
     @property
-    def finish(self) -> str:
-        """OpenAI's reason for the end of the answer."""
+    def finish_reason(self) -> str:
+        """Return OpenAI's reason for the end of the answer."""
         return "length" if self.cut else "stop"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Completion:
-    """One answer under way; its id and time follow from the input's, so they stay the same."""
+class CompletionEncoder:
+    """Encoder of one answer; id and time derive from the input and therefore never change."""
 
     inbox_id: InboxId
-    #: As the client calls it.
+    #: The name that the client used.
     model: str
 
-    def whole(self, text: str, used: TokenUsage, place: Place) -> dict[str, Any]:
+    def full_response(self, text: str, used: TokenUsage, place: ConversationRef) -> dict[str, Any]:
         choice = {
             "index": 0,
             "message": {"role": "assistant", "content": text, "refusal": None},
             "logprobs": None,
-            "finish_reason": place.finish,
+            "finish_reason": place.finish_reason,
         }
         return {
-            **self._head("chat.completion"),
+            **self._common_fields("chat.completion"),
             "choices": [choice],
-            "usage": usage(used),
-            "clew": place.body,
+            "usage": usage_json(used),
+            "clew": place.json_body,
         }
 
-    def begin(self, *, with_usage: bool) -> bytes:
-        return self._chunk({"role": "assistant", "content": ""}, with_usage=with_usage)
+    def first_chunk(self, *, with_usage: bool) -> bytes:
+        return self._encode_chunk({"role": "assistant", "content": ""}, with_usage=with_usage)
 
-    def piece(self, text: str, *, with_usage: bool) -> bytes:
-        return self._chunk({"content": text}, with_usage=with_usage)
+    def text_chunk(self, text: str, *, with_usage: bool) -> bytes:
+        return self._encode_chunk({"content": text}, with_usage=with_usage)
 
-    def end(self, used: TokenUsage, place: Place, *, with_usage: bool) -> bytes:
-        """The last chunks of a stream that went well."""
-        last = self._chunk({}, with_usage=with_usage, finish=place.finish, clew=place.body)
+    def last_chunks(self, used: TokenUsage, place: ConversationRef, *, with_usage: bool) -> bytes:
+        """Return the last chunks of a successful stream."""
+        last = self._encode_chunk(
+            {}, with_usage=with_usage, finish=place.finish_reason, clew=place.json_body
+        )
         if with_usage:
-            tail: dict[str, Any] = {"choices": [], "usage": usage(used), "clew": place.body}
-            last += sse.data({**self._head("chat.completion.chunk"), **tail})
-        return last + sse.DONE
+            tail: dict[str, Any] = {
+                "choices": [],
+                "usage": usage_json(used),
+                "clew": place.json_body,
+            }
+            last += sse.encode_data({**self._common_fields("chat.completion.chunk"), **tail})
+        return last + sse.DONE_CHUNK
 
-    def _chunk(
+    def _encode_chunk(
         self, delta: dict[str, str], *, with_usage: bool, finish: str | None = None, **more: object
     ) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
-        chunk = {**self._head("chat.completion.chunk"), "choices": [choice], **more}
-        return sse.data({**chunk, "usage": None} if with_usage else chunk)
+        chunk = {**self._common_fields("chat.completion.chunk"), "choices": [choice], **more}
+        return sse.encode_data({**chunk, "usage": None} if with_usage else chunk)
 
-    def _head(self, kind: str) -> dict[str, Any]:
+    def _common_fields(self, kind: str) -> dict[str, Any]:
         return {
             "id": f"chatcmpl-{self.inbox_id.removeprefix('inb_')}",
             "object": kind,
-            # An id holds the millisecond in which it was made.
+            # The id contains the time of its creation in milliseconds.
             "created": int(self.inbox_id[4:16], 16) // 1000,
             "model": self.model,
         }
 
 
-def usage(used: TokenUsage) -> dict[str, Any]:
+def usage_json(used: TokenUsage) -> dict[str, Any]:
     return {
         "prompt_tokens": used.input_tokens,
         "completion_tokens": used.output_tokens,
@@ -123,5 +129,5 @@ def usage(used: TokenUsage) -> dict[str, Any]:
 
 
 def error_chunk(problem: Problem) -> bytes:
-    """Ends a stream that could not be ended well: no ``[DONE]`` follows."""
-    return sse.data(problem.body)
+    """Return the chunk that ends a failed stream; no ``[DONE]`` follows."""
+    return sse.encode_data(problem.json_body)

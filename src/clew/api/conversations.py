@@ -1,4 +1,4 @@
-"""``/api/conversations``: looking at conversations, and what is done with them."""
+"""``/api/conversations``: endpoints that read and change conversations."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from urllib.parse import unquote
 from starlette.responses import JSONResponse
 
 from clew.api import endings
-from clew.api.keys import key_of
-from clew.api.problems import Declined, invalid
-from clew.api.sse import Ear, Heard
+from clew.api.keys import idempotency_key
+from clew.api.problems import ProblemError, invalid_request
+from clew.api.sse import InterruptibleReader, Interruption
 from clew.core import session as reasons
 from clew.core.double_text import resolve_rule
 from clew.core.events import InputCompleted
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from clew.api.schemas import (
         BranchRequest,
         CompactRequest,
-        EntriesQuery,
-        ListQuery,
+        EmptyInput,
+        EntriesQueryParams,
+        ListQueryParams,
         MessageRequest,
-        Nothing,
         RenameRequest,
         RewindRequest,
-        SearchQuery,
+        SearchQueryParams,
     )
     from clew.core.inbox import AcceptResult
     from clew.core.route import Route
@@ -49,24 +49,30 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Conversations:
-    """The endpoints."""
+class ConversationEndpoints:
+    """The conversation endpoints."""
 
     engine: Engine
-    #: The rule for a message that comes in mid turn, where the client chooses none.
+    #: The rule for messages that arrive during a turn, unless the client chooses one.
     double_text: str
-    leaving: asyncio.Event
+    shutdown: asyncio.Event
 
-    async def list(self, request: Request, query: ListQuery, body: Nothing) -> Response:
+    async def list_conversations(
+        self, request: Request, query: ListQueryParams, body: EmptyInput
+    ) -> Response:
         page = await self.engine.list_views(
             title=sanitize_text(query.query),
             cursor=query.cursor or None,
             limit=query.limit,
             adhoc=query.adhoc == "true",
         )
-        return JSONResponse(shapes.serialize_page(list(map(shape_of, page.items)), page.next))
+        return JSONResponse(
+            shapes.serialize_page(list(map(conversation_json, page.items)), page.next)
+        )
 
-    async def search(self, request: Request, query: SearchQuery, body: Nothing) -> Response:
+    async def search_messages(
+        self, request: Request, query: SearchQueryParams, body: EmptyInput
+    ) -> Response:
         found = await self.engine.search_messages(
             sanitize_text(query.query), cursor=query.cursor or None, limit=query.limit
         )
@@ -74,14 +80,18 @@ class Conversations:
             shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
         )
 
-    async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        return await self._shown(await self.named(request))
+    async def show_conversation(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
+        return await self._conversation_response(await self.resolve_path(request))
 
-    async def _shown(self, conversation: ConversationId) -> Response:
-        return JSONResponse(shape_of(await self.engine.get_view(conversation)))
+    async def _conversation_response(self, conversation: ConversationId) -> Response:
+        return JSONResponse(conversation_json(await self.engine.get_view(conversation)))
 
-    async def entries(self, request: Request, query: EntriesQuery, body: Nothing) -> Response:
-        conversation = await self.named(request)
+    async def list_entries(
+        self, request: Request, query: EntriesQueryParams, body: EmptyInput
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         found = await self.engine.read_entries(
             conversation, after=query.after, limit=query.limit + 1
         )
@@ -91,64 +101,82 @@ class Conversations:
             shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
         )
 
-    async def say(self, request: Request, query: Nothing, body: MessageRequest) -> Response:
-        key = key_of(request)
+    async def post_message(
+        self, request: Request, query: EmptyInput, body: MessageRequest
+    ) -> Response:
+        key = idempotency_key(request)
         placed = await self.engine.requests.submit(
             body.text,
             target=self.engine.parse_target(name_in_path(request)),
             double_text=resolve_rule(body.double_text or self.double_text, people=False),
             key=key,
-            files=[self._file(one, place) for place, one in enumerate(body.attachments or ())],
+            files=[
+                self._prepare_file(one, place) for place, one in enumerate(body.attachments or ())
+            ],
         )
         if placed.answer is not None:
-            return _stored(placed.status or 202, placed.answer)
-        status, answer = _accepted(placed.accepted)
+            return _json_response(placed.status or 202, placed.answer)
+        status, answer = _build_accepted(placed.accepted)
         if key is not None:
             await self.engine.requests.store_answer(key, status=status, answer=answer)
-        return _stored(status, answer)
+        return _json_response(status, answer)
 
-    def _file(self, given: Attachment, place: int) -> FetchedFile:
+    def _prepare_file(self, given: Attachment, place: int) -> FetchedFile:
         try:
             content = given.decode_content()
         except ValueError as error:
-            raise invalid(str(error), param=f"attachments[{place}].data") from None
+            raise invalid_request(str(error), param=f"attachments[{place}].data") from None
         return self.engine.requests.prepare_file(
             name=given.name, media_type=given.media_type, content=content
         )
 
-    async def rename(self, request: Request, query: Nothing, body: RenameRequest) -> Response:
-        conversation = await self.named(request)
+    async def rename_conversation(
+        self, request: Request, query: EmptyInput, body: RenameRequest
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         await self.engine.rename_conversation(conversation, body.title)
-        return await self._shown(conversation)
+        return await self._conversation_response(conversation)
 
-    async def branch(self, request: Request, query: Nothing, body: BranchRequest) -> Response:
+    async def branch_conversation(
+        self, request: Request, query: EmptyInput, body: BranchRequest
+    ) -> Response:
         new = await self.engine.sessions.branch_conversation(
-            await self.named(request),
+            await self.resolve_path(request),
             at=body.at,
             title=body.title,
-            route=None if body.name is None else self._route(body.name),
+            route=None if body.name is None else self._parse_route(body.name),
         )
-        return await self._shown(new)
+        return await self._conversation_response(new)
 
-    def _route(self, name: str) -> Route:
+    def _parse_route(self, name: str) -> Route:
         route = self.engine.parse_target(sanitize_text(name))
         if isinstance(route, str):
-            raise invalid(f"{name!r} is an id: give a name that is to lead there", param="name")
+            raise invalid_request(
+                f"{name!r} is an id: give a name that is to lead there", param="name"
+            )
         return route
 
-    async def rewind(self, request: Request, query: Nothing, body: RewindRequest) -> Response:
-        conversation = await self.named(request)
+    async def rewind_conversation(
+        self, request: Request, query: EmptyInput, body: RewindRequest
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         filed = await self.engine.sessions.queue_rewind(conversation, to=body.to)
-        await self._carried_out(request, filed)
-        return await self._shown(conversation)
+        await self._wait_for_command(request, filed)
+        return await self._conversation_response(conversation)
 
-    async def restore(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        conversation = await self.named(request)
-        await self._carried_out(request, await self.engine.sessions.queue_restore(conversation))
-        return await self._shown(conversation)
+    async def restore_session(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
+        conversation = await self.resolve_path(request)
+        await self._wait_for_command(
+            request, await self.engine.sessions.queue_restore(conversation)
+        )
+        return await self._conversation_response(conversation)
 
-    async def compact(self, request: Request, query: Nothing, body: CompactRequest) -> Response:
-        conversation = await self.named(request)
+    async def compact_session(
+        self, request: Request, query: EmptyInput, body: CompactRequest
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         if body.dry_run:
             preview = await self.engine.sessions.preview_compaction(conversation)
             return JSONResponse(
@@ -156,63 +184,77 @@ class Conversations:
             )
         focus = None if body.focus is None else sanitize_text(body.focus)
         filed = await self.engine.sessions.queue_compaction(conversation, focus=focus)
-        done = parse_compaction_note(await self._carried_out(request, filed))
+        done = parse_compaction_note(await self._wait_for_command(request, filed))
         if done.busy:
-            raise Declined(endings.conflict(done.note))
+            raise ProblemError(endings.conflict_problem(done.note))
         return JSONResponse(
             shapes.serialize_compaction(done, session=done.session_id, moved=done.moved)
         )
 
-    async def close(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        conversation = await self.named(request)
+    async def close_conversation(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         filed = await self.engine.queue_close(conversation, reason=reasons.USER_EXIT)
-        await self._carried_out(request, filed)
-        return await self._shown(conversation)
+        await self._wait_for_command(request, filed)
+        return await self._conversation_response(conversation)
 
-    async def _carried_out(self, request: Request, filed: AcceptResult) -> str:
+    async def _wait_for_command(self, request: Request, filed: AcceptResult) -> str:
         """
-        Wait for what was filed and give its note.
+        Wait for a queued command and return its note.
 
-        :raises Declined: if it could not be carried out, or is left for the next start
+        :raises ProblemError: if it failed, or is left for the next start
         """
-        async with Ear(self.engine.stream_input(filed), request.receive, self.leaving) as ear:
+        async with InterruptibleReader(
+            self.engine.stream_input(filed), request.receive, self.shutdown
+        ) as ear:
             try:
-                while not isinstance(heard := await ear.hear(), (InputCompleted, Heard)):
+                while not isinstance(
+                    heard := await ear.next_event(), (InputCompleted, Interruption)
+                ):
                     pass
             except StoreFull as error:
-                raise Declined(endings.FILED_NO_ROOM) from error
-        if isinstance(heard, Heard):
-            raise Declined(endings.FILED)
+                raise ProblemError(endings.STORE_FULL_QUEUED) from error
+        if isinstance(heard, Interruption):
+            raise ProblemError(endings.STOPPING_QUEUED)
         if heard.outcome is not InboxOutcome.EXECUTED:
-            raise Declined(endings.conflict(heard.note or "it was not carried out"))
+            raise ProblemError(endings.conflict_problem(heard.note or "it was not carried out"))
         return heard.note or ""
 
-    async def delete(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        conversation = await self.named(request)
+    async def delete_conversation(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
+        conversation = await self.resolve_path(request)
         until = await self.engine.delete_conversation(conversation)
         undo_until = until and shapes.format_timestamp(until)
         return JSONResponse({"deleted": conversation, "undo_until": undo_until})
 
-    async def undelete(self, request: Request, query: Nothing, body: Nothing) -> Response:
+    async def undelete_conversation(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
         conversation = ConversationId(name_in_path(request))
         await self.engine.undelete_conversation(conversation)
-        return await self._shown(conversation)
+        return await self._conversation_response(conversation)
 
-    async def named(self, request: Request) -> ConversationId:
-        """:raises NotFound: if the name in the path means nothing"""
+    async def resolve_path(self, request: Request) -> ConversationId:
+        """
+        Return the conversation that the path names.
+
+        :raises NotFound: if there is none
+        """
         return await self.engine.resolve_name(name_in_path(request))
 
 
-def shape_of(view: ConversationView) -> dict[str, object]:
+def conversation_json(view: ConversationView) -> dict[str, object]:
     return shapes.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
 
 
-def _accepted(accepted: AcceptResult) -> tuple[int, str]:
-    """What is answered to a message: 202, or that it was refused."""
+def _build_accepted(accepted: AcceptResult) -> tuple[int, str]:
+    """Return status and body for a message: 202, or 409 if it was rejected."""
     if accepted.outcome is InboxOutcome.REJECTED:
-        return 409, json.dumps(endings.rejected().body)
+        return 409, json.dumps(endings.rejected_problem().json_body)
     body = {
         "inbox_id": accepted.inbox_id,
         "conversation": accepted.conversation_id,
@@ -221,16 +263,16 @@ def _accepted(accepted: AcceptResult) -> tuple[int, str]:
     return 202, json.dumps(body)
 
 
-def _stored(status: int, answer: str) -> Response:
+def _json_response(status: int, answer: str) -> Response:
     headers = {"x-should-retry": "false"} if status >= 400 else None
     return JSONResponse(json.loads(answer), status, headers=headers)
 
 
 def name_in_path(request: Request) -> str:
     """
-    The name of a conversation in a path, which may hold escaped slashes.
+    Return the conversation name in the path, which may contain escaped slashes.
 
-    :raises NotFound: if it cannot be one
+    :raises NotFound: if it cannot be a name
     """
     escaped: str = request.path_params["id"]
     try:

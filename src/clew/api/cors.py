@@ -1,4 +1,4 @@
-"""Pages of other origins: those that the settings name may call the API from a browser."""
+"""CORS: lets the origins in the settings call the API from a browser."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 #: Response headers that a page may read.
-_EXPOSED = (
+_EXPOSED_HEADERS = (
     "X-Clew-Conversation",
     "X-Clew-Session",
     "X-Clew-Turn",
@@ -20,11 +20,11 @@ _EXPOSED = (
 )
 
 
-def cross_origin(origins: Sequence[str]) -> list[Middleware]:
+def cors_middleware(origins: Sequence[str]) -> list[Middleware]:
     """
-    Return what answers ``OPTIONS`` and adds the CORS headers; nothing where no origin is allowed.
+    Return the CORS middleware; empty if no other origin is allowed.
 
-    It stands before the guard: a browser sends no token with its preflight.
+    It runs before the authentication: a browser sends no token with its preflight request.
     """
     if not origins:
         return []
@@ -34,7 +34,7 @@ def cross_origin(origins: Sequence[str]) -> list[Middleware]:
             allow_origins=list(origins),
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["*"],
-            expose_headers=list(_EXPOSED),
+            expose_headers=list(_EXPOSED_HEADERS),
             max_age=600,
         )
     ]

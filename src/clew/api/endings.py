@@ -1,10 +1,10 @@
-"""How an input ended, as a client is told: the answer's text, or a problem."""
+"""Mapping of an input's outcome to a text or a problem."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.api.problems import INVALID, SERVER, Problem
+from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
 from clew.core.inbox import InboxOutcome
 from clew.core.turn import TurnOutcome
 
@@ -12,86 +12,88 @@ if TYPE_CHECKING:
     from clew.core.events import InputCompleted
 
 OVERFLOW = "context_length_exceeded"
-#: What was sent is too much for the model.
-_TOO_MUCH = frozenset({OVERFLOW, "request_too_large"})
-#: Failures that are not the provider's.
-_OURS = frozenset({"agent_code", "internal", "interrupted", "max_steps", "toolset"})
+#: The input is too large for the model.
+_OVERSIZED = frozenset({OVERFLOW, "request_too_large"})
+#: Failures not caused by the provider.
+_INTERNAL_CODES = frozenset({"agent_code", "internal", "interrupted", "max_steps", "toolset"})
 
 STOPPING = Problem(
     status=503,
     message="the server is stopping; the message is stored and will be answered when it is back: "
     "the conversation will hold the answer",
     code="stopping",
-    type=SERVER,
+    type=SERVER_ERROR,
 )
-FILED = Problem(
+STOPPING_QUEUED = Problem(
     status=503,
     message="the server is stopping; what was asked is stored and will be done when it is back",
     code="stopping",
-    type=SERVER,
+    type=SERVER_ERROR,
 )
-FILED_NO_ROOM = Problem(
+STORE_FULL_QUEUED = Problem(
     status=507,
     message="what was asked is stored, and there is no space left to do it: make room on the disk "
     "of the store; then it is done",
     code="store_full",
-    type=SERVER,
+    type=SERVER_ERROR,
 )
-#: Pieces got lost on the way to a client that reads too slowly.
-INCOMPLETE = Problem(
+#: Chunks were lost on the way to a client that reads too slowly.
+INCOMPLETE_STREAM = Problem(
     status=502,
     message="pieces of the answer got lost on the way; the conversation holds the whole answer",
     code="incomplete",
-    type=SERVER,
+    type=SERVER_ERROR,
 )
 
 
-def said(end: InputCompleted) -> str | Problem:
-    """What the client gets for its input."""
+def text_or_problem(end: InputCompleted) -> str | Problem:
+    """Return the text or the problem for an input that has ended."""
     match end.outcome:
         case InboxOutcome.EXECUTED:
             return end.note or ""
         case InboxOutcome.REJECTED:
-            return rejected(end.note)
+            return rejected_problem(end.note)
         case InboxOutcome.CANCELLED:
-            return _conflict(f"the message was cancelled: {end.note or 'taken back'}", "cancelled")
+            return _build_conflict(
+                f"the message was cancelled: {end.note or 'taken back'}", "cancelled"
+            )
         case InboxOutcome.TURN | InboxOutcome.MERGED | InboxOutcome.STEERED:
-            return _answered(end)
+            return _turn_result(end)
 
 
-def rejected(note: str | None = None) -> Problem:
-    """The message came in mid turn, and was to be refused then."""
-    return _conflict(note or "another turn is unfinished", "rejected")
+def rejected_problem(note: str | None = None) -> Problem:
+    """Return the problem for a message that arrived during a turn and was to be rejected then."""
+    return _build_conflict(note or "another turn is unfinished", "rejected")
 
 
-def _answered(end: InputCompleted) -> str | Problem:
+def _turn_result(end: InputCompleted) -> str | Problem:
     assert end.turn is not None
     match end.turn.outcome:
         case TurnOutcome.FAILED:
-            return _failed(end.text, end.turn.error_code or "internal")
+            return _failure_problem(end.text, end.turn.error_code or "internal")
         case TurnOutcome.CANCELLED:
-            return _conflict("the turn was stopped before it had an answer", "cancelled")
+            return _build_conflict("the turn was stopped before it had an answer", "cancelled")
         case _:
             return end.text
 
 
-def _failed(message: str, code: str) -> Problem:
-    if code in _TOO_MUCH:
+def _failure_problem(message: str, code: str) -> Problem:
+    if code in _OVERSIZED:
         return Problem(status=400, message=message, code=code, param="messages")
-    status = 500 if code in _OURS else 502
-    return Problem(status=status, message=message, code=code, type=SERVER)
+    status = 500 if code in _INTERNAL_CODES else 502
+    return Problem(status=status, message=message, code=code, type=SERVER_ERROR)
 
 
-def conflict(message: str) -> Problem:
-    """What was asked could not be done as things are now."""
-    return _conflict(message, "conflict")
+def conflict_problem(message: str) -> Problem:
+    """Return the problem for a request that the current state does not allow."""
+    return _build_conflict(message, "conflict")
 
 
-def _conflict(message: str, code: str) -> Problem:
-    return Problem(status=409, message=message, code=code, type=INVALID)
+def _build_conflict(message: str, code: str) -> Problem:
+    return Problem(status=409, message=message, code=code, type=INVALID_REQUEST)
 
 
-def retracted(reason: str) -> Problem:
-    """A stream cannot take back what went out."""
+def retracted_problem(reason: str) -> Problem:
+    """Return the problem for a retraction: a stream cannot take back what was sent."""
     message = f"the answer was begun anew: {reason}. The conversation will hold the whole answer"
-    return Problem(status=502, message=message, code="retracted", type=SERVER)
+    return Problem(status=502, message=message, code="retracted", type=SERVER_ERROR)

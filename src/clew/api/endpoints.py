@@ -1,4 +1,4 @@
-"""Endpoints: one declaration each, from which it is routed, checked and described."""
+"""Endpoint declarations, from which routes, validation and documentation are derived."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
 
-from clew.api.body import checked, parse, read_body
-from clew.api.schemas import Body, Nothing, Query
+from clew.api.body import parse_json_body, read_body, validate_model
+from clew.api.schemas import EmptyInput, QueryParams, RequestBody
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive, Scope, Send
 
-    from clew.api.pace import Pace
+    from clew.api.pace import ApiTimeouts
 
-Q = TypeVar("Q", bound=Query | Nothing)
-B = TypeVar("B", bound=Body)
+Q = TypeVar("Q", bound=QueryParams | EmptyInput)
+B = TypeVar("B", bound=RequestBody)
 
 JSON = "application/json"
 STREAM = "text/event-stream"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
-    """What an endpoint answers where all is well."""
+class ResponseSpec:
+    """A successful response of an endpoint."""
 
-    says: str
-    shape: type[BaseModel] | None = None
-    #: Other kinds of content than JSON.
+    description: str
+    model: type[BaseModel] | None = None
+    #: Media types other than JSON.
     media: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Endpoint(Generic[Q, B]):
-    """What is served under one path and method."""
+    """The declaration of one path and method."""
 
     method: str
     path: str
@@ -48,52 +48,56 @@ class Endpoint(Generic[Q, B]):
     summary: str
     query: type[Q]
     body: type[B]
-    replies: Mapping[int, Reply]
-    #: What may go wrong beside what may go wrong everywhere.
+    responses: Mapping[int, ResponseSpec]
+    #: Error statuses besides those that every endpoint can return.
     problems: tuple[int, ...] = ()
-    #: Request headers with their meaning.
+    #: Request headers with their descriptions.
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    #: Whether anybody may ask, without the token.
-    open: bool = False
+    #: The endpoint needs no token.
+    is_public: bool = False
 
-    async def answer(self, request: Request, pace: Pace) -> Response:
-        """:raises Declined: if query or body are not as declared"""
-        query = checked(dict(request.query_params), self.query)
-        if self.body is Nothing:
-            return await self.handler(request, query, checked({}, self.body))
-        raw = parse(await read_body(request, patience=pace.body))
-        # Kept as it came: what a key stands for is the request with all its fields.
+    async def handle_request(self, request: Request, pace: ApiTimeouts) -> Response:
+        """
+        Validate the request and call the handler.
+
+        :raises ProblemError: if the query or the body does not match its declaration
+        """
+        query = validate_model(dict(request.query_params), self.query)
+        if self.body is EmptyInput:
+            return await self.handler(request, query, validate_model({}, self.body))
+        raw = parse_json_body(await read_body(request, patience=pace.body))
+        # Kept unchanged: an idempotency key stands for the request with all its fields.
         request.state.raw = raw
-        return await self.handler(request, query, checked(raw, self.body))
+        return await self.handler(request, query, validate_model(raw, self.body))
 
     @property
-    def all_problems(self) -> tuple[int, ...]:
-        """Every status of an error that it may answer with."""
+    def problem_statuses(self) -> tuple[int, ...]:
+        """Return every error status of the endpoint."""
         found = {*self.problems, 500, 503}
-        if self.body is not Nothing:
+        if self.body is not EmptyInput:
             found |= {400, 408, 413}
         if self.method != "GET":
             found.add(507)
-        if not self.open:
+        if not self.is_public:
             found |= {401, 403}
         return tuple(sorted(found))
 
     @property
-    def streams(self) -> bool:
-        return any(STREAM in reply.media for reply in self.replies.values())
+    def is_stream(self) -> bool:
+        return any(STREAM in reply.media for reply in self.responses.values())
 
 
 AnyEndpoint = Endpoint[Any, Any]
 
 
-class Methods:
-    """The endpoints of one path."""
+class MethodRouter:
+    """Dispatcher of one path's requests by method."""
 
-    def __init__(self, endpoints: Iterable[AnyEndpoint], pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, endpoints: Iterable[AnyEndpoint], pace: ApiTimeouts) -> None:
+        self._timeouts = pace
         self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
         plain = self._endpoints.get("GET")
-        if plain is not None and not plain.streams:
+        if plain is not None and not plain.is_stream:
             self._endpoints["HEAD"] = plain
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,13 +105,13 @@ class Methods:
         if endpoint is None:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(self._endpoints))})
         request = Request(scope, receive, send)
-        response = await endpoint.answer(request, self._pace)
+        response = await endpoint.handle_request(request, self._timeouts)
         await response(scope, receive, send)
 
 
-def routes(endpoints: Iterable[AnyEndpoint], pace: Pace) -> list[Route]:
-    """One route for each path."""
+def build_routes(endpoints: Iterable[AnyEndpoint], pace: ApiTimeouts) -> list[Route]:
+    """Return one route for each path."""
     by_path: dict[str, list[AnyEndpoint]] = {}
     for endpoint in endpoints:
         by_path.setdefault(endpoint.path, []).append(endpoint)
-    return [Route(path, Methods(found, pace)) for path, found in by_path.items()]
+    return [Route(path, MethodRouter(found, pace)) for path, found in by_path.items()]

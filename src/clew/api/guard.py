@@ -1,4 +1,4 @@
-"""The guard: who may come in. Everything but health is behind it, unknown paths too."""
+"""Authentication middleware; everything but health is behind it, unknown paths too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import structlog
 from starlette.requests import HTTPConnection
 from starlette.websockets import WebSocket
 
-from clew.api.problems import INTERNAL, Problem
+from clew.api.problems import INTERNAL_ERROR, Problem
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Paths that anybody may ask for.
-OPEN = frozenset({"/healthz", "/readyz"})
-#: Below it whoever opened a door decides: what is handed in there is signed.
-HOOKS = "/hooks/"
+#: Paths that need no token.
+PUBLIC_PATHS = frozenset({"/healthz", "/readyz"})
+#: Requests below it are signed, and checked by the webhook's handler.
+WEBHOOK_PREFIX = "/hooks/"
 
-_GUARDED = ("http", "websocket")
+_PROTECTED_TYPES = ("http", "websocket")
 
-#: What a client of the socket speaks, and before what it may send the token: a page in a browser
-#: can set no header there, but name protocols. The server chooses the first, never the other.
-PROTOCOL = "clew.v1"
-BEARER = "bearer."
+#: The WebSocket subprotocol, and the prefix of one that carries the token: a page in a browser
+#: cannot set headers there, but can offer subprotocols. The server selects only the first.
+SUBPROTOCOL = "clew.v1"
+BEARER_PREFIX = "bearer."
 
-#: Headers that say who asks, of what, and whether again: of two nobody knows which is meant.
-_ONCE = (
+#: Headers for identity, target and repetition: they are ambiguous if sent more than once.
+_SINGLE_HEADERS = (
     "host",
     "authorization",
     "x-clew-conversation",
@@ -46,129 +46,134 @@ _ONCE = (
     "idempotency-key",
     "last-event-id",
 )
-_NO_TOKEN = Problem(
+_MISSING_TOKEN = Problem(
     status=401,
     message="this needs the API's token: send it as Authorization: Bearer TOKEN",
     code="missing_api_key",
 )
-_NO_TOKEN_IN_SOCKET = Problem(
+_MISSING_SOCKET_TOKEN = Problem(
     status=401,
     message=(
         "this needs the API's token: send it as Authorization: Bearer TOKEN, or from a browser as "
-        f"the protocols {PROTOCOL} and {BEARER} followed by the token in base64url"
+        f"the protocols {SUBPROTOCOL} and {BEARER_PREFIX} followed by the token in base64url"
     ),
     code="missing_api_key",
 )
 _WRONG_TOKEN = Problem(
     status=401, message="the token is not the one in api.token", code="invalid_api_key"
 )
-_FOREIGN = (
+_FOREIGN_MESSAGE = (
     "without api.token only programs and pages of this machine are served, and {name} is "
     "{value!r}: use http://127.0.0.1 or http://localhost, name the page in api.origins, or set "
     "api.token"
 )
 
 
-class Guard:
+class AuthMiddleware:
     """
-    Lets a request through to the app, or answers it.
+    Passes a request to the app, or rejects it.
 
-    With a token it must be sent along. Without one the server listens on loopback only, and a web
-    page elsewhere could still reach it through the person's browser (DNS rebinding, or a plain
-    cross-site POST): so the host and the origin must be of this machine.
+    With a token set, a request must carry it. Without one the server listens on loopback
+    only, and a web page elsewhere could still reach it through the person's browser (DNS
+    rebinding, or a plain cross-site POST): so Host and Origin must be of this machine.
 
-    Behind the guard a path is as it was sent: a name in it may hold an escaped slash.
+    Behind the middleware a path is as it was sent: a name in it may contain an escaped
+    slash.
     """
 
     def __init__(self, app: ASGIApp, token: Secret | None, origins: Collection[str] = ()) -> None:
         self._app, self._token, self._origins = app, token, origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in _GUARDED and not _is_open(scope["path"]):
+        if scope["type"] in _PROTECTED_TYPES and not _is_public(scope["path"]):
             connection = HTTPConnection(scope)
-            if problem := self._problem(connection) or _twice(connection):
-                await refuse(problem, scope, receive, send)
+            if problem := self._find_problem(connection) or _find_repeated_header(connection):
+                await send_problem(problem, scope, receive, send)
                 return
             if raw := scope.get("raw_path"):
                 scope["path"] = raw.decode("ascii", "replace")
         await self._app(scope, receive, send)
 
-    def _problem(self, connection: HTTPConnection) -> Problem | None:
+    def _find_problem(self, connection: HTTPConnection) -> Problem | None:
         if self._token is None:
-            return _foreign(connection, self._origins)
-        given = bearer(connection)
+            return _find_foreign_origin(connection, self._origins)
+        given = bearer_token(connection)
         if given is None:
-            return _NO_TOKEN_IN_SOCKET if connection.scope["type"] == "websocket" else _NO_TOKEN
+            return (
+                _MISSING_SOCKET_TOKEN if connection.scope["type"] == "websocket" else _MISSING_TOKEN
+            )
         try:
             wanted = self._token.reveal()
         except SettingsError as error:
-            # Who may not come in is not told where the token is kept.
+            # An unauthenticated client must not learn where the token is stored.
             log.error("token_unreadable", error=str(error))
-            return INTERNAL
+            return INTERNAL_ERROR
         return None if hmac.compare_digest(given, wanted.encode()) else _WRONG_TOKEN
 
 
-def _twice(connection: HTTPConnection) -> Problem | None:
-    for name in _ONCE:
+def _find_repeated_header(connection: HTTPConnection) -> Problem | None:
+    for name in _SINGLE_HEADERS:
         if len(connection.headers.getlist(name)) > 1:
             message = f"the header {name} is there more than once: send one"
             return Problem(status=400, message=message, code="invalid_value", param=name)
     return None
 
 
-def _is_open(path: str) -> bool:
-    return path in OPEN or path.startswith(HOOKS)
+def _is_public(path: str) -> bool:
+    return path in PUBLIC_PATHS or path.startswith(WEBHOOK_PREFIX)
 
 
-async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a request, or the handshake of a socket, with a problem."""
-    response = problem.response()
+async def send_problem(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request, or the handshake of a WebSocket, with a problem."""
+    response = problem.to_response()
     if scope["type"] == "http":
         await response(scope, receive, send)
     else:
-        # The handshake is answered in HTTP, with the same words.
+        # The handshake gets the same response over HTTP.
         await WebSocket(scope, receive, send).send_denial_response(response)
 
 
-def bearer(connection: HTTPConnection) -> bytes | None:
-    """The token that a client sent."""
+def bearer_token(connection: HTTPConnection) -> bytes | None:
+    """Return the token that a client sent."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        return _bearer_in_protocols(connection)
-    # Headers arrive as Latin-1, whatever the client meant: compared are the bytes.
+        return _token_from_protocols(connection)
+    # Headers are decoded as Latin-1 whatever the client meant: compare the bytes.
     return token.strip().encode("latin-1")
 
 
-def _bearer_in_protocols(connection: HTTPConnection) -> bytes | None:
+def _token_from_protocols(connection: HTTPConnection) -> bytes | None:
     offered: list[str] = connection.scope.get("subprotocols") or []
-    encoded = next((one[len(BEARER) :] for one in offered if one.startswith(BEARER)), "")
+    encoded = next(
+        (one[len(BEARER_PREFIX) :] for one in offered if one.startswith(BEARER_PREFIX)), ""
+    )
     try:
-        # Without padding: "=" may not stand in a protocol's name.
+        # Without padding: "=" is not allowed in a protocol name.
         token = base64.b64decode(encoded + "=" * (-len(encoded) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         return None
     return token or None
 
 
-def spoken(connection: HTTPConnection) -> str | None:
-    """The protocol that is chosen of those that a socket's client offers, if it offers ours."""
-    return PROTOCOL if PROTOCOL in (connection.scope.get("subprotocols") or ()) else None
+def select_subprotocol(connection: HTTPConnection) -> str | None:
+    """Return our WebSocket subprotocol if the client offers it."""
+    return SUBPROTOCOL if SUBPROTOCOL in (connection.scope.get("subprotocols") or ()) else None
 
 
-def _foreign(connection: HTTPConnection, origins: Collection[str]) -> Problem | None:
+def _find_foreign_origin(connection: HTTPConnection, origins: Collection[str]) -> Problem | None:
     host = connection.headers.get("host", "")
     origin = connection.headers.get("origin")
     for name, value, here in (
-        ("Host", host, _is_here(f"//{host}")),
-        ("Origin", origin, origin is None or origin in origins or _is_here(origin)),
+        ("Host", host, _is_loopback_url(f"//{host}")),
+        ("Origin", origin, origin is None or origin in origins or _is_loopback_url(origin)),
     ):
         if not here:
-            message = _FOREIGN.format(name=name, value=value)
+            message = _FOREIGN_MESSAGE.format(name=name, value=value)
             return Problem(status=403, message=message, code="foreign_origin")
     return None
 
 
-def _is_here(url: str) -> bool:
+def _is_loopback_url(url: str) -> bool:
     try:
         name = urlsplit(url).hostname or ""
         return name == "localhost" or ip_address(name).is_loopback

@@ -1,4 +1,4 @@
-"""Hooks: what other programs hand in, passed on to whoever opened the door."""
+"""Webhooks: requests of other programs, passed to the registered handler."""
 
 from __future__ import annotations
 
@@ -8,35 +8,41 @@ from typing import TYPE_CHECKING
 from starlette.responses import JSONResponse, Response
 
 from clew.api.body import read_body
-from clew.api.problems import INVALID, SERVER, Problem
+from clew.api.problems import INVALID_REQUEST, SERVER_ERROR, Problem
 from clew.engine.doors import WebhookRequest
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from clew.api.pace import Pace
-    from clew.api.schemas import Nothing
+    from clew.api.pace import ApiTimeouts
+    from clew.api.schemas import EmptyInput
     from clew.engine.doors import WebhookRegistry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Hooks:
-    """The paths under which doors can be reached."""
+class WebhookEndpoint:
+    """The endpoint of all registered webhooks."""
 
-    doors: WebhookRegistry
-    pace: Pace
+    registry: WebhookRegistry
+    timeouts: ApiTimeouts
 
-    async def hand_in(self, request: Request, query: Nothing, body: Nothing) -> Response:
-        """:raises Declined: if the body is too large or takes too long"""
-        raw = await read_body(request, patience=self.pace.body)
+    async def receive_webhook(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
+        """
+        Pass the request to its handler.
+
+        :raises ProblemError: if the body is too large or takes too long
+        """
+        raw = await read_body(request, patience=self.timeouts.body)
         knock = WebhookRequest(headers=dict(request.headers), body=raw)
-        answer = await self.doors.dispatch_request(request.path_params["name"], knock)
+        answer = await self.registry.dispatch_request(request.path_params["name"], knock)
         if answer.status < 300:
             return JSONResponse({"accepted": True}, answer.status)
         return Problem(
             status=answer.status,
             message=answer.message,
             code=answer.code,
-            type=SERVER if answer.status >= 500 else INVALID,
+            type=SERVER_ERROR if answer.status >= 500 else INVALID_REQUEST,
             again=answer.is_retryable,
-        ).response()
+        ).to_response()

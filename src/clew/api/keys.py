@@ -1,12 +1,12 @@
-"""Idempotency keys: the same key for the same request gets the first answer again."""
+"""Idempotency keys: a repeated request with the same key gets the first answer."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from clew.api.guard import bearer
-from clew.api.problems import invalid
+from clew.api.guard import bearer_token
+from clew.api.problems import invalid_request
 from clew.engine.orders import make_request_key
 
 if TYPE_CHECKING:
@@ -14,37 +14,39 @@ if TYPE_CHECKING:
 
     from clew.engine.orders import IdempotencyKey
 
-HEADER = "idempotency-key"
-_LONGEST = 255
-#: Headers that are part of what is asked for.
-_MEANT = ("x-clew-conversation", "x-clew-double-text")
-#: Fields that say how the answer is sent, not what it is.
-_HOW = frozenset({"stream", "stream_options"})
+KEY_HEADER = "idempotency-key"
+_MAX_LENGTH = 255
+#: Headers that belong to the request that a key identifies.
+_KEYED_HEADERS = ("x-clew-conversation", "x-clew-double-text")
+#: Fields that affect how the answer is sent, not its content.
+_IGNORED_FIELDS = frozenset({"stream", "stream_options"})
 
 
-def caller_of(request: Request) -> str:
-    """Whose the request is: each token's keys and histories are its own."""
-    return (bearer(request) or b"").decode("latin-1")
+def caller_id(request: Request) -> str:
+    """Return the caller of the request: each token has its own keys and histories."""
+    return (bearer_token(request) or b"").decode("latin-1")
 
 
-def key_of(request: Request) -> IdempotencyKey | None:
+def idempotency_key(request: Request) -> IdempotencyKey | None:
     """
-    The key that came with a request, if one did.
+    Return the idempotency key of the request, if it has one.
 
-    :raises Declined: if it cannot be one
+    :raises ProblemError: if it is not valid
     """
-    key = request.headers.get(HEADER)
+    key = request.headers.get(KEY_HEADER)
     if key is None:
         return None
-    if not 1 <= len(key) <= _LONGEST:
-        raise invalid(f"{HEADER} has 1 to {_LONGEST} characters, not {len(key)}", param=HEADER)
+    if not 1 <= len(key) <= _MAX_LENGTH:
+        raise invalid_request(
+            f"{KEY_HEADER} has 1 to {_MAX_LENGTH} characters, not {len(key)}", param=KEY_HEADER
+        )
     body: dict[str, object] = request.state.raw
     meant = {
-        "headers": {name: request.headers.get(name) for name in _MEANT},
-        "body": {name: value for name, value in body.items() if name not in _HOW},
+        "headers": {name: request.headers.get(name) for name in _KEYED_HEADERS},
+        "body": {name: value for name, value in body.items() if name not in _IGNORED_FIELDS},
     }
     return make_request_key(
-        caller=caller_of(request),
+        caller=caller_id(request),
         path=request.url.path,
         key=key,
         request=json.dumps(meant, sort_keys=True).encode(),

@@ -1,7 +1,7 @@
 """
-Listening: from here on clients are let in; they wait in line until somebody serves them.
+Listening sockets, on which clients wait until a server accepts them.
 
-Imports next to nothing, so that a program can listen before it has imported what it serves.
+Imports next to nothing, so that a program can listen before it has imported its server.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
     from clew.config import ApiSettings
 
-#: Connections that wait to be accepted.
+#: The number of connections that can wait to be accepted.
 BACKLOG = 2048
 
 
-def listen(settings: ApiSettings) -> list[socket.socket]:
+def bind_sockets(settings: ApiSettings) -> list[socket.socket]:
     """
-    Sockets that listen where the settings say.
+    Return sockets that listen on the configured address.
 
-    :raises SettingsError: if the address cannot be listened on, or is open to others without a
-        token
+    :raises SettingsError: if the address cannot be listened on, or is open to others
+        without a token
     """
     settings.require_token_beyond_loopback()
     if settings.token is not None:
         settings.token.reveal()
-    return _listen(settings.host, settings.port)
+    return _bind_addresses(settings.host, settings.port)
 
 
-def _listen(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for each address of the host: ``localhost`` has two."""
+def _bind_addresses(host: str, port: int) -> list[socket.socket]:
+    """Return a listening socket for each address of the host: ``localhost`` has two."""
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
     except OSError as error:
@@ -45,20 +45,20 @@ def _listen(host: str, port: int) -> list[socket.socket]:
     failed: OSError | None = None
     for family, name in dict.fromkeys((each[0], str(each[4][0])) for each in found):
         try:
-            sockets.append(_bound(family, name, port))
+            sockets.append(_bind_socket(family, name, port))
         except OSError as error:
             failed = error
         if sockets and port == 0:
-            # Another address could not be given the same free port.
+            # Another address could not get the same free port.
             return sockets
-    # A machine without IPv6 names ::1 all the same, so one address is enough.
+    # A machine without IPv6 still resolves ::1, so one address is enough.
     if failed is not None and (not sockets or failed.errno == errno.EADDRINUSE):
-        close(sockets)
-        raise _cannot_listen(host, port, failed) from failed
+        close_sockets(sockets)
+        raise _listen_error(host, port, failed) from failed
     return sockets
 
 
-def _bound(family: int, name: str, port: int) -> socket.socket:
+def _bind_socket(family: int, name: str, port: int) -> socket.socket:
     # asyncio sends small pieces at once only on sockets whose protocol is named.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -74,19 +74,19 @@ def _bound(family: int, name: str, port: int) -> socket.socket:
     return made
 
 
-def close(sockets: Sequence[socket.socket]) -> None:
-    """Stop listening."""
+def close_sockets(sockets: Sequence[socket.socket]) -> None:
+    """Close the sockets."""
     for each in sockets:
         each.close()
 
 
-def _cannot_listen(host: str, port: int, error: OSError) -> SettingsError:
+def _listen_error(host: str, port: int, error: OSError) -> SettingsError:
     if error.errno == errno.EADDRINUSE:
         return PortTaken(host, port)
     return SettingsError(f"cannot listen on {host} port {port}: {error.strerror}")
 
 
 def base_url(listening: socket.socket) -> str:
-    """The URL under which a listening socket is reached."""
+    """Return the URL of a listening socket."""
     name, port = listening.getsockname()[:2]
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"

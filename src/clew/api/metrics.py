@@ -20,34 +20,34 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from clew.api.schemas import Nothing
+    from clew.api.schemas import EmptyInput
     from clew.core.health import ChannelHealth
     from clew.engine.engine import Engine
     from clew.engine.measures import MetricsSnapshot
 
-MEDIA = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def _zeros() -> defaultdict[tuple[str, str], float]:
+def _zero_counts() -> defaultdict[tuple[str, str], float]:
     return defaultdict(float)
 
 
 @dataclass(slots=True)
-class Served:
-    """What this process has served."""
+class RequestStats:
+    """The requests that this process has served."""
 
     #: Requests by method, path as declared and status.
     requests: Counter[tuple[str, str, str]] = field(default_factory=Counter[tuple[str, str, str]])
     #: Seconds by method and path, and requests now under way.
-    seconds: defaultdict[tuple[str, str], float] = field(default_factory=_zeros)
+    seconds: defaultdict[tuple[str, str], float] = field(default_factory=_zero_counts)
     under_way: int = 0
 
 
-class Counting:
-    """Counts what passes through, refusals too."""
+class MetricsMiddleware:
+    """Counts all requests, rejected ones too."""
 
-    def __init__(self, app: ASGIApp, served: Served) -> None:
-        self._app, self._served = app, served
+    def __init__(self, app: ASGIApp, served: RequestStats) -> None:
+        self._app, self._stats = app, served
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -55,57 +55,63 @@ class Counting:
             return
         status = "500"
 
-        async def counted(message: Message) -> None:
+        async def send_counted(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = str(message["status"])
             await send(message)
 
         begun = time.perf_counter()
-        self._served.under_way += 1
+        self._stats.under_way += 1
         try:
-            await self._app(scope, receive, counted)
+            await self._app(scope, receive, send_counted)
         finally:
-            self._served.under_way -= 1
-            # Paths that are not declared count as one: what clients make up is no label.
+            self._stats.under_way -= 1
+            # Undeclared paths count as one: clients must not be able to create labels.
             path = scope["route"].path if "route" in scope else "none"
             method = scope["method"] if "route" in scope else "any"
-            self._served.requests[method, path, status] += 1
-            self._served.seconds[method, path] += time.perf_counter() - begun
+            self._stats.requests[method, path, status] += 1
+            self._stats.seconds[method, path] += time.perf_counter() - begun
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Metrics:
-    """The endpoint."""
+class MetricsEndpoint:
+    """The metrics endpoint."""
 
     engine: Engine
-    served: Served
+    stats: RequestStats
 
-    async def show(self, request: Request, query: Nothing, body: Nothing) -> Response:
+    async def render_metrics(
+        self, request: Request, query: EmptyInput, body: EmptyInput
+    ) -> Response:
         measured = await self.engine.metrics.take_snapshot()
         lines = [
-            *_requests(self.served),
-            *_engine(measured),
-            *_channels(self.engine.channels, datetime.now(UTC)),
+            *_request_samples(self.stats),
+            *_engine_samples(measured),
+            *_channel_samples(self.engine.channels, datetime.now(UTC)),
         ]
-        return PlainTextResponse("\n".join([*lines, ""]), media_type=MEDIA)
+        return PlainTextResponse("\n".join([*lines, ""]), media_type=CONTENT_TYPE)
 
 
-def _requests(served: Served) -> Iterable[str]:
-    yield from _family("clew_requests_total", "counter", "Requests that were answered.")
+def _request_samples(served: RequestStats) -> Iterable[str]:
+    yield from _family_header("clew_requests_total", "counter", "Requests that were answered.")
     for (method, path, status), count in sorted(served.requests.items()):
-        yield _sample("clew_requests_total", count, method=method, path=path, status=status)
-    yield from _family("clew_request_seconds_total", "counter", "Seconds spent on requests.")
+        yield _format_sample("clew_requests_total", count, method=method, path=path, status=status)
+    yield from _family_header("clew_request_seconds_total", "counter", "Seconds spent on requests.")
     for (method, path), seconds in sorted(served.seconds.items()):
-        yield _sample("clew_request_seconds_total", seconds, method=method, path=path)
-    yield from _family("clew_requests_under_way", "gauge", "Requests under way, streams included.")
-    yield _sample("clew_requests_under_way", served.under_way)
+        yield _format_sample("clew_request_seconds_total", seconds, method=method, path=path)
+    yield from _family_header(
+        "clew_requests_under_way", "gauge", "Requests under way, streams included."
+    )
+    yield _format_sample("clew_requests_under_way", served.under_way)
 
 
-def _engine(measured: MetricsSnapshot) -> Iterable[str]:
-    yield from _family("clew_turns_total", "counter", "Turns that ended in this process.")
+def _engine_samples(measured: MetricsSnapshot) -> Iterable[str]:
+    yield from _family_header("clew_turns_total", "counter", "Turns that ended in this process.")
     for outcome in TurnOutcome:
-        yield _sample("clew_turns_total", measured.turns.get(outcome, 0), outcome=outcome.value)
+        yield _format_sample(
+            "clew_turns_total", measured.turns.get(outcome, 0), outcome=outcome.value
+        )
     gauges = measured.gauges
     singles: Mapping[str, tuple[str, float]] = {
         "clew_turns_unfinished": ("Turns without an outcome, in the store.", gauges.unfinished),
@@ -113,14 +119,14 @@ def _engine(measured: MetricsSnapshot) -> Iterable[str]:
         "clew_leases_held": ("Conversations that this process works on.", gauges.leases),
     }
     for name, (says, value) in singles.items():
-        yield from _family(name, "gauge", says)
-        yield _sample(name, value)
-    yield from _family("clew_store_seconds", "gauge", "How long the store took just now.")
-    yield _sample("clew_store_seconds", measured.read_seconds, operation="read")
-    yield _sample("clew_store_seconds", measured.check_seconds, operation="check")
+        yield from _family_header(name, "gauge", says)
+        yield _format_sample(name, value)
+    yield from _family_header("clew_store_seconds", "gauge", "How long the store took just now.")
+    yield _format_sample("clew_store_seconds", measured.read_seconds, operation="read")
+    yield _format_sample("clew_store_seconds", measured.check_seconds, operation="check")
 
 
-def _channels(channels: Mapping[str, ChannelHealth], now: datetime) -> Iterable[str]:
+def _channel_samples(channels: Mapping[str, ChannelHealth], now: datetime) -> Iterable[str]:
     families: Mapping[str, tuple[str, str, Callable[[ChannelHealth], float]]] = {
         "clew_channel_connected": (
             "gauge",
@@ -154,23 +160,23 @@ def _channels(channels: Mapping[str, ChannelHealth], now: datetime) -> Iterable[
         ),
     }
     for name, (kind, says, value) in families.items():
-        yield from _family(name, kind, says)
+        yield from _family_header(name, kind, says)
         for channel, health in sorted(channels.items()):
-            yield _sample(name, value(health), channel=channel)
+            yield _format_sample(name, value(health), channel=channel)
 
 
 def _seconds_since(moment: datetime | None, now: datetime) -> float:
     return 0.0 if moment is None else max(0.0, (now - moment).total_seconds())
 
 
-def _family(name: str, kind: str, says: str) -> tuple[str, str]:
+def _family_header(name: str, kind: str, says: str) -> tuple[str, str]:
     return f"# HELP {name} {says}", f"# TYPE {name} {kind}"
 
 
-def _sample(name: str, value: float, **labels: str) -> str:
-    inside = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+def _format_sample(name: str, value: float, **labels: str) -> str:
+    inside = ",".join(f'{label}="{_escape_label(text)}"' for label, text in labels.items())
     return f"{name}{{{inside}}} {value:.9g}" if inside else f"{name} {value:.9g}"
 
 
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,4 +1,4 @@
-"""The pace of the API: how long things may take, in seconds."""
+"""Timeouts of the API, in seconds."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Pace:
-    """Times that are no setting of the person who runs it."""
+class ApiTimeouts:
+    """Timeouts that are not settings."""
 
-    #: A stream's status waits so long for the first words: a turn that fails before has its own.
-    first_words: float = 10.0
-    #: A stream in which nothing happens shows so often that it is still there.
-    silence: float = 15.0
-    #: The head of a request must have arrived, from its first byte or from connecting.
+    #: A stream waits this long for text: a turn that fails before gets its own HTTP status.
+    first_text: float = 10.0
+    #: The interval of keep-alive comments in an idle stream.
+    keep_alive: float = 15.0
+    #: For the head of a request to arrive, from its first byte or from connecting.
     head: float = 10.0
-    #: Its body must have arrived.
+    #: For its body to arrive.
     body: float = 60.0
-    #: Turns may still end after the server was told to stop.
-    grace: float = 3.0
+    #: For turns to end once the server is stopping.
+    shutdown_grace: float = 3.0
 
 
-PACE = Pace()
+DEFAULT_TIMEOUTS = ApiTimeouts()

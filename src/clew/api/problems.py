@@ -1,4 +1,4 @@
-"""Problems: what a client is told when something cannot be done, in one shape everywhere."""
+"""Error responses, in the same format everywhere."""
 
 from __future__ import annotations
 
@@ -15,93 +15,95 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-INVALID = "invalid_request_error"
-SERVER = "server_error"
-#: Seconds before a request that stored nothing may be sent again.
+INVALID_REQUEST = "invalid_request_error"
+SERVER_ERROR = "server_error"
+#: Seconds after which a request that stored nothing may be repeated.
 RETRY_AFTER = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
-    """What went wrong: ``message`` for people, ``code`` for programs."""
+    """An error response: ``message`` for people, ``code`` for programs."""
 
     status: int
     message: str
     code: str
-    type: str = INVALID
-    #: The field of the request that is wrong.
+    type: str = INVALID_REQUEST
+    #: The invalid field of the request.
     param: str | None = None
-    #: Whether sending the same request again is safe and may help.
+    #: Repeating the same request is safe and may help.
     again: bool = False
-    #: What was asked for is stored already, and goes on: nothing has to be sent again for it.
+    #: The request is stored already and will be processed: it need not be sent again.
     stored: bool = False
 
     @property
-    def body(self) -> dict[str, object]:
+    def json_body(self) -> dict[str, object]:
         error = {"message": self.message, "type": self.type, "code": self.code}
         return {"error": error if self.param is None else {**error, "param": self.param}}
 
     @property
-    def kept(self) -> dict[str, object]:
-        """Itself, as it can be made again."""
+    def stored_fields(self) -> dict[str, object]:
+        """Return the fields from which the problem can be rebuilt."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @property
-    def headers(self) -> dict[str, str]:
+    def http_headers(self) -> dict[str, str]:
         if not self.again:
-            # Clients send 409 and 5xx again by themselves: here that would say things twice.
+            # Clients retry 409 and 5xx on their own: here that would send messages twice.
             return {"x-should-retry": "false"}
         after = {} if self.stored else {"Retry-After": str(RETRY_AFTER)}
         return {"x-should-retry": "true", **after}
 
-    def response(self, headers: Mapping[str, str] | None = None) -> Response:
+    def to_response(self, headers: Mapping[str, str] | None = None) -> Response:
         extra = {"WWW-Authenticate": "Bearer"} if self.status == 401 else {}
-        every = {**self.headers, **extra, **(headers or {})}
-        return JSONResponse(self.body, self.status, headers=every)
+        every = {**self.http_headers, **extra, **(headers or {})}
+        return JSONResponse(self.json_body, self.status, headers=every)
 
 
-class Declined(ClewError):
-    """The request ends here, with this answer."""
+class ProblemError(ClewError):
+    """Ends a request with an error response."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
 
 
-def invalid(message: str, *, param: str | None = None, code: str = "invalid_value") -> Declined:
-    """A request that asks for what cannot be."""
-    return Declined(Problem(status=400, message=message, code=code, param=param))
+def invalid_request(
+    message: str, *, param: str | None = None, code: str = "invalid_value"
+) -> ProblemError:
+    """Return the error for a request that cannot be fulfilled."""
+    return ProblemError(Problem(status=400, message=message, code=code, param=param))
 
 
-_KINDS: tuple[tuple[type[ClewError], int, str, str], ...] = (
-    (errors.NotFound, 404, "not_found", INVALID),
-    (errors.KeyReused, 422, "idempotency_key_reused", INVALID),
-    (errors.TitleTaken, 409, "title_taken", INVALID),
-    (errors.SettingsError, 500, "settings", SERVER),
-    (errors.UsageError, 400, "invalid_value", INVALID),
-    (errors.OperationRefused, 409, "conflict", INVALID),
-    (errors.StoreUnavailable, 503, "store_unavailable", SERVER),
-    (errors.StoreFull, 507, "store_full", SERVER),
-    (errors.StoreDamaged, 500, "store_damaged", SERVER),
-    (errors.StoreError, 500, "store_failed", SERVER),
+_ERROR_TYPES: tuple[tuple[type[ClewError], int, str, str], ...] = (
+    (errors.NotFound, 404, "not_found", INVALID_REQUEST),
+    (errors.KeyReused, 422, "idempotency_key_reused", INVALID_REQUEST),
+    (errors.TitleTaken, 409, "title_taken", INVALID_REQUEST),
+    (errors.SettingsError, 500, "settings", SERVER_ERROR),
+    (errors.UsageError, 400, "invalid_value", INVALID_REQUEST),
+    (errors.OperationRefused, 409, "conflict", INVALID_REQUEST),
+    (errors.StoreUnavailable, 503, "store_unavailable", SERVER_ERROR),
+    (errors.StoreFull, 507, "store_full", SERVER_ERROR),
+    (errors.StoreDamaged, 500, "store_damaged", SERVER_ERROR),
+    (errors.StoreError, 500, "store_failed", SERVER_ERROR),
 )
 
 
-def problem_of(error: ClewError) -> Problem:
-    """What a client is told of an error of ours."""
-    if isinstance(error, Declined):
+def problem_from_error(error: ClewError) -> Problem:
+    """Return the problem that a client gets for an error of Clew."""
+    if isinstance(error, ProblemError):
         return error.problem
-    for kind, status, code, type_ in _KINDS:
+    for kind, status, code, type_ in _ERROR_TYPES:
         if isinstance(error, kind):
-            # Sent again only where nothing was stored.
+            # Retryable only if nothing was stored.
             again = isinstance(error, errors.StoreUnavailable) and not error.uncertain
             return Problem(status=status, message=str(error), code=code, type=type_, again=again)
-    return INTERNAL
+    return INTERNAL_ERROR
 
 
-INTERNAL = Problem(
+INTERNAL_ERROR = Problem(
     status=500,
     message="something went wrong inside Clew; its log says what",
     code="internal",
-    type=SERVER,
+    type=SERVER_ERROR,
 )

@@ -1,4 +1,4 @@
-"""What clients send and get, as models: they check requests and describe both for OpenAPI."""
+"""Models of requests and responses, for validation and OpenAPI."""
 
 from __future__ import annotations
 
@@ -11,72 +11,72 @@ from clew.wire.params import Attachment  # noqa: TC001  (the model reads it)
 from clew.wire.records import WireModel
 
 
-class Body(BaseModel):
-    """What a client sends as JSON: types are taken as they are, unknown fields are left alone."""
+class RequestBody(BaseModel):
+    """Base of JSON request bodies: strict types, unknown fields ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-class Query(BaseModel):
-    """What a client sends behind the question mark."""
+class QueryParams(BaseModel):
+    """Base of query strings."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
-class Nothing(Body):
+class EmptyInput(RequestBody):
     """No body, no query."""
 
 
-def _whole(value: object) -> object:
-    """A whole number as it is written in a URL."""
+def _parse_whole_number(value: object) -> object:
+    """Parse a whole number from a URL."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,1000}", value):
         return int(value)
     return value
 
 
-#: Large enough for everything that is counted, and no more than every database holds.
-Whole = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=10**15 - 1)]
-#: Text that says something; the engine tells what is wrong in better words than a pattern.
-Said = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
+#: Large enough for every count, and within the range of every database.
+WholeNumber = Annotated[int, BeforeValidator(_parse_whole_number), Field(ge=0, le=10**15 - 1)]
+#: Text that is not blank; the engine's error message is better than a pattern's.
+NonBlankText = Annotated[str, Field(json_schema_extra={"pattern": r"\S"})]
 DoubleTextName = Literal["auto", "queue", "steer", "collect", "interrupt", "rollback", "reject"]
 
 
 # POST /v1/chat/completions
 
 
-class Part(Body):
-    """A piece of a message's content."""
+class Part(RequestBody):
+    """A part of a message's content."""
 
     type: str
     text: str | None = None
 
 
-class ChatMessage(Body):
-    """One message of the history; only its text counts."""
+class ChatMessage(RequestBody):
+    """A message of the history; only its text is used."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
     tool_calls: list[dict[str, Any]] | None = None
 
 
-class StreamOptions(Body):
-    """How a stream is sent."""
+class StreamOptions(RequestBody):
+    """Options of a stream."""
 
     include_usage: bool | None = None
 
 
-class ResponseFormat(Body):
+class ResponseFormat(RequestBody):
     """Only ``text`` is supported."""
 
     type: str
 
 
-class ChatRequest(Body):
+class ChatRequest(RequestBody):
     """
     A request for a chat completion.
 
-    Sampling settings are the agent's own: fields that are not listed are accepted and have no
-    effect.
+    The agent has its own sampling settings: fields that are not listed are accepted and
+    have no effect.
     """
 
     model: str | None = None
@@ -92,59 +92,59 @@ class ChatRequest(Body):
 # /api/conversations
 
 
-class ListQuery(Query):
-    """Which conversations."""
+class ListQueryParams(QueryParams):
+    """Filter and page of the list of conversations."""
 
     query: str = Field(default="", description="A part of the title.")
     cursor: str | None = None
-    limit: Whole = Field(default=50, ge=1, le=200)
+    limit: WholeNumber = Field(default=50, ge=1, le=200)
     adhoc: Literal["true", "false"] = Field(
         default="false", description="Also those of clients that resend all history."
     )
 
 
-class EntriesQuery(Query):
-    """Which entries of the log."""
+class EntriesQueryParams(QueryParams):
+    """The range of entries."""
 
-    after: Whole = Field(default=0, ge=0)
-    limit: Whole = Field(default=200, ge=1, le=1000)
-
-
-class EventsQuery(Query):
-    """Where the stream begins; the header ``Last-Event-ID`` goes before it."""
-
-    after: Whole = Field(default=0, ge=0)
+    after: WholeNumber = Field(default=0, ge=0)
+    limit: WholeNumber = Field(default=200, ge=1, le=1000)
 
 
-class SearchQuery(Query):
-    """What is looked for in everything that was said."""
+class EventsQueryParams(QueryParams):
+    """The start of the stream; the header ``Last-Event-ID`` takes precedence."""
+
+    after: WholeNumber = Field(default=0, ge=0)
+
+
+class SearchQueryParams(QueryParams):
+    """Words to search for in all messages."""
 
     query: str = Field(min_length=1)
     cursor: str | None = None
-    limit: Whole = Field(default=20, ge=1, le=100)
+    limit: WholeNumber = Field(default=20, ge=1, le=100)
 
 
-class MessageRequest(Body):
-    """A message for a conversation; its answer is an entry of the log."""
+class MessageRequest(RequestBody):
+    """A message for a conversation; its answer becomes an entry of the log."""
 
-    text: Said
+    text: NonBlankText
     attachments: list[Attachment] | None = Field(default=None, max_length=20)
     double_text: DoubleTextName | None = None
 
 
-class RenameRequest(Body):
-    """The new title; ``null`` takes it away."""
+class RenameRequest(RequestBody):
+    """The new title; ``null`` removes it."""
 
-    title: Annotated[Said, Field(json_schema_extra={"maxLength": 200})] | None
+    title: Annotated[NonBlankText, Field(json_schema_extra={"maxLength": 200})] | None
 
 
-class BranchRequest(Body):
-    """A copy of the conversation's context that goes its own way."""
+class BranchRequest(RequestBody):
+    """An independent copy of the conversation's context."""
 
     at: int | None = Field(
         default=None, ge=0, le=10**15 - 1, description="Only up to this entry of the log."
     )
-    title: Annotated[Said, Field(json_schema_extra={"maxLength": 200})] | None = None
+    title: Annotated[NonBlankText, Field(json_schema_extra={"maxLength": 200})] | None = None
     name: str | None = Field(
         default=None,
         min_length=1,
@@ -152,14 +152,14 @@ class BranchRequest(Body):
     )
 
 
-class RewindRequest(Body):
-    """Where the context goes back to; the log keeps everything."""
+class RewindRequest(RequestBody):
+    """The entry to rewind to; the log keeps everything."""
 
     to: int = Field(ge=0, le=10**15 - 1, description="Right after this entry; 0 is the beginning.")
 
 
-class CompactRequest(Body):
-    """A compaction on demand."""
+class CompactRequest(RequestBody):
+    """A manual compaction."""
 
     focus: str | None = Field(default=None, description="What the summary is to care for most.")
     dry_run: bool | None = Field(
@@ -178,7 +178,7 @@ class ErrorShape(WireModel):
 
 
 class Problems(WireModel):
-    """Every error, everywhere."""
+    """Every error response."""
 
     error: ErrorShape
 
@@ -237,10 +237,10 @@ class Health(WireModel):
 
 
 class DeliveriesShape(WireModel):
-    #: What waits to be delivered, and the seconds for which the oldest of it does.
+    #: Pending deliveries, and the age of the oldest in seconds.
     waiting: int
     oldest: float | None
-    #: Tries that failed and messages that were given up, since the process began.
+    #: Failed attempts and abandoned messages since the process started.
     failed: int
     given_up: int
     #: A limit of the settings is exceeded.
@@ -249,14 +249,14 @@ class DeliveriesShape(WireModel):
 
 class ChannelShape(WireModel):
     state: Literal["connecting", "connected", "degraded", "standby", "refused"]
-    #: Seconds since the platform last answered, and since something last happened there.
+    #: Seconds since the last answer of the platform, and since its last event.
     heard: float | None
     event: float | None
     deliveries: DeliveriesShape
 
 
 class Readiness(WireModel):
-    #: ``degraded`` where somebody has to look after a channel.
+    #: ``degraded`` if a channel needs attention.
     status: Literal["ok", "degraded"]
     channels: dict[str, ChannelShape]
 
@@ -272,7 +272,7 @@ class Taken(WireModel):
 
 
 class Deleted(WireModel):
-    """Until ``undo_until`` it can be brought back; null where it is gone for good."""
+    """A deletion; it can be undone until ``undo_until``, or never if that is null."""
 
     deleted: str
     undo_until: str | None

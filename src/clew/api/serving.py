@@ -1,4 +1,4 @@
-"""Serving the API over HTTP until told to stop."""
+"""HTTP server of the API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import structlog
 import uvicorn
 
-from clew.api.connections import connection_with
-from clew.api.listening import base_url, close, listen
-from clew.api.pace import PACE, Pace
-from clew.api.shutdown import Leaving
+from clew.api.connections import protocol_with_timeouts
+from clew.api.listening import base_url, bind_sockets, close_sockets
+from clew.api.pace import DEFAULT_TIMEOUTS, ApiTimeouts
+from clew.api.shutdown import ShutdownSignals
 from clew.wire.framing import MAX_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -27,38 +27,39 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-#: Seconds for answers that are being sent when the server's grace is over.
-FLUSH = 2
-#: Seconds for which an idle connection is kept.
-KEEP_ALIVE = 30
+#: Seconds to finish sending responses after the grace period.
+FLUSH_SECONDS = 2
+#: Seconds for which an idle connection is kept open.
+KEEP_ALIVE_SECONDS = 30
 
 
-async def serve(
+async def serve_api(
     engine: Engine,
     settings: Settings,
     *,
     sockets: list[socket.socket] | None = None,
     on_ready: Callable[[str], None] | None = None,
-    pace: Pace = PACE,
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS,
     name: str = "",
 ) -> None:
     """
-    Serve the API until cancelled, then stop in order.
+    Serve the API until cancelled, then shut down gracefully.
 
-    ``sockets`` listen already, and are closed here. ``on_ready`` is called with the base URL once
-    requests are accepted; ``name`` is as for ``create_app``.
+    ``sockets`` are listening already, and are closed here. ``on_ready`` is called with the
+    base URL once requests are accepted; ``name`` is as for ``create_app``.
 
-    Cancelled, it takes no new connections, ends endless streams, gives turns a moment, tells those
-    who still wait that the answer will be in the conversation, and raises ``CancelledError``.
+    Cancelled, it accepts no more connections, ends endless streams, gives turns a moment,
+    tells clients that still wait that the answer will be in the conversation, and raises
+    ``CancelledError``.
 
-    :raises SettingsError: if the address cannot be listened on, or is open to others without a
-        token
+    :raises SettingsError: if the address cannot be listened on, or is open to others
+        without a token
     """
     if sockets is None:
-        sockets = listen(settings.api)
+        sockets = bind_sockets(settings.api)
     from clew.api.app import create_app  # noqa: PLC0415  (the engine: a second)
 
-    leaving = Leaving()
+    leaving = ShutdownSignals()
     app = create_app(engine, settings, leaving=leaving, pace=pace, name=name)
     await serve_app(app, sockets, leaving=leaving, on_ready=on_ready, pace=pace)
 
@@ -67,47 +68,47 @@ async def serve_app(
     app: ASGIApp,
     sockets: list[socket.socket],
     *,
-    leaving: Leaving,
+    leaving: ShutdownSignals,
     on_ready: Callable[[str], None] | None = None,
-    pace: Pace = PACE,
+    pace: ApiTimeouts = DEFAULT_TIMEOUTS,
 ) -> None:
-    """Serve an application as ``serve`` does; it follows ``leaving``."""
+    """Serve an application as ``serve_api`` does; it follows the ``leaving`` signals."""
     try:
-        server = _Server(app, base_url(sockets[0]), on_ready, pace)
-        await _until_cancelled(server, sockets, leaving, pace.grace)
+        server = _EmbeddedServer(app, base_url(sockets[0]), on_ready, pace)
+        await _run_until_cancelled(server, sockets, leaving, pace.shutdown_grace)
     finally:
-        close(sockets)
+        close_sockets(sockets)
 
 
-async def _until_cancelled(
-    server: _Server, sockets: list[socket.socket], leaving: Leaving, grace: float
+async def _run_until_cancelled(
+    server: _EmbeddedServer, sockets: list[socket.socket], leaving: ShutdownSignals, grace: float
 ) -> None:
     running = asyncio.create_task(server.serve(sockets), name="http")
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
-        leaving.soon.set()
+        leaving.drain.set()
         server.should_exit = True
         await asyncio.wait({running}, timeout=grace)
-        leaving.now.set()
+        leaving.stop.set()
         await running
         raise
 
 
-class _Server(uvicorn.Server):
-    """uvicorn, leaving signals to the program that it is part of."""
+class _EmbeddedServer(uvicorn.Server):
+    """A uvicorn server that leaves signal handling to its program."""
 
     def __init__(
         self,
         app: ASGIApp,
         url: str,
         on_ready: Callable[[str], None] | None,
-        pace: Pace,
+        pace: ApiTimeouts,
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
-                http=connection_with(pace),
+                http=protocol_with_timeouts(pace),
                 ws="websockets-sansio",
                 ws_max_size=MAX_FRAME_BYTES,
                 ws_per_message_deflate=False,
@@ -116,8 +117,8 @@ class _Server(uvicorn.Server):
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=ceil(pace.grace) + FLUSH,
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                timeout_graceful_shutdown=ceil(pace.shutdown_grace) + FLUSH_SECONDS,
             )
         )
         self._url, self._on_ready = url, on_ready

@@ -1,4 +1,4 @@
-"""How far a server's end has come."""
+"""Shutdown signals of a server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
-    """How far the server's end has come."""
+class ShutdownSignals:
+    """The two stages of a server's shutdown."""
 
-    #: Streams without an end of their own end now.
-    soon: asyncio.Event = field(default_factory=asyncio.Event)
-    #: Nobody waits for a turn any more.
-    now: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Set when endless streams must end.
+    drain: asyncio.Event = field(default_factory=asyncio.Event)
+    #: Set when no request may wait for a turn any more.
+    stop: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,44 +1,44 @@
-"""What of an answer went out: pieces may be missed on the way, so each is held against the log."""
+"""Reconciliation of streamed text with the log: pieces may be lost on the way."""
 
 from __future__ import annotations
 
-#: Between the texts of two responses of one turn, as with text beside tool calls.
-BREAK = "\n\n"
+#: Between the texts of two responses of one turn, such as text beside tool calls.
+RESPONSE_SEPARATOR = "\n\n"
 
 
-class Speech:
+class StreamedText:
     """The text that a client was sent."""
 
     def __init__(self) -> None:
         self._sent = ""
-        self._broken = False
+        self._needs_separator = False
 
     @property
-    def open(self) -> bool:
-        """Whether something of the response that is being made went out."""
+    def has_partial_response(self) -> bool:
+        """Return True if text of the current response was sent."""
         return bool(self._sent)
 
-    def add(self, piece: str) -> str:
-        """What to send for a piece of the response that is being made."""
-        lead = BREAK if self._broken and not self._sent else ""
+    def add_piece(self, piece: str) -> str:
+        """Return the text to send for a piece of the current response."""
+        lead = RESPONSE_SEPARATOR if self._needs_separator and not self._sent else ""
         self._sent += piece
         return lead + piece
 
-    def confirm(self, text: str) -> str | None:
-        """What is left to send of a response that is stored; ``None`` if other text went out."""
-        missing = rest_of(text, self._sent)
+    def reconcile(self, text: str) -> str | None:
+        """Return the unsent text of a stored response; ``None`` if other text was sent."""
+        missing = remaining_text(text, self._sent)
         if missing:
-            missing = self.add(missing)
-        self._broken = self._broken or bool(self._sent)
+            missing = self.add_piece(missing)
+        self._needs_separator = self._needs_separator or bool(self._sent)
         self._sent = ""
         return missing
 
 
-def rest_of(text: str, beginning: str) -> str | None:
-    """What follows ``beginning`` in ``text``; ``None`` if the text does not begin like that."""
+def remaining_text(text: str, beginning: str) -> str | None:
+    """Return the text after ``beginning``; ``None`` if the text starts differently."""
     if text.startswith(beginning):
         return text[len(beginning) :]
-    # The parts of a response are told one after the other, and joined by line ends in the log.
+    # The parts of a response are streamed one by one, and joined by line breaks in the log.
     at = 0
     for letter in beginning:
         if letter.isspace():

@@ -1,4 +1,4 @@
-"""Server-sent events: waiting for what comes next, and sending it."""
+"""Server-sent events: waiting for the next event, and sending it."""
 
 from __future__ import annotations
 
@@ -19,43 +19,45 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 #: Keeps a silent connection open.
-COMMENT = b": still here\n\n"
-DONE = b"data: [DONE]\n\n"
+KEEP_ALIVE_COMMENT = b": still here\n\n"
+DONE_CHUNK = b"data: [DONE]\n\n"
 
 
-def compact(value: object) -> str:
+def dump_compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def data(value: object) -> bytes:
-    """An event without a name, as OpenAI sends them."""
-    return f"data: {compact(value)}\n\n".encode()
+def encode_data(value: object) -> bytes:
+    """Encode an event without a name, as OpenAI sends them."""
+    return f"data: {dump_compact(value)}\n\n".encode()
 
 
-def named(event: str, value: object, *, seq: int | None = None) -> bytes:
-    """An event with a name and, where a client may go on from here, an id."""
+def encode_event(event: str, value: object, *, seq: int | None = None) -> bytes:
+    """Encode an event with a name and, if a client can resume after it, an id."""
     head = f"id: {seq}\n" if seq is not None else ""
-    return f"{head}event: {event}\ndata: {compact(value)}\n\n".encode()
+    return f"{head}event: {event}\ndata: {dump_compact(value)}\n\n".encode()
 
 
-class Heard(enum.Enum):
-    """What may come instead of an event."""
+class Interruption(enum.Enum):
+    """A reason why no event was read."""
 
-    SILENCE = "silence"  #: nothing for as long as one would wait
-    GONE = "gone"  #: the client has closed the connection
-    LEAVING = "leaving"  #: the server is stopping
+    TIMEOUT = "silence"  #: no event within the timeout
+    DISCONNECTED = "gone"  #: the client has closed the connection
+    SHUTTING_DOWN = "leaving"  #: the server is stopping
 
 
-class Ear(Generic[T]):
-    """Waits for events, and meanwhile for the client to go or the server to stop."""
+class InterruptibleReader(Generic[T]):
+    """Reader of events that also notices a disconnect and the server's shutdown."""
 
     def __init__(self, events: AsyncGenerator[T], receive: Receive, leaving: asyncio.Event) -> None:
-        self._events, self._receive, self._leaving = events, receive, leaving
+        self._events, self._receive, self._shutdown = events, receive, leaving
         self._next: asyncio.Task[T] | None = None
 
     async def __aenter__(self) -> Self:
-        self._gone = asyncio.create_task(_disconnected(self._receive), name="client-gone")
-        self._stop = asyncio.create_task(self._leaving.wait(), name="server-leaving")
+        self._disconnected = asyncio.create_task(
+            _wait_for_disconnect(self._receive), name="client-gone"
+        )
+        self._stopped = asyncio.create_task(self._shutdown.wait(), name="server-leaving")
         return self
 
     async def __aexit__(
@@ -64,46 +66,48 @@ class Ear(Generic[T]):
         exc: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        tasks = [task for task in (self._gone, self._stop, self._next) if task is not None]
+        tasks = [
+            task for task in (self._disconnected, self._stopped, self._next) if task is not None
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         await self._events.aclose()
 
-    async def hear(self, patience: float | None = None) -> T | Heard:
+    async def next_event(self, patience: float | None = None) -> T | Interruption:
         """
-        The next event, or why there is none; ``SILENCE`` after ``patience`` seconds.
+        Return the next event, or the interruption; ``TIMEOUT`` after ``patience`` seconds.
 
         :raises StopAsyncIteration: after the last event
         """
         if self._next is None:
             self._next = asyncio.ensure_future(anext(self._events))
         done, _ = await asyncio.wait(
-            {self._next, self._gone, self._stop},
+            {self._next, self._disconnected, self._stopped},
             timeout=patience,
             return_when=asyncio.FIRST_COMPLETED,
         )
         if self._next in done:
             found, self._next = self._next, None
             return found.result()
-        if self._gone in done:
-            return Heard.GONE
-        return Heard.LEAVING if self._stop in done else Heard.SILENCE
+        if self._disconnected in done:
+            return Interruption.DISCONNECTED
+        return Interruption.SHUTTING_DOWN if self._stopped in done else Interruption.TIMEOUT
 
 
-async def _disconnected(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def sent(chunks: Iterable[bytes]) -> AsyncGenerator[bytes]:
-    """Chunks that are all there."""
+async def iter_chunks(chunks: Iterable[bytes]) -> AsyncGenerator[bytes]:
+    """Iterate asynchronously over existing chunks."""
     for chunk in chunks:
         yield chunk
 
 
-class EventStream(Response):
-    """Sends what a generator yields; the generator listens for the client's end itself."""
+class EventStreamResponse(Response):
+    """Response that sends the chunks of a generator, which itself notices a disconnect."""
 
     media_type = "text/event-stream"
 

@@ -1,75 +1,81 @@
-"""The table of endpoints: everything that is served, in one place."""
+"""Declarations of all endpoints."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from clew.api import schemas
-from clew.api.endpoints import STREAM, Endpoint, Reply
-from clew.api.metrics import MEDIA as METRICS
-from clew.api.schemas import Nothing
+from clew.api.endpoints import STREAM, Endpoint, ResponseSpec
+from clew.api.metrics import CONTENT_TYPE as METRICS
+from clew.api.schemas import EmptyInput
 from clew.wire import records
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.chat import Chat
-    from clew.api.conversations import Conversations
+    from clew.api.chat import ChatCompletionsEndpoint
+    from clew.api.conversations import ConversationEndpoints
     from clew.api.endpoints import AnyEndpoint
-    from clew.api.events import Events
-    from clew.api.hooks import Hooks
-    from clew.api.metrics import Metrics
-    from clew.api.system import System
+    from clew.api.events import EventsEndpoint
+    from clew.api.hooks import WebhookEndpoint
+    from clew.api.metrics import MetricsEndpoint
+    from clew.api.system import SystemEndpoints
 
-_KEY = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
+_KEY_HEADERS = {"Idempotency-Key": "The same key gives the first answer again, for 7 days."}
 _CHAT_HEADERS = {
     "X-Clew-Conversation": "NAME or id of the conversation whose context counts; without it the "
     "messages that are sent do.",
     "X-Clew-Double-Text": "What happens while a turn is unfinished: queue, steer, interrupt …",
-    **_KEY,
+    **_KEY_HEADERS,
 }
-_CONVERSATION = "/api/conversations/{id}"
+_CONVERSATION_PATH = "/api/conversations/{id}"
 
 
-def table(
+def build_endpoints(
     *,
-    chat: Chat,
-    conversations: Conversations,
-    events: Events,
-    hooks: Hooks,
-    metrics: Metrics,
-    system: System,
+    chat: ChatCompletionsEndpoint,
+    conversations: ConversationEndpoints,
+    events: EventsEndpoint,
+    hooks: WebhookEndpoint,
+    metrics: MetricsEndpoint,
+    system: SystemEndpoints,
 ) -> Sequence[AnyEndpoint]:
-    """Every endpoint."""
+    """Return every endpoint."""
     return (
-        *_openai(chat, system),
-        *_reading(conversations, events),
-        *_writing(conversations),
-        *_operating(metrics, system),
+        *_openai_endpoints(chat, system),
+        *_read_endpoints(conversations, events),
+        *_write_endpoints(conversations),
+        *_operation_endpoints(metrics, system),
         Endpoint(
             method="POST",
             path="/hooks/{name}",
-            handler=hooks.hand_in,
+            handler=hooks.receive_webhook,
             summary="Hand an event to a channel; its signature says from whom it is",
-            query=Nothing,
-            body=Nothing,
-            replies={202: Reply(says="It is stored", shape=schemas.Taken)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={202: ResponseSpec(description="It is stored", model=schemas.Taken)},
             problems=(400, 401, 404, 408, 413),
-            open=True,
+            is_public=True,
         ),
     )
 
 
-def _openai(chat: Chat, system: System) -> Sequence[AnyEndpoint]:
+def _openai_endpoints(
+    chat: ChatCompletionsEndpoint, system: SystemEndpoints
+) -> Sequence[AnyEndpoint]:
     return (
         Endpoint(
             method="POST",
             path="/v1/chat/completions",
-            handler=chat.complete,
+            handler=chat.create_completion,
             summary="One turn of a conversation, as an OpenAI chat completion",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.ChatRequest,
-            replies={200: Reply(says="The answer", shape=schemas.ChatCompletion, media=(STREAM,))},
+            responses={
+                200: ResponseSpec(
+                    description="The answer", model=schemas.ChatCompletion, media=(STREAM,)
+                )
+            },
             problems=(404, 409, 422, 502),
             headers=_CHAT_HEADERS,
         ),
@@ -78,220 +84,240 @@ def _openai(chat: Chat, system: System) -> Sequence[AnyEndpoint]:
             path="/v1/models",
             handler=system.list_models,
             summary="The names under which the agent is on offer",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The names", shape=schemas.ModelList)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="The names", model=schemas.ModelList)},
         ),
         Endpoint(
             method="GET",
             path="/v1/models/{model}",
             handler=system.show_model,
             summary="One of these names",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The name", shape=schemas.ModelShape)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="The name", model=schemas.ModelShape)},
             problems=(404,),
         ),
     )
 
 
-def _reading(conversations: Conversations, events: Events) -> Sequence[AnyEndpoint]:
+def _read_endpoints(
+    conversations: ConversationEndpoints, events: EventsEndpoint
+) -> Sequence[AnyEndpoint]:
     return (
         Endpoint(
             method="GET",
             path="/api/conversations",
-            handler=conversations.list,
+            handler=conversations.list_conversations,
             summary="Conversations, the last used first",
-            query=schemas.ListQuery,
-            body=Nothing,
-            replies={200: Reply(says="A page of them", shape=records.ConversationList)},
+            query=schemas.ListQueryParams,
+            body=EmptyInput,
+            responses={
+                200: ResponseSpec(description="A page of them", model=records.ConversationList)
+            },
             problems=(400,),
         ),
         Endpoint(
             method="GET",
             path="/api/search",
-            handler=conversations.search,
+            handler=conversations.search_messages,
             summary="Messages with these words, newest first",
-            query=schemas.SearchQuery,
-            body=Nothing,
-            replies={200: Reply(says="A page of hits", shape=records.HitList)},
+            query=schemas.SearchQueryParams,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="A page of hits", model=records.HitList)},
             problems=(400,),
         ),
         Endpoint(
             method="GET",
-            path=_CONVERSATION,
-            handler=conversations.show,
+            path=_CONVERSATION_PATH,
+            handler=conversations.show_conversation,
             summary="One conversation",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={
+                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+            },
             problems=(404,),
         ),
         Endpoint(
             method="GET",
-            path=f"{_CONVERSATION}/entries",
-            handler=conversations.entries,
+            path=f"{_CONVERSATION_PATH}/entries",
+            handler=conversations.list_entries,
             summary="Entries of its log, in order",
-            query=schemas.EntriesQuery,
-            body=Nothing,
-            replies={200: Reply(says="A page of them", shape=records.EntryList)},
+            query=schemas.EntriesQueryParams,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="A page of them", model=records.EntryList)},
             problems=(400, 404),
         ),
         Endpoint(
             method="GET",
-            path=f"{_CONVERSATION}/events",
-            handler=events.follow,
+            path=f"{_CONVERSATION_PATH}/events",
+            handler=events.stream_events,
             summary="What happens in it: entries with their seq as id, and live pieces without",
-            query=schemas.EventsQuery,
-            body=Nothing,
-            replies={200: Reply(says="A stream of events", media=(STREAM,))},
+            query=schemas.EventsQueryParams,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="A stream of events", media=(STREAM,))},
             problems=(400, 404),
             headers={"Last-Event-ID": "The seq of the last entry that the client has."},
         ),
     )
 
 
-def _writing(conversations: Conversations) -> Sequence[AnyEndpoint]:
+def _write_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoint]:
     return (
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/messages",
-            handler=conversations.say,
+            path=f"{_CONVERSATION_PATH}/messages",
+            handler=conversations.post_message,
             summary="Say something; the answer is an entry of the log",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.MessageRequest,
-            replies={202: Reply(says="It is stored", shape=schemas.AcceptedShape)},
+            responses={202: ResponseSpec(description="It is stored", model=schemas.AcceptedShape)},
             problems=(404, 409, 422),
-            headers=_KEY,
+            headers=_KEY_HEADERS,
         ),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/rename",
-            handler=conversations.rename,
+            path=f"{_CONVERSATION_PATH}/rename",
+            handler=conversations.rename_conversation,
             summary="Give it a title, or take it away",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.RenameRequest,
-            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
+            responses={
+                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+            },
             problems=(404, 409),
         ),
-        *_rotating(conversations),
+        *_rotation_endpoints(conversations),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/close",
-            handler=conversations.close,
+            path=f"{_CONVERSATION_PATH}/close",
+            handler=conversations.close_conversation,
             summary="End its session; the next message opens it again",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={
+                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+            },
             problems=(404, 409),
         ),
         Endpoint(
             method="DELETE",
-            path=_CONVERSATION,
-            handler=conversations.delete,
+            path=_CONVERSATION_PATH,
+            handler=conversations.delete_conversation,
             summary="Delete it: nobody can read or write it",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="Until when it can be undeleted", shape=schemas.Deleted)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={
+                200: ResponseSpec(
+                    description="Until when it can be undeleted", model=schemas.Deleted
+                )
+            },
             problems=(404,),
         ),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/undelete",
-            handler=conversations.undelete,
+            path=f"{_CONVERSATION_PATH}/undelete",
+            handler=conversations.undelete_conversation,
             summary="Bring a deleted conversation back, by its id",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The conversation", shape=records.ConversationShape)},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={
+                200: ResponseSpec(description="The conversation", model=records.ConversationShape)
+            },
             problems=(404,),
         ),
     )
 
 
-def _rotating(conversations: Conversations) -> Sequence[AnyEndpoint]:
-    shown = {200: Reply(says="The conversation", shape=records.ConversationShape)}
+def _rotation_endpoints(conversations: ConversationEndpoints) -> Sequence[AnyEndpoint]:
+    shown = {200: ResponseSpec(description="The conversation", model=records.ConversationShape)}
     return (
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/branch",
-            handler=conversations.branch,
+            path=f"{_CONVERSATION_PATH}/branch",
+            handler=conversations.branch_conversation,
             summary="Copy its context into a new conversation",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.BranchRequest,
-            replies={200: Reply(says="The copy", shape=records.ConversationShape)},
+            responses={200: ResponseSpec(description="The copy", model=records.ConversationShape)},
             problems=(404, 409),
         ),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/rewind",
-            handler=conversations.rewind,
+            path=f"{_CONVERSATION_PATH}/rewind",
+            handler=conversations.rewind_conversation,
             summary="Go back to an earlier entry; the log keeps all",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.RewindRequest,
-            replies=shown,
+            responses=shown,
             problems=(404, 409),
         ),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/compact",
-            handler=conversations.compact,
+            path=f"{_CONVERSATION_PATH}/compact",
+            handler=conversations.compact_session,
             summary="Replace what is old by a summary, or say what that would do",
-            query=Nothing,
+            query=EmptyInput,
             body=schemas.CompactRequest,
-            replies={200: Reply(says="What came of it", shape=records.CompactedShape)},
+            responses={
+                200: ResponseSpec(description="What came of it", model=records.CompactedShape)
+            },
             problems=(404, 409),
         ),
         Endpoint(
             method="POST",
-            path=f"{_CONVERSATION}/restore",
-            handler=conversations.restore,
+            path=f"{_CONVERSATION_PATH}/restore",
+            handler=conversations.restore_session,
             summary="Undo the compaction that opened its session",
-            query=Nothing,
-            body=Nothing,
-            replies=shown,
+            query=EmptyInput,
+            body=EmptyInput,
+            responses=shown,
             problems=(404, 409),
         ),
     )
 
 
-def _operating(metrics: Metrics, system: System) -> Sequence[AnyEndpoint]:
+def _operation_endpoints(
+    metrics: MetricsEndpoint, system: SystemEndpoints
+) -> Sequence[AnyEndpoint]:
     return (
         Endpoint(
             method="GET",
             path="/healthz",
-            handler=system.alive,
+            handler=system.check_liveness,
             summary="Whether the process answers",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="It does", shape=schemas.Health)},
-            open=True,
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="It does", model=schemas.Health)},
+            is_public=True,
         ),
         Endpoint(
             method="GET",
             path="/readyz",
-            handler=system.ready,
+            handler=system.check_readiness,
             summary="Whether the store can be read and written, and how the channels are",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="It can", shape=schemas.Readiness)},
-            open=True,
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="It can", model=schemas.Readiness)},
+            is_public=True,
         ),
         Endpoint(
             method="GET",
             path="/metrics",
-            handler=metrics.show,
+            handler=metrics.render_metrics,
             summary="Numbers for Prometheus",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The numbers", media=(METRICS,))},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="The numbers", media=(METRICS,))},
         ),
         Endpoint(
             method="GET",
             path="/openapi.json",
-            handler=system.describe,
+            handler=system.show_openapi,
             summary="This description",
-            query=Nothing,
-            body=Nothing,
-            replies={200: Reply(says="The description")},
+            query=EmptyInput,
+            body=EmptyInput,
+            responses={200: ResponseSpec(description="The description")},
         ),
     )

@@ -1,9 +1,9 @@
 """
-Whereabouts: a server tells in its home where it is, for the programs of the same person.
+Discovery: a server publishes its address in its home, for programs of the same person.
 
-``run/api.json`` holds its URL, its process and the name of this run. A server that was killed
-leaves the file behind, and another program may get its port: so whoever connects asks for that
-name.
+``run/api.json`` holds its URL, its process and the name of this run. A server that was
+killed leaves the file behind, and another program may get its port: so a client must verify
+that name.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-_FILE = "api.json"
+_FILE_NAME = "api.json"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
-    """A server that ran in a home, and may still run."""
+class ServerAddress:
+    """The address of a server that ran in a home and may still be running."""
 
     #: ``http://HOST:PORT``.
     url: str
-    #: Of the run: another one has another name.
+    #: The name of the run: each run has its own.
     name: str
-    #: Of its process; ``None`` where the file does not tell.
+    #: The process id; ``None`` if the file has none.
     pid: int | None = None
 
     @property
-    def socket(self) -> str:
-        """The URL of its WebSocket."""
+    def websocket_url(self) -> str:
+        """Return the URL of its WebSocket."""
         return f"{self.url.replace('http', 'ws', 1)}/api/ws"
 
 
 @contextmanager
-def announced(home: Path, *, url: str, name: str) -> Generator[None]:
-    """Say where this server is, for as long as the block lasts."""
-    file = home / "run" / _FILE
-    made = file.with_name(f".{_FILE}.{os.getpid()}")
+def advertise(home: Path, *, url: str, name: str) -> Generator[None]:
+    """Publish the address of this server for the duration of the block."""
+    file = home / "run" / _FILE_NAME
+    made = file.with_name(f".{_FILE_NAME}.{os.getpid()}")
     text = json.dumps({"url": url, "name": name, "pid": os.getpid()})
     descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(descriptor, "w", encoding="utf-8") as stream:  # noqa: PTH123  (a descriptor)
@@ -56,10 +56,10 @@ def announced(home: Path, *, url: str, name: str) -> Generator[None]:
                 file.unlink()
 
 
-def find(home: Path) -> Found | None:
-    """The server that told last where it is."""
+def discover_server(home: Path) -> ServerAddress | None:
+    """Return the address that was published last, if any."""
     try:
-        told: object = json.loads((home / "run" / _FILE).read_text(encoding="utf-8"))
+        told: object = json.loads((home / "run" / _FILE_NAME).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     if not isinstance(told, dict):
@@ -68,4 +68,4 @@ def find(home: Path) -> Found | None:
     url, name, pid = (fields.get(each) for each in ("url", "name", "pid"))
     if not (isinstance(url, str) and isinstance(name, str)):
         return None
-    return Found(url=url, name=name, pid=pid if isinstance(pid, int) else None)
+    return ServerAddress(url=url, name=name, pid=pid if isinstance(pid, int) else None)

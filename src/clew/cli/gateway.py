@@ -19,12 +19,12 @@ from uuid import uuid4
 
 import structlog
 
-from clew.api.health import model_names
-from clew.api.listening import base_url, close, listen
+from clew.api.health import offered_models
+from clew.api.listening import base_url, bind_sockets, close_sockets
 from clew.api.serving import serve_app
-from clew.api.shutdown import Leaving
-from clew.api.starting import StartingApp
-from clew.api.whereabouts import announced, find
+from clew.api.shutdown import ShutdownSignals
+from clew.api.starting import StartupApp
+from clew.api.whereabouts import advertise, discover_server
 from clew.cli.common import undisturbed
 from clew.cli.logs import logs_to_stderr
 from clew.cli.model_check import refuse_unusable_models
@@ -106,14 +106,14 @@ async def _live(settings: Settings) -> None:
             mode = await store.read(health.read_journal_mode)
             log.info("store_opened", journal=mode, filesystem=detect_filesystem(file) or "unknown")
         sockets = _listen(settings)
-        stack.callback(close, sockets)
+        stack.callback(close_sockets, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
         _refuse_broken_code(settings)
         refuse_unusable_models(settings)
-        stack.enter_context(announced(settings.home, url=url, name=name))
-        leaving = Leaving()
-        models, token = model_names(settings.model.name), settings.api.token
-        app = StartingApp(models=models, token=token, leaving=leaving)
+        stack.enter_context(advertise(settings.home, url=url, name=name))
+        leaving = ShutdownSignals()
+        models, token = offered_models(settings.model.name), settings.api.token
+        app = StartupApp(models=models, token=token, leaving=leaving)
         serving = serve_app(app, sockets, leaving=leaving, on_ready=_say_ready)
         server = await stack.enter_async_context(_background(serving))
         parts = await asyncio.to_thread(_import_parts)
@@ -125,7 +125,7 @@ async def _live(settings: Settings) -> None:
         await stack.enter_async_context(parts.gateway(product.engine, settings))
         # Before the engine: whoever still waits learns that the answer will be in the conversation.
         stack.push_async_callback(_end, server)
-        app.complete(parts.create_app(product.engine, settings, leaving=leaving, name=name))
+        app.set_app(parts.create_app(product.engine, settings, leaving=leaving, name=name))
         await server
 
 
@@ -173,9 +173,9 @@ def _listen(settings: Settings) -> list[socket.socket]:
     :raises GatewayRunning: if this home's own gateway does so already
     """
     try:
-        return listen(settings.api)
+        return bind_sockets(settings.api)
     except PortTaken as taken:
-        running = find(settings.home)
+        running = discover_server(settings.home)
         if running is None or running.pid is None or not running.url.endswith(f":{taken.port}"):
             raise
         if not _is_alive(running.pid):

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from clew.api.whereabouts import find
+from clew.api.whereabouts import discover_server
 from clew.cli.apart import stdout_apart
 from clew.cli.gateway import until_told_to_stop
 from clew.cli.logs import logs_to_file
@@ -48,11 +48,11 @@ async def _serve(settings: Settings) -> None:
 
 async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | None:
     """A connection to the server that runs here; ``None`` if none does."""
-    found = find(settings.home)
+    found = discover_server(settings.home)
     if found is None:
         return None
     token = None if settings.api.token is None else settings.api.token.reveal()
-    connect = websocket(found.socket, token=token, server=found.name)
+    connect = websocket(found.websocket_url, token=token, server=found.name)
     try:
         return await stack.enter_async_context(connect())
     except ConnectionLost:
@@ -125,16 +125,16 @@ async def _back(pipe: Pipe, server: Connection, unanswered: _Unanswered) -> bool
 
 
 async def _by_itself(settings: Settings, pipe: Pipe) -> None:
-    from clew.api.rpc.office import Office  # noqa: PLC0415  (not to hand frames on)
+    from clew.api.rpc.office import RpcContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.peer import serve_client  # noqa: PLC0415
-    from clew.api.rpc.subscriptions import ClientGone  # noqa: PLC0415
+    from clew.api.rpc.subscriptions import ClientDisconnected  # noqa: PLC0415
     from clew.runtime import open_application  # noqa: PLC0415
 
     async def send(frame: str) -> None:
         try:
             await pipe.send(frame)
         except PipeClosed:
-            raise ClientGone from None
+            raise ClientDisconnected from None
 
     async with AsyncExitStack() as stack:
         # The pipe has ends of its own, and what this process runs must not take its frames.
@@ -142,5 +142,5 @@ async def _by_itself(settings: Settings, pipe: Pipe) -> None:
         product = await stack.enter_async_context(
             open_application(settings, role="rpc", own_only=True)
         )
-        office = Office(engine=product.engine, settings=settings, may_configure=True)
+        office = RpcContext(engine=product.engine, settings=settings, may_configure=True)
         await serve_client(office, pipe.frames(), send, patience=_PATIENCE)

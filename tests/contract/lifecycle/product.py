@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clew import runtime
 from clew.agent.choice import ModelChain, RetryPolicy
 from clew.agent.models import close_models_on_exit
-from clew.api.rpc.office import Office
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.config import load_settings
 from clew.core.session import Head
@@ -168,7 +168,7 @@ class Product:
 
     @asynccontextmanager
     async def client(self) -> AsyncGenerator[Client]:
-        office = Office(engine=self.engine, settings=self.settings)
+        office = RpcContext(engine=self.engine, settings=self.settings)
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
             await serve_client(office, frames, send)

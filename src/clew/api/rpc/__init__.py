@@ -1,1 +1,1 @@
-"""JSON-RPC: the methods, and the clients that call them, over any transport."""
+"""JSON-RPC: methods and connections, over any transport."""

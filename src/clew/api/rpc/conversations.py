@@ -1,11 +1,11 @@
-"""The methods on conversations: opened, looked at, named, branched, taken back, closed."""
+"""RPC methods on conversations."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.office import shape_of
+from clew.api.rpc.office import conversation_model
 from clew.core.ids import ConversationId
 from clew.core.inbox import InboxOutcome
 from clew.core.route import Route
@@ -29,55 +29,64 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.rpc.office import Call, Office
+    from clew.api.rpc.office import RpcCall, RpcContext
     from clew.core.entry import Entry
     from clew.core.inbox import AcceptResult
     from clew.wire import params
 
 
-async def open_(call: Call, given: params.OpenParams) -> Opened:
+async def open_conversation(call: RpcCall, given: params.OpenParams) -> Opened:
     target = call.engine.parse_target(given.conversation)
     if given.title is not None:
         target = await call.engine.titles.request_title(
-            await allowed(call.office, target), given.title
+            await require_visible(call.context, target), given.title
         )
-    attached = await _attach(call, target)
-    return await _opened(call.office, attached)
+    attached = await _attach_target(call, target)
+    return await _build_opened(call.context, attached)
 
 
-async def _attach(call: Call, target: Route | ConversationId) -> ConversationId:
-    """Attach to what a target means; a route that is new gets a conversation."""
+async def _attach_target(call: RpcCall, target: Route | ConversationId) -> ConversationId:
+    """Attach to the target's conversation; a new route gets one."""
     engine = call.engine
     if isinstance(target, Route):
         try:
-            target = await call.office.resolve(target.key)
+            target = await call.context.resolve_name(target.key)
         except NotFound:
-            done = await engine.clients.attach(await allowed(call.office, target), front="rpc")
+            done = await engine.clients.attach(
+                await require_visible(call.context, target), front="rpc"
+            )
             call.client.attached[done.conversation] = done.client
             return done.conversation
     else:
-        target = await call.office.resolve(target)
-    await call.client.attach(target)
+        target = await call.context.resolve_name(target)
+    await call.client.attach_to(target)
     return target
 
 
-async def allowed(office: Office, target: Route | ConversationId) -> Route | ConversationId:
-    """:raises NotFound: if the target is nothing that may be seen here"""
+async def require_visible(
+    office: RpcContext, target: Route | ConversationId
+) -> Route | ConversationId:
+    """
+    Return the target, resolved unless it is a route.
+
+    :raises NotFound: if the viewer may not see it
+    """
     if isinstance(target, Route):
-        office.check(target)
+        office.check_visible(target)
         return target
-    return await office.resolve(target)
+    return await office.resolve_name(target)
 
 
-async def _opened(office: Office, conversation: ConversationId) -> Opened:
+async def _build_opened(office: RpcContext, conversation: ConversationId) -> Opened:
     return Opened(
-        conversation=await office.shown(conversation), state=await office.state(conversation)
+        conversation=await office.show_conversation(conversation),
+        state=await office.read_state(conversation),
     )
 
 
-async def status(call: Call, given: params.Named) -> Status:
-    conversation = await call.office.resolve(given.conversation)
-    view = await call.engine.get_view(conversation, viewer=call.office.viewer)
+async def get_status(call: RpcCall, given: params.Named) -> Status:
+    conversation = await call.context.resolve_name(given.conversation)
+    view = await call.engine.get_view(conversation, viewer=call.context.viewer)
     size = await call.engine.get_context_size(conversation)
     used = view.usage
     usage = UsageShape(
@@ -88,23 +97,23 @@ async def status(call: Call, given: params.Named) -> Status:
         context_tokens=size.tokens,
         context_window=size.window,
     )
-    opened = await _opened(call.office, conversation)
+    opened = await _build_opened(call.context, conversation)
     return Status(conversation=opened.conversation, state=opened.state, usage=usage)
 
 
-async def list_(call: Call, given: params.ListParams) -> ConversationList:
+async def list_conversations(call: RpcCall, given: params.ListParams) -> ConversationList:
     page = await call.engine.list_views(
-        viewer=call.office.viewer,
+        viewer=call.context.viewer,
         title=given.query,
         cursor=given.cursor,
         limit=given.limit,
         adhoc=given.adhoc,
     )
-    return ConversationList(items=list(map(shape_of, page.items)), next=page.next)
+    return ConversationList(items=list(map(conversation_model, page.items)), next=page.next)
 
 
-async def entries(call: Call, given: params.EntriesParams) -> EntryList:
-    conversation = await call.office.resolve(given.conversation)
+async def list_entries(call: RpcCall, given: params.EntriesParams) -> EntryList:
+    conversation = await call.context.resolve_name(given.conversation)
     limit = given.limit + 1
     if given.before is None:
         found = await call.engine.read_entries(conversation, after=given.after, limit=limit)
@@ -114,37 +123,37 @@ async def entries(call: Call, given: params.EntriesParams) -> EntryList:
         found = await call.engine.read_last_entries(conversation, before=given.before, limit=limit)
         items, more = found[-given.limit :], len(found) == limit
         following = str(items[0].seq) if more else None
-    return _entry_list(items, following)
+    return _build_entry_list(items, following)
 
 
-def _entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
+def _build_entry_list(items: Sequence[Entry], following: str | None) -> EntryList:
     return EntryList.model_validate(
         shapes.serialize_page([shapes.serialize_entry(entry) for entry in items], following)
     )
 
 
-async def search(call: Call, given: params.SearchParams) -> HitList:
+async def search_messages(call: RpcCall, given: params.SearchParams) -> HitList:
     found = await call.engine.search_messages(
-        given.query, viewer=call.office.viewer, cursor=given.cursor, limit=given.limit
+        given.query, viewer=call.context.viewer, cursor=given.cursor, limit=given.limit
     )
     return HitList.model_validate(
         shapes.serialize_page([shapes.serialize_hit(hit) for hit in found.items], found.next)
     )
 
 
-async def new(call: Call, given: params.NewParams) -> Opened:
+async def new_conversation(call: RpcCall, given: params.NewParams) -> Opened:
     conversation = await call.engine.start_new_conversation(
-        route_of(call.office, given.name, "name")
+        parse_route(call.context, given.name, "name")
     )
     if given.title is not None:
         await call.engine.titles.request_title(conversation, given.title)
-    await call.client.attach(conversation)
-    return await _opened(call.office, conversation)
+    await call.client.attach_to(conversation)
+    return await _build_opened(call.context, conversation)
 
 
-def route_of(office: Office, name: str, param: str) -> Route:
+def parse_route(office: RpcContext, name: str, param: str) -> Route:
     """
-    The route that a NAME, or a route's key, means.
+    Return the route for a NAME or the key of a route.
 
     :raises CallFailed: if it is an id
     """
@@ -155,60 +164,64 @@ def route_of(office: Office, name: str, param: str) -> Route:
             f"{name!r} is an id: give a name that is to lead there",
             param=param,
         )
-    office.check(target)
+    office.check_visible(target)
     return target
 
 
-async def resume(call: Call, given: params.ResumeParams) -> Opened:
-    route = route_of(call.office, given.name, "name")
-    conversation = await call.office.resolve(given.conversation)
-    await call.engine.sessions.resume_conversation(route, conversation, viewer=call.office.viewer)
-    await call.client.attach(conversation)
-    return await _opened(call.office, conversation)
+async def resume_conversation(call: RpcCall, given: params.ResumeParams) -> Opened:
+    route = parse_route(call.context, given.name, "name")
+    conversation = await call.context.resolve_name(given.conversation)
+    await call.engine.sessions.resume_conversation(route, conversation, viewer=call.context.viewer)
+    await call.client.attach_to(conversation)
+    return await _build_opened(call.context, conversation)
 
 
-async def rename(call: Call, given: params.RenameParams) -> ConversationShape:
-    target = await allowed(call.office, call.engine.parse_target(given.conversation))
+async def rename_conversation(call: RpcCall, given: params.RenameParams) -> ConversationShape:
+    target = await require_visible(call.context, call.engine.parse_target(given.conversation))
     if given.title is None:
         name = target.key if isinstance(target, Route) else target
-        conversation = await call.office.resolve(name)
-        await call.engine.rename_conversation(conversation, None, viewer=call.office.viewer)
+        conversation = await call.context.resolve_name(name)
+        await call.engine.rename_conversation(conversation, None, viewer=call.context.viewer)
     else:
         conversation = await call.engine.titles.request_title(target, given.title)
-    return await call.office.shown(conversation)
+    return await call.context.show_conversation(conversation)
 
 
-async def branch(call: Call, given: params.BranchParams) -> ConversationShape:
+async def branch_conversation(call: RpcCall, given: params.BranchParams) -> ConversationShape:
     new_one = await call.engine.sessions.branch_conversation(
-        await call.office.resolve(given.conversation),
+        await call.context.resolve_name(given.conversation),
         at=given.at,
         title=given.title,
-        route=None if given.name is None else route_of(call.office, given.name, "name"),
-        viewer=call.office.viewer,
+        route=None if given.name is None else parse_route(call.context, given.name, "name"),
+        viewer=call.context.viewer,
     )
-    return await call.office.shown(new_one)
+    return await call.context.show_conversation(new_one)
 
 
-async def rewind(call: Call, given: params.RewindParams) -> WentBack:
-    conversation = await call.office.resolve(given.conversation)
-    note = await done(call, await call.engine.sessions.queue_rewind(conversation, to=given.to))
+async def rewind_conversation(call: RpcCall, given: params.RewindParams) -> WentBack:
+    conversation = await call.context.resolve_name(given.conversation)
+    note = await wait_for_command(
+        call, await call.engine.sessions.queue_rewind(conversation, to=given.to)
+    )
     return WentBack(conversation=conversation, session=json.loads(note)["session"])
 
 
-async def undo(call: Call, given: params.UndoParams) -> Undone:
-    conversation = await call.office.resolve(given.conversation)
-    note = await done(call, await call.engine.sessions.queue_undo(conversation, back=given.back))
+async def undo_exchanges(call: RpcCall, given: params.UndoParams) -> Undone:
+    conversation = await call.context.resolve_name(given.conversation)
+    note = await wait_for_command(
+        call, await call.engine.sessions.queue_undo(conversation, back=given.back)
+    )
     told = json.loads(note)
     return Undone(conversation=conversation, session=told["session"], text=told["text"])
 
 
-async def retry(call: Call, given: params.Named) -> Retried:
+async def retry_exchange(call: RpcCall, given: params.Named) -> Retried:
     target = call.engine.parse_target(given.conversation)
-    conversation = await call.office.resolve(given.conversation)
+    conversation = await call.context.resolve_name(given.conversation)
     filed, again = await call.engine.sessions.queue_retry(
         conversation, route=target if isinstance(target, Route) else None
     )
-    told = json.loads(await done(call, filed))
+    told = json.loads(await wait_for_command(call, filed))
     return Retried(
         conversation=conversation,
         session=told["session"],
@@ -217,51 +230,51 @@ async def retry(call: Call, given: params.Named) -> Retried:
     )
 
 
-async def done(call: Call, filed: AcceptResult) -> str:
+async def wait_for_command(call: RpcCall, filed: AcceptResult) -> str:
     """
-    Wait until what was filed is carried out, and give its note; others pass meanwhile.
+    Wait for the queued command and return its note; other requests pass meanwhile.
 
-    :raises CallFailed: if it could not be carried out
+    :raises CallFailed: if it failed
     """
-    call.let_pass()
+    call.release_order()
     end = await call.engine.wait_for_input(filed)
     if end.outcome is not InboxOutcome.EXECUTED:
         raise CallFailed.from_code(ErrorCode.CONFLICT, end.note or "it was not carried out")
     return end.note or ""
 
 
-async def close(call: Call, given: params.Named) -> Closed:
-    conversation = await call.office.resolve(given.conversation)
+async def close_conversation(call: RpcCall, given: params.Named) -> Closed:
+    conversation = await call.context.resolve_name(given.conversation)
     call.client.unsubscribe(conversation)
-    # Whoever closes what it has not opened says the same: nobody looks at it any more.
-    client = await call.client.attach(conversation)
+    # Closing without having opened means the same: the client has left.
+    client = await call.client.attach_to(conversation)
     del call.client.attached[conversation]
     ends = await call.engine.clients.close(client)
     return Closed(conversation=conversation, ends=ends)
 
 
-async def delete(call: Call, given: params.Named) -> DeletedShape:
-    conversation = await call.office.resolve(given.conversation)
-    until = await call.engine.delete_conversation(conversation, viewer=call.office.viewer)
+async def delete_conversation(call: RpcCall, given: params.Named) -> DeletedShape:
+    conversation = await call.context.resolve_name(given.conversation)
+    until = await call.engine.delete_conversation(conversation, viewer=call.context.viewer)
     return DeletedShape(deleted=conversation, undo_until=until and shapes.format_timestamp(until))
 
 
-async def undelete(call: Call, given: params.UndeleteParams) -> ConversationShape:
+async def undelete_conversation(call: RpcCall, given: params.UndeleteParams) -> ConversationShape:
     conversation = ConversationId(given.conversation)
-    await call.engine.undelete_conversation(conversation, viewer=call.office.viewer)
-    return await call.office.shown(conversation)
+    await call.engine.undelete_conversation(conversation, viewer=call.context.viewer)
+    return await call.context.show_conversation(conversation)
 
 
-async def compact(call: Call, given: params.CompactParams) -> Compaction:
-    conversation = await call.office.resolve(given.session_id)
+async def compact_session(call: RpcCall, given: params.CompactParams) -> Compaction:
+    conversation = await call.context.resolve_name(given.session_id)
     if given.dry_run:
-        call.let_pass()
+        call.release_order()
         preview = await call.engine.sessions.preview_compaction(conversation)
         return Compaction.model_validate(shapes.serialize_preview(preview))
     if given.undo:
-        return await _restored(call, conversation)
+        return await _restore_session(call, conversation)
     filed = await call.engine.sessions.queue_compaction(conversation, focus=given.focus)
-    end = parse_compaction_note(await done(call, filed))
+    end = parse_compaction_note(await wait_for_command(call, filed))
     if end.busy:
         raise CallFailed.from_code(ErrorCode.CONFLICT, end.note)
     return Compaction.model_validate(
@@ -269,9 +282,9 @@ async def compact(call: Call, given: params.CompactParams) -> Compaction:
     )
 
 
-async def _restored(call: Call, conversation: ConversationId) -> Compaction:
+async def _restore_session(call: RpcCall, conversation: ConversationId) -> Compaction:
     before = await call.engine.inspect_context(conversation)
-    note = await done(call, await call.engine.sessions.queue_restore(conversation))
+    note = await wait_for_command(call, await call.engine.sessions.queue_restore(conversation))
     after = await call.engine.inspect_context(conversation)
     return Compaction(
         moved=True,

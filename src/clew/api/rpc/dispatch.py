@@ -1,4 +1,4 @@
-"""The dispatcher: a request in, what it has come to out; the same for every transport."""
+"""Dispatcher of requests to their methods, the same for every transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clew.wire.params import Params
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from clew.api.rpc.office import Call
+    from clew.api.rpc.office import RpcCall
     from clew.wire.framing import RpcRequest
 
 log = structlog.get_logger(__name__)
@@ -30,129 +30,139 @@ R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Handler(Generic[P, R]):
-    """How a method is carried out."""
+class MethodHandler(Generic[P, R]):
+    """The handler of a method."""
 
-    run: Callable[[Call, P], Awaitable[R]]
-    #: Waits for what the same client has asked before. Looking, stopping and answering do not.
-    in_line: bool
+    run: Callable[[RpcCall, P], Awaitable[R]]
+    #: Waits for earlier requests of the same client; reading, stopping and approving do not.
+    is_ordered: bool
 
 
-class _Table:
+class _HandlerTable:
     def __init__(self) -> None:
-        self.handlers: dict[str, Handler[Any, Any]] = {}
+        self.handlers: dict[str, MethodHandler[Any, Any]] = {}
 
-    def in_line(self, method: RpcMethod[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
-        self.handlers[method.name] = Handler(run=run, in_line=True)
+    def add_ordered(
+        self, method: RpcMethod[P, R], run: Callable[[RpcCall, P], Awaitable[R]]
+    ) -> None:
+        self.handlers[method.name] = MethodHandler(run=run, is_ordered=True)
 
-    def at_once(self, method: RpcMethod[P, R], run: Callable[[Call, P], Awaitable[R]]) -> None:
-        self.handlers[method.name] = Handler(run=run, in_line=False)
+    def add_concurrent(
+        self, method: RpcMethod[P, R], run: Callable[[RpcCall, P], Awaitable[R]]
+    ) -> None:
+        self.handlers[method.name] = MethodHandler(run=run, is_ordered=False)
 
 
-def _handlers() -> Mapping[str, Handler[Any, Any]]:
-    table = _Table()
-    table.in_line(methods.OPEN, conversations.open_)
-    table.in_line(methods.NEW, conversations.new)
-    table.in_line(methods.RESUME, conversations.resume)
-    table.in_line(methods.RENAME, conversations.rename)
-    table.in_line(methods.BRANCH, conversations.branch)
-    table.in_line(methods.REWIND, conversations.rewind)
-    table.in_line(methods.UNDO, conversations.undo)
-    table.in_line(methods.RETRY, conversations.retry)
-    table.in_line(methods.CLOSE, conversations.close)
-    table.in_line(methods.DELETE, conversations.delete)
-    table.in_line(methods.UNDELETE, conversations.undelete)
-    table.in_line(methods.COMPACT, conversations.compact)
-    table.in_line(methods.SUBMIT, turns.submit)
-    table.in_line(methods.CANCEL, turns.cancel)
-    table.in_line(methods.EDIT, turns.edit)
-    table.in_line(methods.SUBSCRIBE, turns.subscribe)
-    table.in_line(methods.UNSUBSCRIBE, turns.unsubscribe)
-    table.in_line(methods.RUN, settings.run)
-    table.in_line(methods.CONFIG_SET, settings.set_config)
-    table.in_line(methods.SET_MODEL, settings.set_model)
-    table.at_once(methods.LIST, conversations.list_)
-    table.at_once(methods.STATUS, conversations.status)
-    table.at_once(methods.ENTRIES, conversations.entries)
-    table.at_once(methods.SEARCH, conversations.search)
-    table.at_once(methods.INTERRUPT, turns.interrupt)
-    table.at_once(methods.APPROVALS, turns.approvals)
-    table.at_once(methods.RESPOND, turns.respond)
-    table.at_once(methods.QUEUE, turns.queue)
-    table.at_once(methods.COMMANDS, settings.commands)
-    table.at_once(methods.COMPLETE, settings.complete)
-    table.at_once(methods.CONFIG_GET, settings.get_config)
-    table.at_once(methods.MODELS, settings.models)
-    table.at_once(methods.DESCRIBE, settings.describe)
-    table.at_once(methods.DISCOVER, settings.discover)
+def _build_handlers() -> Mapping[str, MethodHandler[Any, Any]]:
+    table = _HandlerTable()
+    table.add_ordered(methods.OPEN, conversations.open_conversation)
+    table.add_ordered(methods.NEW, conversations.new_conversation)
+    table.add_ordered(methods.RESUME, conversations.resume_conversation)
+    table.add_ordered(methods.RENAME, conversations.rename_conversation)
+    table.add_ordered(methods.BRANCH, conversations.branch_conversation)
+    table.add_ordered(methods.REWIND, conversations.rewind_conversation)
+    table.add_ordered(methods.UNDO, conversations.undo_exchanges)
+    table.add_ordered(methods.RETRY, conversations.retry_exchange)
+    table.add_ordered(methods.CLOSE, conversations.close_conversation)
+    table.add_ordered(methods.DELETE, conversations.delete_conversation)
+    table.add_ordered(methods.UNDELETE, conversations.undelete_conversation)
+    table.add_ordered(methods.COMPACT, conversations.compact_session)
+    table.add_ordered(methods.SUBMIT, turns.submit_message)
+    table.add_ordered(methods.CANCEL, turns.cancel_input)
+    table.add_ordered(methods.EDIT, turns.edit_input)
+    table.add_ordered(methods.SUBSCRIBE, turns.subscribe_events)
+    table.add_ordered(methods.UNSUBSCRIBE, turns.unsubscribe_events)
+    table.add_ordered(methods.RUN, settings.run_command)
+    table.add_ordered(methods.CONFIG_SET, settings.set_config)
+    table.add_ordered(methods.SET_MODEL, settings.set_model)
+    table.add_concurrent(methods.LIST, conversations.list_conversations)
+    table.add_concurrent(methods.STATUS, conversations.get_status)
+    table.add_concurrent(methods.ENTRIES, conversations.list_entries)
+    table.add_concurrent(methods.SEARCH, conversations.search_messages)
+    table.add_concurrent(methods.INTERRUPT, turns.interrupt_turn)
+    table.add_concurrent(methods.APPROVALS, turns.list_approvals)
+    table.add_concurrent(methods.RESPOND, turns.answer_approval)
+    table.add_concurrent(methods.QUEUE, turns.list_queue)
+    table.add_concurrent(methods.COMMANDS, settings.list_commands)
+    table.add_concurrent(methods.COMPLETE, settings.complete_text)
+    table.add_concurrent(methods.CONFIG_GET, settings.get_config)
+    table.add_concurrent(methods.MODELS, settings.list_models)
+    table.add_concurrent(methods.DESCRIBE, settings.describe_agent)
+    table.add_concurrent(methods.DISCOVER, settings.discover_methods)
     return table.handlers
 
 
-HANDLERS = _handlers()
+HANDLERS = _build_handlers()
 
 
-def waits_in_line(method: str) -> bool:
-    """Whether a request waits for those that the same client has made before."""
+def is_ordered(method: str) -> bool:
+    """Return True if a request waits for earlier requests of the same client."""
     handler = HANDLERS.get(method)
-    return handler is not None and handler.in_line
+    return handler is not None and handler.is_ordered
 
 
-async def carry_out(request: RpcRequest, call: Call) -> RpcResponse | RpcErrorResponse | None:
-    """What a request has come to; ``None`` for a notification, which is not answered."""
+async def dispatch_request(
+    request: RpcRequest, call: RpcCall
+) -> RpcResponse | RpcErrorResponse | None:
+    """Process a request; return ``None`` for a notification, which gets no response."""
     try:
-        done = await _carried_out(request, call)
+        done = await _run_handler(request, call)
     except ClewError as error:
-        return _failed(request, RpcError.from_exception(error))
+        return _error_response(request, RpcError.from_exception(error))
     except Exception:
         log.exception("request_failed", method=request.method)
-        return _failed(request, RpcError.from_code(ErrorCode.INTERNAL))
+        return _error_response(request, RpcError.from_code(ErrorCode.INTERNAL))
     if request.id is None:
         return None
     return RpcResponse(id=request.id, result=done.model_dump(mode="json"))
 
 
-def _failed(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
+def _error_response(request: RpcRequest, error: RpcError) -> RpcErrorResponse | None:
     return None if request.id is None else RpcErrorResponse(id=request.id, error=error)
 
 
-async def _carried_out(request: RpcRequest, call: Call) -> BaseModel:
+async def _run_handler(request: RpcRequest, call: RpcCall) -> BaseModel:
     handler = HANDLERS.get(request.method)
     if handler is None:
-        raise CallFailed.from_code(ErrorCode.METHOD_NOT_FOUND, _unknown(request.method))
-    return await handler.run(call, checked(request.params, METHODS_BY_NAME[request.method].params))
+        raise CallFailed.from_code(
+            ErrorCode.METHOD_NOT_FOUND, _unknown_method_message(request.method)
+        )
+    return await handler.run(
+        call, validate_params(request.params, METHODS_BY_NAME[request.method].params)
+    )
 
 
-def _unknown(method: str) -> str:
+def _unknown_method_message(method: str) -> str:
     shown = method if len(method) <= 100 else f"{method[:99]}…"
-    return f"there is no method {shown!r}{_meant(method, METHODS_BY_NAME)}"
+    return f"there is no method {shown!r}{_suggest_name(method, METHODS_BY_NAME)}"
 
 
-def _meant(name: str, known: Mapping[str, object]) -> str:
+def _suggest_name(name: str, known: Mapping[str, object]) -> str:
     near = difflib.get_close_matches(name[:100], known, n=1, cutoff=0.6)
     return f": did you mean {near[0]}?" if near else ""
 
 
-def checked(given: Mapping[str, object], model: type[P]) -> P:
+def validate_params(given: Mapping[str, object], model: type[P]) -> P:
     """
-    The arguments of a call.
+    Validate the arguments of a call.
 
-    :raises CallFailed: naming the first one that is wrong
+    :raises CallFailed: naming the first invalid one
     """
     try:
         return model.model_validate(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        param = _param(first["loc"])
+        param = _format_location(first["loc"])
         message = f"{param}: {first['msg']}"
         if first["type"] == "extra_forbidden":
-            message = f"there is no argument {param!r}{_meant(param, model.model_fields)}"
+            message = f"there is no argument {param!r}{_suggest_name(param, model.model_fields)}"
         elif first["type"] == "missing":
             message = f"the argument {param!r} is missing"
         raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, message, param=param) from None
 
 
-def _param(path: tuple[int | str, ...]) -> str:
-    """``attachments[0].name``."""
+def _format_location(path: tuple[int | str, ...]) -> str:
+    """Format a location as ``attachments[0].name``."""
     text = ""
     for step in path:
         if isinstance(step, int):

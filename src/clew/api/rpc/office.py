@@ -1,4 +1,4 @@
-"""What the methods work with, and what they know of the client that calls them."""
+"""Shared context of the RPC methods, and the state of a connected client."""
 
 from __future__ import annotations
 
@@ -23,130 +23,138 @@ if TYPE_CHECKING:
     from clew.engine.engine import Engine
     from clew.engine.records import ConversationView
 
-#: What this front is called in the store.
-FRONT = "rpc"
+#: The name of this front in the store.
+FRONT_NAME = "rpc"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Office:
-    """What is the same for all clients."""
+class RpcContext:
+    """The engine, settings and permissions with which methods run."""
 
     engine: Engine
     settings: Settings
-    #: Whose conversations can be seen here.
+    #: The scope whose conversations are visible.
     viewer: Scope = LOCAL
-    #: Keys of messages are this caller's own.
+    #: The caller: each has its own idempotency keys.
     caller: str = ""
-    #: Whether who is connected is known to be the person whose settings these are.
+    #: The client is authenticated as the owner of the settings.
     may_configure: bool = False
 
     @property
     def version(self) -> str:
         return VERSION
 
-    async def resolve(self, name: str) -> ConversationId:
-        """:raises NotFound: if the name means nothing that may be seen here"""
+    async def resolve_name(self, name: str) -> ConversationId:
+        """
+        Return the conversation of that name.
+
+        :raises NotFound: if there is none that the viewer may see
+        """
         return await self.engine.resolve_name(name, viewer=self.viewer)
 
-    def check(self, route: Route) -> None:
-        """:raises NotFound: if what the route leads to may not be seen here"""
+    def check_visible(self, route: Route) -> None:
+        """
+        Check that the viewer may see the conversation of the route.
+
+        :raises NotFound: if not
+        """
         if not can_see(self.viewer, scope_of(route)):
             raise NotFound("conversation", route.key)
 
-    async def shown(self, conversation: ConversationId) -> ConversationShape:
-        return shape_of(await self.engine.get_view(conversation, viewer=self.viewer))
+    async def show_conversation(self, conversation: ConversationId) -> ConversationShape:
+        return conversation_model(await self.engine.get_view(conversation, viewer=self.viewer))
 
-    async def state(self, conversation: ConversationId) -> StateShape:
+    async def read_state(self, conversation: ConversationId) -> StateShape:
         standing = await self.engine.get_state(conversation, viewer=self.viewer)
-        return StateShape.model_validate(self.told(standing))
+        return StateShape.model_validate(self.state_json(standing))
 
-    def told(self, standing: ConversationState) -> Mapping[str, object]:
-        """Where a conversation stands, as JSON."""
+    def state_json(self, standing: ConversationState) -> Mapping[str, object]:
+        """Return the state of a conversation as JSON."""
         return shapes.serialize_state(standing, model=self.engine.model_overrides.offered[0])
 
 
-def shape_of(view: ConversationView) -> ConversationShape:
-    """A conversation as clients get it."""
+def conversation_model(view: ConversationView) -> ConversationShape:
+    """Return a conversation as clients get it."""
     shape = shapes.serialize_conversation(
         view.conversation, routes=view.routes, sessions=view.sessions, counts=view.counts
     )
     return ConversationShape.model_validate(shape)
 
 
-class Lane:
+class RequestOrder:
     """
-    The order of one client's requests: what it asks first is stored first.
+    Order of one client's requests: what is requested first is stored first.
 
-    Each waits for those before it until they are done, or let others pass because they only wait.
+    Each waits for the ones before it until they are done, or only wait and let others pass.
     """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
 
-    async def enter(self) -> Callable[[], None]:
-        """Wait for one's turn; calling what is returned, once or more, lets others pass."""
+    async def acquire(self) -> Callable[[], None]:
+        """Wait for a place; the returned function, callable repeatedly, lets others pass."""
         await self._lock.acquire()
         left = False
 
-        def leave() -> None:
+        def release() -> None:
             nonlocal left
             if not left:
                 left = True
                 self._lock.release()
 
-        return leave
+        return release
 
 
 @dataclass(kw_only=True, slots=True)
-class Client:
-    """One client, from its connecting to its going."""
+class ConnectedClient:
+    """The state of one connected client."""
 
-    office: Office
-    #: Sends a frame; waits while the client does not read.
+    context: RpcContext
+    #: Sends a frame; blocks while the client does not read.
     send: Callable[[str], Awaitable[None]]
-    #: As what it is attached to the conversations that it has opened.
+    #: Its client id in each conversation that it has opened.
     attached: dict[ConversationId, ClientId] = field(default_factory=dict)
     subscriptions: dict[ConversationId, asyncio.Task[None]] = field(default_factory=dict)
     tasks: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
 
-    async def attach(self, conversation: ConversationId) -> ClientId:
-        """This client looks at a conversation now."""
-        engine = self.office.engine
+    async def attach_to(self, conversation: ConversationId) -> ClientId:
+        """Attach this client to a conversation."""
+        engine = self.context.engine
         done = await engine.clients.attach(
-            conversation, front=FRONT, client=self.attached.get(conversation)
+            conversation, front=FRONT_NAME, client=self.attached.get(conversation)
         )
         self.attached[conversation] = done.client
         engine.wake_conversation(conversation)
         return done.client
 
     def unsubscribe(self, conversation: ConversationId) -> bool:
-        """Tell this client no more of a conversation; whether it was told."""
+        """End the subscription to a conversation; return True if there was one."""
         task = self.subscriptions.pop(conversation, None)
         if task is None:
             return False
         task.cancel()
         return True
 
-    async def gone(self) -> None:
-        """The connection is over."""
+    async def disconnect(self) -> None:
+        """Detach from all conversations when the connection is over."""
         for client in self.attached.values():
-            await self.office.engine.clients.detach(client)
+            await self.context.engine.clients.detach(client)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
-    """One request while it is carried out."""
+class RpcCall:
+    """One request while it is processed."""
 
-    client: Client
-    #: Lets requests of this client that came later pass: this one only waits from here on.
-    let_pass: Callable[[], None]
-    #: What is to be done once it was answered.
-    then: list[Callable[[], None]] = field(default_factory=list)
+    client: ConnectedClient
+    #: Lets later requests of this client pass: this one only waits from now on.
+    release_order: Callable[[], None]
+    #: Callbacks to run after the response was sent.
+    after_response: list[Callable[[], None]] = field(default_factory=list)
 
     @property
-    def office(self) -> Office:
-        return self.client.office
+    def context(self) -> RpcContext:
+        return self.client.context
 
     @property
     def engine(self) -> Engine:
-        return self.client.office.engine
+        return self.client.context.engine

@@ -1,4 +1,4 @@
-"""``python -m clew.api.rpc.reference docs/reference``: write the page and the OpenRPC document."""
+"""``python scripts/rpc_reference.py docs/reference``: write the page and the OpenRPC document."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from pathlib import Path
 from clew.distribution import VERSION
 from clew.wire.describe import render_document, render_page
 
-PAGE, DOCUMENT = "rpc.md", "rpc.json"
+PAGE_NAME, DOCUMENT_NAME = "rpc.md", "rpc.json"
 
 
 def main() -> None:
-    """Write both files into the folder that is named."""
+    """Write both files into the given folder."""
     folder = Path(sys.argv[1])
-    (folder / PAGE).write_text(render_page(), encoding="utf-8")
-    (folder / DOCUMENT).write_text(render_document(VERSION), encoding="utf-8")
+    (folder / PAGE_NAME).write_text(render_page(), encoding="utf-8")
+    (folder / DOCUMENT_NAME).write_text(render_document(VERSION), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The methods on commands, completion, settings and models."""
+"""RPC methods on commands, completion, settings and models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.conversations import allowed
+from clew.api.rpc.conversations import require_visible
 from clew.config.describe import effective_values
 from clew.config.settings import OFFLINE
 from clew.config.writing import write_setting
@@ -30,14 +30,14 @@ from clew.wire.results import (
 )
 
 if TYPE_CHECKING:
-    from clew.api.rpc.office import Call
+    from clew.api.rpc.office import RpcCall
     from clew.wire import params
 
-#: Settings are read once, when a process starts.
-_AGAIN = "stop clew serve, or the terminal UI, and start it anew"
+#: Settings are read once, at process start.
+_RESTART_HINT = "stop clew serve, or the terminal UI, and start it anew"
 
 
-async def commands(call: Call, given: params.NoParams) -> Commands:
+async def list_commands(call: RpcCall, given: params.NoParams) -> Commands:
     items = [
         CommandShape(
             name=one.name,
@@ -47,15 +47,15 @@ async def commands(call: Call, given: params.NoParams) -> Commands:
             control=one.control,
         )
         for one in COMMANDS
-        if call.office.viewer == LOCAL or not one.operator
+        if call.context.viewer == LOCAL or not one.operator
     ]
     return Commands(items=items)
 
 
-async def run(call: Call, given: params.RunParams) -> CommandReply:
-    target = await allowed(call.office, call.engine.parse_target(given.conversation))
+async def run_command(call: RpcCall, given: params.RunParams) -> CommandReply:
+    target = await require_visible(call.context, call.engine.parse_target(given.conversation))
     reply = await call.engine.run_command(
-        given.text, target=target, viewer=call.office.viewer, on_filed=call.let_pass
+        given.text, target=target, viewer=call.context.viewer, on_filed=call.release_order
     )
     return CommandReply(
         text=reply.text,
@@ -64,7 +64,7 @@ async def run(call: Call, given: params.RunParams) -> CommandReply:
     )
 
 
-async def complete(call: Call, given: params.CompleteParams) -> Completions:
+async def complete_text(call: RpcCall, given: params.CompleteParams) -> Completions:
     end = len(given.text) if given.cursor is None else min(given.cursor, len(given.text))
     folder = Path.cwd() if given.folder is None else Path(given.folder)
     found = await asyncio.to_thread(completed, given.text[:end], folder)
@@ -75,8 +75,8 @@ async def complete(call: Call, given: params.CompleteParams) -> Completions:
     return Completions(start=found.start, end=end, items=items)
 
 
-async def get_config(call: Call, given: params.ConfigGetParams) -> SettingList:
-    settings = call.office.settings
+async def get_config(call: RpcCall, given: params.ConfigGetParams) -> SettingList:
+    settings = call.context.settings
     items = [
         SettingShape(key=one.name, value=one.value, origin=one.origin.place)
         for one in effective_values(settings)
@@ -90,31 +90,33 @@ async def get_config(call: Call, given: params.ConfigGetParams) -> SettingList:
     return SettingList(items=items, file=str(settings.home / "config.toml"))
 
 
-async def set_config(call: Call, given: params.ConfigSetParams) -> SettingWritten:
-    if not call.office.may_configure:
+async def set_config(call: RpcCall, given: params.ConfigSetParams) -> SettingWritten:
+    if not call.context.may_configure:
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
             "without api.token any program of this machine may connect, and so none may change "
             "settings: set api.token, or edit config.toml",
         )
-    file = await asyncio.to_thread(write_setting, call.office.settings.home, given.key, given.value)
-    note = f"{given.key} is written to {file} and holds once clew is started again: {_AGAIN}"
+    file = await asyncio.to_thread(
+        write_setting, call.context.settings.home, given.key, given.value
+    )
+    note = f"{given.key} is written to {file} and holds once clew is started again: {_RESTART_HINT}"
     return SettingWritten(key=given.key, file=str(file), restart=True, note=note)
 
 
-async def models(call: Call, given: params.ModelListParams) -> Models:
+async def list_models(call: RpcCall, given: params.ModelListParams) -> Models:
     choice = call.engine.model_overrides
     if given.conversation is None:
         return Models(items=list(choice.offered), current=choice.offered[0])
-    conversation = await call.office.resolve(given.conversation)
+    conversation = await call.context.resolve_name(given.conversation)
     current = await choice.get_model_name(conversation)
     return Models(items=list(dict.fromkeys([*choice.offered, current])), current=current)
 
 
-async def set_model(call: Call, given: params.ModelSetParams) -> Models:
+async def set_model(call: RpcCall, given: params.ModelSetParams) -> Models:
     choice = call.engine.model_overrides
-    conversation = await call.office.resolve(given.conversation)
-    if call.office.viewer != LOCAL and given.model not in choice.offered:
+    conversation = await call.context.resolve_name(given.conversation)
+    if call.context.viewer != LOCAL and given.model not in choice.offered:
         raise CallFailed.from_code(
             ErrorCode.INVALID_VALUE,
             f"{given.model!r} is not offered here: choose from {', '.join(choice.offered)}",
@@ -123,10 +125,10 @@ async def set_model(call: Call, given: params.ModelSetParams) -> Models:
     return Models(items=list(dict.fromkeys([*choice.offered, given.model])), current=given.model)
 
 
-async def describe(call: Call, given: params.NoParams) -> AgentShape:
-    settings = call.office.settings
+async def describe_agent(call: RpcCall, given: params.NoParams) -> AgentShape:
+    settings = call.context.settings
     return AgentShape(
-        version=call.office.version,
+        version=call.context.version,
         model=settings.model.name,
         offline=settings.model.name == OFFLINE,
         tools=list(call.engine.tools),
@@ -134,5 +136,5 @@ async def describe(call: Call, given: params.NoParams) -> AgentShape:
     )
 
 
-async def discover(call: Call, given: params.NoParams) -> Description:
-    return Description.model_validate(build_openrpc(call.office.version))
+async def discover_methods(call: RpcCall, given: params.NoParams) -> Description:
+    return Description.model_validate(build_openrpc(call.context.version))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from starlette.websockets import WebSocketDisconnect, WebSocketState
 
-from clew.api.guard import bearer, spoken
-from clew.api.rpc.office import Office
+from clew.api.guard import bearer_token, select_subprotocol
+from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
-from clew.api.rpc.subscriptions import ClientGone
+from clew.api.rpc.subscriptions import ClientDisconnected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,40 +19,41 @@ if TYPE_CHECKING:
     from clew.config import Settings
     from clew.engine.engine import Engine
 
-#: The server stops, and will be back.
-RESTARTS = 1012
+#: WebSocket close code: the server restarts.
+CLOSE_SERVICE_RESTART = 1012
 
 
-class Socket:
-    """The endpoint."""
+class RpcWebSocketEndpoint:
+    """The WebSocket endpoint."""
 
     def __init__(self, engine: Engine, settings: Settings, name: str) -> None:
         self._engine, self._settings, self._name = engine, settings, name
 
-    async def serve(self, socket: WebSocket) -> None:
-        """One client, from its connecting to its going."""
+    async def serve_socket(self, socket: WebSocket) -> None:
+        """Serve one client for the duration of its connection."""
         await socket.accept(
-            subprotocol=spoken(socket), headers=[(b"x-clew-server", self._name.encode())]
+            subprotocol=select_subprotocol(socket),
+            headers=[(b"x-clew-server", self._name.encode())],
         )
-        office = Office(
+        office = RpcContext(
             engine=self._engine,
             settings=self._settings,
-            caller=(bearer(socket) or b"").decode("latin-1"),
+            caller=(bearer_token(socket) or b"").decode("latin-1"),
             may_configure=self._settings.api.token is not None,
         )
 
-        async def send(frame: str) -> None:
+        async def send_frame(frame: str) -> None:
             try:
                 await socket.send_text(frame)
             except (WebSocketDisconnect, OSError, RuntimeError):
-                raise ClientGone from None
+                raise ClientDisconnected from None
 
-        await serve_client(office, _frames(socket), send)
+        await serve_client(office, _iter_frames(socket), send_frame)
         if socket.application_state is WebSocketState.CONNECTED:
-            await _close(socket)
+            await _close_socket(socket)
 
 
-async def _frames(socket: WebSocket) -> AsyncIterator[str | bytes]:
+async def _iter_frames(socket: WebSocket) -> AsyncIterator[str | bytes]:
     while True:
         message = await socket.receive()
         if message["type"] == "websocket.disconnect":
@@ -65,8 +66,8 @@ async def _frames(socket: WebSocket) -> AsyncIterator[str | bytes]:
             yield text
 
 
-async def _close(socket: WebSocket) -> None:
+async def _close_socket(socket: WebSocket) -> None:
     try:
-        await socket.close(RESTARTS)
+        await socket.close(CLOSE_SERVICE_RESTART)
     except (WebSocketDisconnect, OSError, RuntimeError):
-        return  # it was faster
+        return  # the client closed first

@@ -1,4 +1,4 @@
-"""Subscriptions: a conversation's events, told to one client at the pace at which it reads."""
+"""Subscriptions: a conversation's events, sent to one client at its own pace."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from clew.wire.framing import write_event
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clew.api.rpc.office import Client
+    from clew.api.rpc.office import ConnectedClient
     from clew.core.events import ConversationEvent
     from clew.core.ids import ConversationId, SessionId
 
 log = structlog.get_logger(__name__)
 
 
-class ClientGone(Exception):
-    """The connection of a client is over: nothing more can be sent."""
+class ClientDisconnected(Exception):
+    """The client has disconnected: nothing more can be sent."""
 
 
-async def subscribed(
-    client: Client,
+async def start_subscription(
+    client: ConnectedClient,
     conversation: ConversationId,
     *,
     after: int,
@@ -43,31 +43,32 @@ async def subscribed(
     session: SessionId,
 ) -> Callable[[], None]:
     """
-    Listen from now on; what is returned has the client told of it.
+    Start to collect events; call the returned function to start sending them.
 
-    So whoever is answered in between misses nothing that happens from the answer on.
+    So a client that gets its response in between misses no event.
     """
-    telling = _Telling(client, conversation, after=after, live=live, session=session)
+    telling = _Subscription(client, conversation, after=after, live=live, session=session)
     client.unsubscribe(conversation)
     client.subscriptions[conversation] = client.tasks.create_task(
         telling.run(), name=f"events:{conversation}"
     )
-    # A new task runs up to its first wait, which is for the store: it has joined the hub by then.
+    # A new task runs until it first waits for the store; by then it has subscribed to the bus.
     await asyncio.sleep(0)
-    return telling.begin
+    return telling.start_sending
 
 
-class _Telling:
+class _Subscription:
     """
     One subscription.
 
-    The next event is taken when the last one was sent. Meanwhile they wait in the hub's bounded
-    queue; what does not fit there is read from the log later. So nobody else ever waits.
+    The next event is taken when the last one was sent. Meanwhile events wait in the bounded
+    queue of the event bus; what does not fit there is read from the log later. So the
+    client's pace never slows anything else down.
     """
 
     def __init__(
         self,
-        client: Client,
+        client: ConnectedClient,
         conversation: ConversationId,
         *,
         after: int,
@@ -75,36 +76,38 @@ class _Telling:
         session: SessionId,
     ) -> None:
         self._client, self._conversation, self._live = client, conversation, live
-        #: The last entry that was told, and the session of what was told last.
+        #: The last entry sent, and the session of the last event sent.
         self._seq, self._session = after, session
-        self._begun = asyncio.Event()
+        self._confirmed = asyncio.Event()
 
-    def begin(self) -> None:
-        """The client knows that it has subscribed: from here on it is told."""
-        self._begun.set()
+    def start_sending(self) -> None:
+        """Start sending: the client knows that it has subscribed."""
+        self._confirmed.set()
 
     async def run(self) -> None:
-        with suppress(ClientGone):
+        with suppress(ClientDisconnected):
             try:
-                await self._follow()
+                await self._stream_events()
             except NotFound:
-                await self._send("deleted", {})
+                await self._send_notification("deleted", {})
             except StoreError as error:
                 log.warning("events_broken_off", conversation=self._conversation, error=str(error))
-                await self._send("ended", {"reason": str(error)})
+                await self._send_notification("ended", {"reason": str(error)})
             except Exception:
                 log.exception("events_failed", conversation=self._conversation)
-                await self._send("ended", {"reason": "something went wrong inside Clew"})
+                await self._send_notification(
+                    "ended", {"reason": "something went wrong inside Clew"}
+                )
 
-    async def _follow(self) -> None:
-        events = self._client.office.engine.stream_events(
+    async def _stream_events(self) -> None:
+        events = self._client.context.engine.stream_events(
             self._conversation, after=self._seq, live=self._live, with_standing=True
         )
         async with aclosing(events):
             async for happened in events:
-                await self._tell(happened)
+                await self._send_event(happened)
 
-    async def _tell(self, happened: ConversationEvent) -> None:
+    async def _send_event(self, happened: ConversationEvent) -> None:
         match happened:
             case EntryAppended(entry=entry):
                 self._seq, self._session = entry.seq, entry.session_id
@@ -112,16 +115,18 @@ class _Telling:
                 self._session = session
             case ConversationStateChanged(standing=standing):
                 self._session = standing.head
-                await self._send("state", {"state": self._client.office.told(standing)})
+                await self._send_notification(
+                    "state", {"state": self._client.context.state_json(standing)}
+                )
                 return
             case Delta() | Snapshot() | Retracted() if not self._live:
                 return
             case _:
                 pass
         name, data = serialize_event(happened)
-        await self._send(name, data)
+        await self._send_notification(name, data)
 
-    async def _send(self, name: str, data: Mapping[str, object]) -> None:
+    async def _send_notification(self, name: str, data: Mapping[str, object]) -> None:
         told = {
             **data,
             "conversation": self._conversation,
@@ -129,5 +134,5 @@ class _Telling:
             "seq": self._seq,
             "type": name,
         }
-        await self._begun.wait()
+        await self._confirmed.wait()
         await self._client.send(write_event(told))

@@ -1,10 +1,10 @@
-"""The methods on what is said and done: messages, turns, questions, the queue, events."""
+"""RPC methods on messages, turns, approvals, the queue and events."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.api.rpc.subscriptions import subscribed
+from clew.api.rpc.subscriptions import start_subscription
 from clew.core.double_text import resolve_rule
 from clew.core.ids import ApprovalId, InboxId
 from clew.core.inbox import InboxOutcome
@@ -27,25 +27,25 @@ from clew.wire.results import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.api.rpc.office import Call
+    from clew.api.rpc.office import RpcCall
     from clew.core.inbox import InboxItem
     from clew.engine.orders import FetchedFile, IdempotencyKey
     from clew.wire import params
 
 
-async def submit(call: Call, given: params.SubmitParams) -> Submitted:
+async def submit_message(call: RpcCall, given: params.SubmitParams) -> Submitted:
     target = call.engine.parse_target(given.session_id)
     if isinstance(target, Route):
-        call.office.check(target)
+        call.context.check_visible(target)
     else:
-        target = await call.office.resolve(target)
-    rule = given.double_text or call.office.settings.session.double_text
+        target = await call.context.resolve_name(target)
+    rule = given.double_text or call.context.settings.session.double_text
     placed = await call.engine.requests.submit(
         given.text,
         target=target,
         double_text=resolve_rule(rule, people=False),
-        key=_key(call, given),
-        files=_files(call, given.attachments or ()),
+        key=_idempotency_key(call, given),
+        files=_prepare_files(call, given.attachments or ()),
     )
     accepted = placed.accepted
     if accepted.outcome is InboxOutcome.REJECTED:
@@ -59,26 +59,26 @@ async def submit(call: Call, given: params.SubmitParams) -> Submitted:
     )
 
 
-def _key(call: Call, given: params.SubmitParams) -> IdempotencyKey | None:
+def _idempotency_key(call: RpcCall, given: params.SubmitParams) -> IdempotencyKey | None:
     if given.key is None:
         return None
-    # The session is left out: who comes again may name a newer one of the same conversation.
+    # Without the session: a repeated request may name a newer one of the same conversation.
     meant = given.model_dump_json(exclude={"key", "session_id"})
     return make_request_key(
-        caller=call.office.caller, path="prompt.submit", key=given.key, request=meant.encode()
+        caller=call.context.caller, path="prompt.submit", key=given.key, request=meant.encode()
     )
 
 
-def _files(call: Call, given: Sequence[params.Attachment]) -> list[FetchedFile]:
+def _prepare_files(call: RpcCall, given: Sequence[params.Attachment]) -> list[FetchedFile]:
     return [
         call.engine.requests.prepare_file(
-            name=one.name, media_type=one.media_type, content=_content(one, place)
+            name=one.name, media_type=one.media_type, content=_decode_content(one, place)
         )
         for place, one in enumerate(given)
     ]
 
 
-def _content(given: params.Attachment, place: int) -> bytes:
+def _decode_content(given: params.Attachment, place: int) -> bytes:
     try:
         return given.decode_content()
     except ValueError as error:
@@ -86,57 +86,61 @@ def _content(given: params.Attachment, place: int) -> bytes:
         raise CallFailed.from_code(ErrorCode.INVALID_PARAMS, str(error), param=param) from None
 
 
-async def interrupt(call: Call, given: params.Named) -> Interrupted:
-    conversation = await call.office.resolve(given.conversation)
+async def interrupt_turn(call: RpcCall, given: params.Named) -> Interrupted:
+    conversation = await call.context.resolve_name(given.conversation)
     return Interrupted(stopping=await call.engine.request_stop(conversation))
 
 
-async def approvals(call: Call, given: params.Named) -> Approvals:
-    conversation = await call.office.resolve(given.conversation)
+async def list_approvals(call: RpcCall, given: params.Named) -> Approvals:
+    conversation = await call.context.resolve_name(given.conversation)
     found = await call.engine.list_approvals(conversation)
     return Approvals(
         items=[ApprovalShape.model_validate(shapes.serialize_approval(one)) for one in found]
     )
 
 
-async def respond(call: Call, given: params.RespondParams) -> ApprovalShape:
+async def answer_approval(call: RpcCall, given: params.RespondParams) -> ApprovalShape:
     approval = ApprovalId(given.approval)
     asked = await call.engine.get_approval(approval)
-    await call.office.resolve(asked.conversation_id)
+    await call.context.resolve_name(asked.conversation_id)
     answered = await call.engine.answer_approval(
-        approval, yes=given.approve, by=call.office.viewer, note=given.note
+        approval, yes=given.approve, by=call.context.viewer, note=given.note
     )
     return ApprovalShape.model_validate(shapes.serialize_approval(answered))
 
 
-async def queue(call: Call, given: params.Named) -> Queue:
-    conversation = await call.office.resolve(given.conversation)
+async def list_queue(call: RpcCall, given: params.Named) -> Queue:
+    conversation = await call.context.resolve_name(given.conversation)
     found = await call.engine.list_queue(conversation)
     return Queue(
         items=[QueuedShape.model_validate(shapes.serialize_queued(item)) for item in found]
     )
 
 
-async def cancel(call: Call, given: params.CancelParams) -> Cancelled:
-    item = await _waiting(call, given.inbox_id)
+async def cancel_input(call: RpcCall, given: params.CancelParams) -> Cancelled:
+    item = await _find_input(call, given.inbox_id)
     return Cancelled(cancelled=await call.engine.cancel_input(item.id))
 
 
-async def edit(call: Call, given: params.EditParams) -> Edited:
-    item = await _waiting(call, given.inbox_id)
+async def edit_input(call: RpcCall, given: params.EditParams) -> Edited:
+    item = await _find_input(call, given.inbox_id)
     return Edited(edited=await call.engine.edit_input(item.id, given.text))
 
 
-async def _waiting(call: Call, inbox_id: str) -> InboxItem:
-    """:raises NotFound: if there is no such input in what may be seen here"""
+async def _find_input(call: RpcCall, inbox_id: str) -> InboxItem:
+    """
+    Return a pending input.
+
+    :raises NotFound: if there is none that the viewer may see
+    """
     item = await call.engine.get_input(InboxId(inbox_id))
-    await call.office.resolve(item.conversation_id)
+    await call.context.resolve_name(item.conversation_id)
     return item
 
 
-async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
-    conversation = await call.office.resolve(given.conversation)
-    view = await call.engine.get_view(conversation, viewer=call.office.viewer)
+async def subscribe_events(call: RpcCall, given: params.SubscribeParams) -> Subscribed:
+    conversation = await call.context.resolve_name(given.conversation)
+    view = await call.engine.get_view(conversation, viewer=call.context.viewer)
     call.engine.wake_conversation(conversation)
     head, seq = view.conversation.head, view.conversation.last_seq
     if given.after > seq:
@@ -145,15 +149,15 @@ async def subscribe(call: Call, given: params.SubscribeParams) -> Subscribed:
             f"the conversation has {seq} entries: subscribe after one of them",
             param="after",
         )
-    # Events are listened for from here on, and told once this is answered.
-    call.then.append(
-        await subscribed(
+    # Events are collected from now on, and sent after this response.
+    call.after_response.append(
+        await start_subscription(
             call.client, conversation, after=given.after, live=given.live, session=head
         )
     )
     return Subscribed(conversation=conversation, session=head, after=given.after, seq=seq)
 
 
-async def unsubscribe(call: Call, given: params.Named) -> Unsubscribed:
-    conversation = await call.office.resolve(given.conversation)
+async def unsubscribe_events(call: RpcCall, given: params.Named) -> Unsubscribed:
+    conversation = await call.context.resolve_name(given.conversation)
     return Unsubscribed(unsubscribed=call.client.unsubscribe(conversation))

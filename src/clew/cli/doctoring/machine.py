@@ -10,7 +10,7 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPException
 from typing import TYPE_CHECKING, Final
 
-from clew.api.whereabouts import find
+from clew.api.whereabouts import discover_server
 from clew.cli.doctoring.findings import fail, ok, size, warn
 from clew.config.load import FOLDERS
 
@@ -93,7 +93,7 @@ def port(settings: ApiSettings, home: Path | None = None) -> Finding:
     if _listens(host, settings.port):
         if _is_ours(host, settings.port):
             return ok(what, f"a gateway answers at {place}")
-        told = None if home is None else find(home)
+        told = None if home is None else discover_server(home)
         if told is not None and told.url.endswith(f":{settings.port}"):
             return warn(
                 what,

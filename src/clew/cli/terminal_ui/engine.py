@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from anyio.from_thread import start_blocking_portal
 
-from clew.api.whereabouts import find
+from clew.api.whereabouts import discover_server
 from clew.cli.common import undisturbed
 from clew.errors import ClewError
 from clew.tui.transports import ConnectionLost, Refused, websocket
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
 
-    from clew.api.rpc.office import Office
-    from clew.api.whereabouts import Found
+    from clew.api.rpc.office import RpcContext
+    from clew.api.whereabouts import ServerAddress
     from clew.config import Settings
     from clew.tui.transports import Connection
 
@@ -41,7 +41,7 @@ class Behind:
         self._settings = settings
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
-        self._office: Office | None = None
+        self._office: RpcContext | None = None
         #: When a server was last there.
         self._attached: float | None = None
 
@@ -59,7 +59,7 @@ class Behind:
         :raises ConnectionLost: while a server that was there is waited for
         :raises Refused: if none can be had
         """
-        if self._office is None and (found := find(self._settings.home)) is not None:
+        if self._office is None and (found := discover_server(self._settings.home)) is not None:
             async with AsyncExitStack() as stack:
                 if (server := await self._reached(found, stack)) is not None:
                     yield server
@@ -70,12 +70,12 @@ class Behind:
         async with self._by_itself() as connection:
             yield connection
 
-    async def _reached(self, found: Found, stack: AsyncExitStack) -> Connection | None:
+    async def _reached(self, found: ServerAddress, stack: AsyncExitStack) -> Connection | None:
         """A connection to a server; ``None`` if it is not there any more."""
         api = self._settings.api
         token = None if api.token is None else api.token.reveal()
         try:
-            connect = websocket(found.socket, token=token, server=found.name)
+            connect = websocket(found.websocket_url, token=token, server=found.name)
             server = await stack.enter_async_context(connect())
         except ConnectionLost:
             return None
@@ -114,7 +114,7 @@ class Behind:
     def _start(self) -> None:
         # Half a second of imports: the person sees the screen meanwhile.
         with undisturbed():
-            from clew.api.rpc.office import Office  # noqa: PLC0415
+            from clew.api.rpc.office import RpcContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
 
@@ -126,7 +126,9 @@ class Behind:
             )
         )
         self._portal = portal
-        self._office = Office(engine=product.engine, settings=self._settings, may_configure=True)
+        self._office = RpcContext(
+            engine=product.engine, settings=self._settings, may_configure=True
+        )
 
 
 class _Bridge:
@@ -160,7 +162,7 @@ class _Bridge:
         self._put(None)
         await asyncio.wrap_future(serving)
 
-    async def serve(self, office: Office) -> None:
+    async def serve(self, office: RpcContext) -> None:
         """In the engine's loop."""
         from clew.api.rpc.peer import serve_client  # noqa: PLC0415  (loaded with the engine)
 
