@@ -20,7 +20,7 @@ from bench.streaming import SPEED
 from bench.turns import provider
 from clew.config.settings import ModelSettings, Settings
 from clew.testing import FakeProvider, echo
-from clew.tui.app import Terminal
+from clew.tui.app import TerminalApp
 from clew.tui.widgets.transcript import Transcript
 from tests.integration.api_server import running
 from tests.integration.rpc_clients import over_pipe
@@ -142,7 +142,7 @@ async def _openings() -> Figure:
             conversation = await server.engine.resolve_name("long")
         lengthened(folder / "clew.db", conversation, few=10, many=ENTRIES)
         async with running(settings) as server:
-            app = Terminal(over_pipe(server), name="other", folder=folder)
+            app = TerminalApp(over_pipe(server), name="other", folder=folder)
             async with app.run_test(size=(80, 24)) as pilot:
                 times = [await _open(app, conversation, pilot.pause) for _ in range(OPENINGS)]
     return Figure(
@@ -153,14 +153,14 @@ async def _openings() -> Figure:
     )
 
 
-async def _open(app: Terminal, conversation: str, pause: Callable[[], Awaitable[None]]) -> float:
+async def _open(app: TerminalApp, conversation: str, pause: Callable[[], Awaitable[None]]) -> float:
     """Seconds until the end of it is on the screen."""
-    await app.desk.go_to_named("other")
-    while (there := app.desk.view.conversation) is None or there.id == conversation:  # noqa: ASYNC110
+    await app.controller.switch_to_named("other")
+    while (there := app.controller.view.conversation) is None or there.id == conversation:  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     await pause()
     begun = time.perf_counter()
-    await app.desk.go_to_named(conversation)
+    await app.controller.switch_to_named(conversation)
     transcript = app.screen.query_one(Transcript)
     while transcript.virtual_size.height < 2 * transcript.size.height:  # noqa: ASYNC110
         await asyncio.sleep(0.001)

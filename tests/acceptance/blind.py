@@ -12,7 +12,7 @@ import jsonschema_rs
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Mapping
 
-    from clew.tui.transports import Connect, Connection
+    from clew.tui.transports import Connect, FrameConnection
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "rpc.json"
 
@@ -40,7 +40,7 @@ tools = [Tool(pay, requires_approval=True), Tool(linger)]
 class Blind:
     """Builds its calls from the document, and holds all that it hears against it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: FrameConnection) -> None:
         self._connection = connection
         document: dict[str, Any] = json.loads(DOCUMENT.read_text(encoding="utf-8"))
         self._components = document["components"]

@@ -15,7 +15,7 @@ from clew.core.route import local_route
 from clew.core.session import COMPRESSION, REOPEN, TUI_CLOSE
 from clew.errors import StoreUnavailable
 from clew.store.transactions import titles
-from clew.tui.client import Client
+from clew.tui.client import RpcClient
 from clew.tui.transports import in_process
 from clew.wire import methods
 from clew.wire.params import CompactParams, Named, OpenParams, RenameParams, SubmitParams
@@ -35,17 +35,17 @@ TALK = local_route("talk")
 
 
 @asynccontextmanager
-async def client(house: House, home: Path) -> AsyncGenerator[Client]:
+async def client(house: House, home: Path) -> AsyncGenerator[RpcClient]:
     office = RpcContext(engine=house.engine, settings=Settings(home=home))
 
     async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
         await serve_client(office, frames, send)
 
-    async with Client(in_process(serve)) as found:
+    async with RpcClient(in_process(serve)) as found:
         yield found
 
 
-async def opened(one: Client, name: str = "talk") -> ConversationId:
+async def opened(one: RpcClient, name: str = "talk") -> ConversationId:
     found = await one.call(methods.OPEN, OpenParams(conversation=name))
     return ConversationId(found.conversation.id)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.engine.warm import CachedContext
     from clew.store.contract import Store, Tx
     from clew.testing import Reply, Request
-    from clew.tui.client import Client
+    from clew.tui.client import RpcClient
     from tests.contract.lifecycle.product import Plan, Product
 
 T = TypeVar("T")
@@ -55,7 +55,7 @@ def said(request: Request) -> list[str]:
     return [one.text for one in request.messages if one.role != "system"]
 
 
-async def lead(client: Client, conversation: str) -> None:
+async def lead(client: RpcClient, conversation: str) -> None:
     """Have the route lead to another conversation."""
     await client.call(methods.RESUME, ResumeParams(name="route", conversation=conversation))
 

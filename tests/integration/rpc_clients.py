@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
-from clew.tui.client import Client, Resumed
+from clew.tui.client import Resumed, RpcClient
 from clew.tui.transports import in_process, websocket
 from tests.integration.api_server import TOKEN
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
     from clew.core.scope import Scope
-    from clew.tui.client import Followed
+    from clew.tui.client import EventSubscription
     from clew.tui.transports import Connect
     from clew.wire.notices import AnyNotice
     from tests.integration.api_server import Server
@@ -42,19 +42,19 @@ def over_pipe(server: Server, *, viewer: Scope | None = None) -> Connect:
 
 
 @asynccontextmanager
-async def client(connect: Connect) -> AsyncGenerator[Client]:
-    async with Client(connect) as found:
+async def client(connect: Connect) -> AsyncGenerator[RpcClient]:
+    async with RpcClient(connect) as found:
         yield found
 
 
-async def until_told(events: Followed, *kinds: str) -> None:
+async def until_told(events: EventSubscription, *kinds: str) -> None:
     """Let the events pass up to the first of some kinds."""
     async for notice in events:
         if not isinstance(notice, Resumed) and notice.type in kinds:
             return
 
 
-async def until_closed(events: Followed, turns: int = 1) -> list[AnyNotice]:
+async def until_closed(events: EventSubscription, turns: int = 1) -> list[AnyNotice]:
     """The events up to the end of a turn, or of several."""
     found: list[AnyNotice] = []
     async for notice in events:

@@ -23,7 +23,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def run(home: Path, *args: str) -> int:
-    return entry.run(["--home", str(home), *args])
+    return entry.run_command(["--home", str(home), *args])
 
 
 def data(capsys: pytest.CaptureFixture[str]) -> Any:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run
-from clew.cli.progress import Bar
+from clew.cli.entry import run_command
+from clew.cli.progress import ProgressBar
 from clew.cli.terminal import Output
 from clew.engine import imports
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def clew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Clew:
     def clew(*args: object, home: str = "home", token: str = "none") -> tuple[int, str, str]:
         flags = ["--set", "model.name=offline", "--set", f"api.token={token}"]
-        code = run(["--home", str(tmp_path / home), *flags, *map(str, args)])
+        code = run_command(["--home", str(tmp_path / home), *flags, *map(str, args)])
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -216,11 +216,11 @@ class Screen:
 
 def test_a_bar_is_drawn_and_taken_away_on_a_terminal() -> None:
     screen: Any = Screen()
-    progress = Bar(Output(screen), "importing", total=4)
-    progress.show(1)
+    progress = ProgressBar(Output(screen), "importing", total=4)
+    progress.update(1)
     assert "importing [########......................]  25%" in screen.sent
     drawn = screen.sent
-    progress.show(2)
+    progress.update(2)
     assert screen.sent == drawn, "not more often than one can see"
-    progress.clear()
+    progress.clear_line()
     assert screen.sent.endswith("\r\x1b[K")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run
-from clew.cli.pair import open_people
+from clew.cli.entry import run_command
+from clew.cli.pair import open_pairing
 from clew.config import load_settings
 from clew.core.people import ChannelAccount
 from clew.core.route import RouteKey
@@ -26,7 +26,7 @@ def clew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., An
     """Run a command to its exit code, its output (as JSON with ``--json``) and its messages."""
 
     def clew(*args: str) -> Any:
-        code = run(["--home", str(tmp_path), *args])
+        code = run_command(["--home", str(tmp_path), *args])
         out, err = capsys.readouterr()
         return code, json.loads(out) if out and "--json" in args else out, err
 
@@ -38,7 +38,7 @@ def code(tmp_path: Path) -> str:
     """What a stranger was shown."""
 
     async def ask() -> str | None:
-        async with open_people(load_settings(home=tmp_path, environ={})) as people:
+        async with open_pairing(load_settings(home=tmp_path, environ={})) as people:
             route = RouteKey("agent:main:telegram:dm:42")
             return await people.issue_code(ACCOUNT, "42", name="Ann", route=route)
 

@@ -18,10 +18,10 @@ import httpx2
 import pytest
 import structlog
 
-from clew.cli.entry import run
-from clew.cli.lines import chat
+from clew.cli.entry import run_command
+from clew.cli.lines import chat_with_editor
 from clew.cli.logs import logs_to_file
-from clew.cli.prompting import Keyboard
+from clew.cli.prompting import LineEditor
 from clew.cli.terminal import Output
 from clew.config import Secret, Settings
 from clew.config.settings import ModelSettings
@@ -54,7 +54,7 @@ def clew(tmp_path: Path) -> Callable[..., int]:
     def clew(*args: str, **settings: str) -> int:
         given = {"model.name": "offline", **settings}
         flags = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
-        return run(["--home", str(tmp_path), *flags, *args])
+        return run_command(["--home", str(tmp_path), *flags, *args])
 
     return clew
 
@@ -144,7 +144,7 @@ def test_sessions_are_listed_shown_found_named_begun_and_deleted(
     assert "clew sessions list" in printed("sessions", "show", "work", code=2)
 
 
-class Typist(Keyboard):
+class Typist(LineEditor):
     """Types what a test says: at the prompt, and while answers run."""
 
     def __init__(self, lines: Sequence[str | None], ahead: Sequence[str] = ()) -> None:
@@ -167,12 +167,12 @@ class Typist(Keyboard):
         yield self._reader
 
 
-def talk(home: Path, keyboard: Keyboard, provider: FakeProvider | None = None) -> tuple[int, str]:
+def talk(home: Path, keyboard: LineEditor, provider: FakeProvider | None = None) -> tuple[int, str]:
     """The exit code of a chat, and everything that it printed."""
     settings = Settings(home=home) if provider is None else with_model(home, provider)
     stream = io.StringIO()
     screen = Output(stream)
-    code = chat(settings, "main", keyboard, out=screen, notes=screen)
+    code = chat_with_editor(settings, "main", keyboard, out=screen, notes=screen)
     return code, stream.getvalue()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run
+from clew.cli.entry import run_command
 from clew.core.ids import SessionId
 from clew.store.opening import open_store
 from clew.store.transactions import locks
@@ -39,7 +39,9 @@ class Clew:
         }
         flags = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         self.capsys.readouterr()
-        assert run(["--home", str(self.home), *flags, *args]) == code, self.capsys.readouterr()
+        assert run_command(["--home", str(self.home), *flags, *args]) == code, (
+            self.capsys.readouterr()
+        )
         return self.capsys.readouterr()
 
     def data(self, *args: str) -> Any:

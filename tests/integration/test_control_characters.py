@@ -107,12 +107,12 @@ def test_at_the_command_line(
     # A terminal hands over no surrogates, and no argument can hold a NUL.
     if way == "argument":
         text, wanted = KEPT, KEPT
-        assert entry.run([*command, "chat", text]) == 0
+        assert entry.run_command([*command, "chat", text]) == 0
     else:
         text, wanted = f"{KEPT}\x00p", f"{KEPT}\ufffdp"
         stdin = io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="")
         monkeypatch.setattr("sys.stdin", stdin)
-        assert entry.run([*command, "chat"]) == 0
+        assert entry.run_command([*command, "chat"]) == 0
     capsys.readouterr()
     assert asked(provider).split() == wanted.split()
     assert asked(provider) == wanted

@@ -14,7 +14,7 @@ from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
 from clew.cli import entry
 from clew.cli.doctoring import machine, storing
-from clew.cli.doctoring.findings import Level, size
+from clew.cli.doctoring.findings import FindingLevel, format_size
 from clew.clock import SystemClock
 from clew.config.settings import ApiSettings
 from clew.core.ids import ConversationId, OwnerId, new_session_id
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from clew.cli.doctoring.findings import Finding
+    from clew.cli.doctoring.findings import DoctorFinding
     from clew.store.contract import Store, Tx
 
 Found = dict[str, list[dict[str, Any]]]
@@ -46,7 +46,9 @@ def told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Fo
         given = {name.replace("__", "."): text for name, text in {**defaults, **settings}.items()}
         flags = [part for name, text in given.items() for part in ("--set", f"{name}={text}")]
         capsys.readouterr()
-        assert entry.run(["--home", str(tmp_path), *flags, "doctor", *args, "--json"]) == code
+        assert (
+            entry.run_command(["--home", str(tmp_path), *flags, "doctor", *args, "--json"]) == code
+        )
         answer = json.loads(capsys.readouterr().out)
         assert answer["ok"] == (code == 0)
         found: Found = {}
@@ -188,12 +190,15 @@ async def test_a_model_that_says_nothing_is_not_waited_for_long() -> None:
 def test_a_port_is_free_or_ours_or_anothers() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         number = taken.getsockname()[1]
-        anothers = machine.port(ApiSettings(port=number))
-    assert anothers.level is Level.FAIL
+        anothers = machine.check_port(ApiSettings(port=number))
+    assert anothers.level is FindingLevel.FAIL
     assert str(number) in anothers.detail
-    assert machine.port(ApiSettings(port=number)).level is Level.OK
-    assert machine.port(ApiSettings(host="192.0.2.1", port=number)).level is Level.FAIL
-    assert machine.port(ApiSettings(host="no.such.host.invalid", port=1)).level is Level.FAIL
+    assert machine.check_port(ApiSettings(port=number)).level is FindingLevel.OK
+    assert machine.check_port(ApiSettings(host="192.0.2.1", port=number)).level is FindingLevel.FAIL
+    assert (
+        machine.check_port(ApiSettings(host="no.such.host.invalid", port=1)).level
+        is FindingLevel.FAIL
+    )
 
 
 def test_a_damaged_file_is_told_and_left_as_it_is(
@@ -249,10 +254,10 @@ def test_a_server_that_is_not_there_is_told(told: Callable[..., Found]) -> None:
 
 
 async def test_what_a_dead_process_holds_is_told(store: Store) -> None:
-    assert [each.level for each in await _processes(store)] == [Level.OK, Level.OK]
+    assert [each.level for each in await _processes(store)] == [FindingLevel.OK, FindingLevel.OK]
     await store.write(said, "cnv_1")
     found = await _processes(store)
-    assert found[1].level is Level.WARN
+    assert found[1].level is FindingLevel.WARN
     assert "1 conversation" in found[1].detail
     assert found[1].fix is not None
     assert "clew serve" in found[1].fix
@@ -264,19 +269,19 @@ async def test_a_process_of_another_version_is_told(store: Store) -> None:
         owners.register_owner, OwnerId("own_1"), host="here", pid=7, role="serve", version="0.0.1"
     )
     found = await _processes(store)
-    assert found[0].level is Level.WARN
+    assert found[0].level is FindingLevel.WARN
     assert "serve 0.0.1, pid 7 on here" in found[0].detail
 
 
-async def _processes(store: Store) -> list[Finding]:
-    return [finding async for finding in storing.processes(store)]
+async def _processes(store: Store) -> list[DoctorFinding]:
+    return [finding async for finding in storing.check_processes(store)]
 
 
 async def test_clocks_that_differ_are_told(store_url: str, tmp_path: Path) -> None:
     for shift, word in ((-3600, "behind"), (3600, "ahead of")):
         async with await open_store(store_url, home=tmp_path, clock=Shifted(shift)) as store:
-            found = await storing.clock(store)
-        assert found.level is Level.WARN
+            found = await storing.check_clocks(store)
+        assert found.level is FindingLevel.WARN
         assert f"3600 s {word}" in found.detail or f"3599 s {word}" in found.detail
 
 
@@ -284,8 +289,8 @@ async def test_an_entry_of_the_future_is_told(store_url: str, tmp_path: Path) ->
     async with await open_store(store_url, home=tmp_path, clock=Shifted(7200)) as store:
         await store.write(said, "cnv_1")
     async with await open_store(store_url, home=tmp_path) as store:
-        found = await storing.clock(store)
-    assert found.level is Level.WARN
+        found = await storing.check_clocks(store)
+    assert found.level is FindingLevel.WARN
     assert "yet to come" in found.detail
 
 
@@ -301,10 +306,10 @@ class Shifted(SystemClock):
 
 async def test_a_damaged_index_and_one_that_is_behind_are_told(store: Store) -> None:
     await store.write(said, "cnv_1")
-    assert (await storing.search(store)).detail.endswith("are to be added")
+    assert (await storing.check_search_index(store)).detail.endswith("are to be added")
     await store.write(_break)
-    found = await storing.search(store)
-    assert found.level is Level.WARN
+    found = await storing.check_search_index(store)
+    assert found.level is FindingLevel.WARN
     assert "damaged" in found.detail
 
 
@@ -314,10 +319,10 @@ def _break(t: Tx) -> None:
 
 def test_a_log_that_is_not_written_back_is_told(tmp_path: Path) -> None:
     database = made(tmp_path)
-    assert storing.sizes(database).level is Level.OK
+    assert storing.check_file_size(database).level is FindingLevel.OK
     with (tmp_path / "clew.db-wal").open("wb") as log:
         log.truncate(3 * JOURNAL_LIMIT)
-    assert storing.sizes(database).level is Level.WARN
+    assert storing.check_file_size(database).level is FindingLevel.WARN
 
 
 def test_a_store_without_wal_and_an_old_sqlite_are_reported(
@@ -336,7 +341,7 @@ def test_a_store_without_wal_and_an_old_sqlite_are_reported(
 
 
 def test_sizes_are_told_for_people() -> None:
-    assert [size(n) for n in (0, 1023, 1536, 20 * 1024, 5 * 1024**3)] == [
+    assert [format_size(n) for n in (0, 1023, 1536, 20 * 1024, 5 * 1024**3)] == [
         "0 bytes",
         "1023 bytes",
         "1.5 KB",
@@ -349,7 +354,10 @@ def test_people_get_lines_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tmp_path.chmod(0o755)
-    assert entry.run(["--home", str(tmp_path), "--set", "api.port=0", "doctor", "--offline"]) == 1
+    assert (
+        entry.run_command(["--home", str(tmp_path), "--set", "api.port=0", "doctor", "--offline"])
+        == 1
+    )
     told = capsys.readouterr()
     assert "to do: clew doctor --fix" in told.out
     assert "1 to mend" in told.err

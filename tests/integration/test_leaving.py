@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.lines import chat
+from clew.cli.lines import chat_with_editor
 from clew.cli.terminal import Output
 from clew.config.settings import PluginsSettings
 from clew.core.session import REOPEN, TUI_CLOSE
@@ -49,7 +49,7 @@ def _settings(home: Home, provider: FakeProvider) -> Settings:
 
 def _chat(settings: Settings, *lines: str | None) -> None:
     screen = Output(io.StringIO())
-    chat(settings, "talk", Typist(lines), out=screen, notes=screen)
+    chat_with_editor(settings, "talk", Typist(lines), out=screen, notes=screen)
 
 
 def _lineage(home: Path) -> list[tuple[str, str, str | None]]:

@@ -13,9 +13,9 @@ from uuid import uuid4
 
 import pytest
 
-from clew.cli.entry import run
-from clew.cli.lines import chat
-from clew.cli.prompting import Keyboard
+from clew.cli.entry import run_command
+from clew.cli.lines import chat_with_editor
+from clew.cli.prompting import LineEditor
 from clew.cli.terminal import Output
 from clew.config import load_settings
 from clew.testing import Call, Calls, FakeProvider, Text
@@ -57,7 +57,7 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(home=tmp_path, flags=flags, environ={})
 
 
-class Person(Keyboard):
+class Person(LineEditor):
     """Types at the prompt what a test says, and meanwhile each text once something is shown."""
 
     def __init__(self, *steps: tuple[str, str]) -> None:
@@ -118,7 +118,7 @@ def talk(settings: Settings, replies: Sequence[Calls | Text], person: Person) ->
     with FakeProvider(sequence(replies)) as provider:
         at = replace(settings, model=replace(settings.model, base_url=provider.openai_url))
         screen = Output(person.screen)
-        assert chat(at, "main", person, out=screen, notes=screen) == 0
+        assert chat_with_editor(at, "main", person, out=screen, notes=screen) == 0
     return person.screen.getvalue()
 
 
@@ -220,5 +220,5 @@ def said(settings: Settings) -> list[tuple[str, str]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sys.stdout", out)
         args = ["--home", str(settings.home), "--set", "model.name=offline", "sessions", "show"]
-        assert run([*args, "main", "--cursor", "0", "--limit", "100", "--json"]) == 0
+        assert run_command([*args, "main", "--cursor", "0", "--limit", "100", "--json"]) == 0
     return [(item["role"], item["text"]) for item in json.loads(out.getvalue())["items"]]

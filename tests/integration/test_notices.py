@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
-from clew.cli.telling import Teller
+from clew.cli.telling import EventPrinter
 from clew.cli.terminal import Output
 from clew.core.route import local_route
 from clew.testing import Call, Calls, Fail, LengthStop, Text
@@ -58,10 +58,10 @@ async def chat(http: httpx2.AsyncClient, *, key: str, stream: bool) -> dict[str,
 async def printed(desk: Desk) -> tuple[str, str]:
     """What ``clew chat`` prints of an answer on both streams."""
     out, notes = io.StringIO(), io.StringIO()
-    teller = Teller(Output(out), Output(notes))
+    teller = EventPrinter(Output(out), Output(notes))
     accepted = await desk.engine.submit("hello", target=local_route("talk"))
     async for event in desk.engine.stream_input(accepted):
-        teller.tell(event)
+        teller.print_event(event)
     return out.getvalue(), notes.getvalue()
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.cli.entry import run
+from clew.cli.entry import run_command
 from clew.errors import NotFound
 from clew.store.transactions.usage import sum_usage
 from clew.testing import Call, Calls, Fail, FakeProvider, Text, sequence
@@ -35,7 +35,7 @@ def clew(tmp_path: Path, provider: FakeProvider, capsysbinary: Any) -> Clew:
         url = provider.anthropic_url if form == "messages" else provider.openai_url
         given = {"name": f"{PREFIX[form]}:fake", "base_url": url, "api_key": "sk-not-shown"}
         flags = [part for key, text in given.items() for part in ("--set", f"model.{key}={text}")]
-        code = run(["--home", str(tmp_path), *flags, *map(str, args)])
+        code = run_command(["--home", str(tmp_path), *flags, *map(str, args)])
         out, err = capsysbinary.readouterr()
         return code, out.decode(), err.decode()
 

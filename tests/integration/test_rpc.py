@@ -20,7 +20,7 @@ from clew.api.rpc.peer import serve_client
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
 from clew.testing import Fail, FakeProvider, Text, counter, sequence
-from clew.tui.client import Client, Refused
+from clew.tui.client import ConnectionRefused, RpcClient
 from clew.tui.transports import websocket
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
@@ -95,7 +95,7 @@ async def on_each(store_url: str, tmp_path: Path, provider: FakeProvider) -> Asy
         yield found
 
 
-async def opened(one: Client, name: str = "talk") -> str:
+async def opened(one: RpcClient, name: str = "talk") -> str:
     return (await one.call(methods.OPEN, OpenParams(conversation=name))).conversation.id
 
 
@@ -444,8 +444,8 @@ async def test_without_the_token_nobody_is_let_in(server: Server, headers: dict[
     with pytest.raises(InvalidStatus) as caught:
         await connect(socket_url(server), additional_headers=headers)
     assert caught.value.response.status_code == 401
-    async with Client(websocket(socket_url(server), token="wrong")) as one:
-        with pytest.raises(Refused):
+    async with RpcClient(websocket(socket_url(server), token="wrong")) as one:
+        with pytest.raises(ConnectionRefused):
             await one.call(methods.LIST, ListParams())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.tui.client import Client
+from clew.tui.client import RpcClient
 from clew.tui.transports import ConnectionLost
 from clew.wire import methods
 from clew.wire.errors import CallFailed
@@ -55,13 +55,13 @@ async def test_a_call_whose_send_fails_complains_nowhere(error: BaseException | 
         connections.append(Stuck(error))
         yield connections[0]
 
-    async with Client(connect) as client:
-        await wait_until(lambda: client.connected)
+    async with RpcClient(connect) as client:
+        await wait_until(lambda: client.is_connected)
         call = asyncio.create_task(client.call(methods.OPEN, OpenParams(conversation="main")))
         await connections[0].sending.wait()
         connections[0].lost.set()
         # Whoever receives has settled the call by then.
-        await wait_until(lambda: not client.connected)
+        await wait_until(lambda: not client.is_connected)
         connections[0].goes_on.set()
         with pytest.raises((CallFailed, OSError, ValueError)):
             await call
@@ -83,12 +83,12 @@ async def test_a_call_that_is_given_up_while_it_is_sent_complains_nowhere() -> N
         connections.append(Stuck(None))
         yield connections[0]
 
-    async with Client(connect) as client:
-        await wait_until(lambda: client.connected)
+    async with RpcClient(connect) as client:
+        await wait_until(lambda: client.is_connected)
         call = asyncio.create_task(client.call(methods.OPEN, OpenParams(conversation="main")))
         await connections[0].sending.wait()
         connections[0].lost.set()
-        await wait_until(lambda: not client.connected)
+        await wait_until(lambda: not client.is_connected)
         call.cancel()
         await asyncio.wait({call})
         del call

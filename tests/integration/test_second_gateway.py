@@ -26,7 +26,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def serve(home: Path, port: int) -> int:
-    return entry.run(["--home", str(home), "--set", f"api.port={port}", "serve"])
+    return entry.run_command(["--home", str(home), "--set", f"api.port={port}", "serve"])
 
 
 def dead_process() -> int:

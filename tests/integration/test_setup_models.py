@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.setting_up.choosing import Chooser
-from clew.cli.setting_up.course import LeftAsItIs, set_up
-from clew.cli.setting_up.person import Person
-from clew.cli.setting_up.wishes import Wishes
-from clew.cli.terminal import outputs
+from clew.cli.setting_up.choosing import ModelSelector
+from clew.cli.setting_up.course import SetupCancelled, run_setup
+from clew.cli.setting_up.person import Prompter
+from clew.cli.setting_up.wishes import SetupOptions
+from clew.cli.terminal import get_outputs
 from clew.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ LISTS = (
 
 
 @dataclass(frozen=True)
-class Answering(Person):
+class Answering(Prompter):
     """Answers as the test says, and remembers what there was to choose from."""
 
     asked: list[str] = field(default_factory=list[str])
@@ -56,7 +56,7 @@ class Answering(Person):
 
 
 def answering(*texts: str, choices: Sequence[int] = (), is_there: bool = True) -> Answering:
-    return Answering(outputs()[1], is_there, texts=list(texts), choices=list(choices))
+    return Answering(get_outputs()[1], is_there, texts=list(texts), choices=list(choices))
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def server(listed: object, *, path: str = "/v1/models", key: str = "") -> Genera
 
 
 def chosen(home: Path, url: str, person: Answering) -> tuple[str, str | None]:
-    found = Chooser(home, Wishes(base_url=url), {}, person).choose()
+    found = ModelSelector(home, SetupOptions(base_url=url), {}, person).select_model()
     return found.name, found.base_url
 
 
@@ -138,8 +138,8 @@ def test_a_server_that_names_nothing_is_asked_for_by_name(tmp_path: Path) -> Non
 def test_who_wants_nothing_changed_has_not_failed(tmp_path: Path) -> None:
     before = '[model]\nname = "offline"\n'
     (tmp_path / "config.toml").write_text(before, encoding="utf-8")
-    with pytest.raises(LeftAsItIs, match="left as it is"):
-        set_up(tmp_path, Wishes(model="offline"), {}, answering())
+    with pytest.raises(SetupCancelled, match="left as it is"):
+        run_setup(tmp_path, SetupOptions(model="offline"), {}, answering())
     with pytest.raises(UsageError, match="--replace"):
-        set_up(tmp_path, Wishes(model="offline"), {}, answering(is_there=False))
+        run_setup(tmp_path, SetupOptions(model="offline"), {}, answering(is_there=False))
     assert (tmp_path / "config.toml").read_text(encoding="utf-8") == before

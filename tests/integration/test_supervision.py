@@ -10,8 +10,8 @@ import httpx2
 import pytest
 import structlog
 
-from clew.cli.doctoring.channels import channels, deliveries
-from clew.cli.doctoring.findings import Level
+from clew.cli.doctoring.channels import check_channels, check_deliveries
+from clew.cli.doctoring.findings import FindingLevel
 from clew.config import load_settings
 from clew.core.health import ChannelState
 from clew.errors import NotSent
@@ -208,10 +208,10 @@ async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
             assert 'clew_deliveries_waiting{channel="memory"} 1' in metrics
             (found,) = [
                 each
-                for each in await deliveries(desk.world.store, load_for(tmp_path, settings))
+                for each in await check_deliveries(desk.world.store, load_for(tmp_path, settings))
                 if each.what == "deliveries"
             ]
-            assert found.level is Level.WARN
+            assert found.level is FindingLevel.WARN
             assert "no way through" in found.detail
             _Refusing.broken = False
             await passes(timer, 5, until_=desk.texts)
@@ -263,6 +263,6 @@ def test_the_doctor_finds_a_channel_that_cannot_be_made(
     tmp_path: Path, settings: dict[str, object], detail: str
 ) -> None:
     loaded = load_settings(home=tmp_path, flags=settings, environ={})
-    (found,) = channels(loaded)
-    assert found.level is Level.FAIL
+    (found,) = check_channels(loaded)
+    assert found.level is FindingLevel.FAIL
     assert detail in found.detail

@@ -9,12 +9,12 @@ from textual import events
 
 from clew.testing import FakeProvider, Text
 from clew.tui.screens.compaction import CompactionScreen
-from clew.tui.screens.decision import Confirmation
-from clew.tui.screens.keys import Keys
-from clew.tui.screens.picker import Choice, Narrowing
-from clew.tui.screens.queue import QueueList
-from clew.tui.screens.sessions import Sessions
-from clew.tui.screens.writing import Writing
+from clew.tui.screens.decision import ConfirmationScreen
+from clew.tui.screens.keys import HelpScreen
+from clew.tui.screens.picker import FilterPicker, PickerItem
+from clew.tui.screens.queue import QueuePicker
+from clew.tui.screens.sessions import ConversationPicker
+from clew.tui.screens.writing import EditDialog
 from tests.integration.api_server import always, running, settings_for
 from tests.tui.screen import at
 from tests.waiting import wait_until
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from clew.tui.desk import Desk
+    from clew.tui.desk import ConversationController
     from clew.tui.screens.dialog import Dialog
 
-DIALOGS: dict[str, Callable[[Desk], Dialog[Any]]] = {
-    "conversations": Sessions,
-    "a list": lambda _: Narrowing([Choice(key="a", text="first")], heading="List"),
-    "what waits": lambda _: QueueList([]),
-    "a text": lambda _: Writing("Change", "as it was"),
+DIALOGS: dict[str, Callable[[ConversationController], Dialog[Any]]] = {
+    "conversations": ConversationPicker,
+    "a list": lambda _: FilterPicker([PickerItem(key="a", text="first")], heading="List"),
+    "what waits": lambda _: QueuePicker([]),
+    "a text": lambda _: EditDialog("Change", "as it was"),
     "the summary": CompactionScreen,
-    "a question": lambda _: Confirmation(lambda: 0.0, question="Go back?", does="go back"),
-    "the keys": lambda _: Keys(),
+    "a question": lambda _: ConfirmationScreen(lambda: 0.0, question="Go back?", does="go back"),
+    "the keys": lambda _: HelpScreen(),
 }
 
 
@@ -46,7 +46,7 @@ async def test_a_key_before_the_screen_is_built_or_while_it_closes_does_nothing(
             running(settings_for(tmp_path, provider=provider)) as server,
             at(server, tmp_path) as seen,
         ):
-            screen = DIALOGS[name](seen.app.desk)
+            screen = DIALOGS[name](seen.app.controller)
             seen.app.push_screen(screen)
             # A key that was typed below is carried out here, where nothing is composed yet.
             bound = screen._bindings.key_to_bindings.values()  # pyright: ignore[reportPrivateUsage]
@@ -72,8 +72,8 @@ async def test_what_is_typed_before_a_list_is_built_narrows_it(tmp_path: Path) -
             at(server, tmp_path) as seen,
         ):
             got: list[object] = []
-            choices = [Choice(key=one, text=one) for one in ("first", "second")]
-            screen = Narrowing(choices, heading="List")
+            choices = [PickerItem(key=one, text=one) for one in ("first", "second")]
+            screen = FilterPicker(choices, heading="List")
             seen.app.push_screen(screen, got.append)
             for letter in "sec":
                 screen._forward_event(events.Key(letter, letter))  # pyright: ignore[reportPrivateUsage]

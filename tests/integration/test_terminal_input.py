@@ -13,7 +13,7 @@ from clew.core.entry import Role
 from clew.testing import Endless, FakeProvider, Slow, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
 from clew.tui.screens.approval import ApprovalScreen
-from clew.tui.state.guard import PAUSE
+from clew.tui.state.guard import MIN_PAUSE
 from clew.tui.widgets.prompt import Prompt
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for
@@ -117,7 +117,7 @@ async def test_what_is_refused_comes_back_before_what_was_typed_since(
     async with person(tmp_path, provider) as (session, _):
         session.press('see @"big.bin" ', "enter", 'and @"big.bin" ', "enter", "typed since")
         await session.see("big.bin has 9,000,000 bytes")
-        await wait_until(lambda: not session.app.desk.outbox.unsent, "both to come back")
+        await wait_until(lambda: not session.app.controller.outbox.unsent, "both to come back")
         assert prompt(session) == 'see @"big.bin" \nand @"big.bin" \ntyped since'
         session.press("!")
         await session.see("typed since!")
@@ -139,7 +139,7 @@ async def test_typing_on_approves_nothing_wherever_the_question_stands(
         await session.see("Allow this tool call?")
         await session.same()
         # In haste, and after a pause whose first letter would choose.
-        for pause in (0, PAUSE):
+        for pause in (0, MIN_PAUSE):
             session.clock.now += pause
             session.press(SENTENCE, "enter", "y", "enter", "enter", "y")
             await session.see("That was quick")
@@ -150,7 +150,7 @@ async def test_typing_on_approves_nothing_wherever_the_question_stands(
         (open_,) = await server.engine.list_approvals(await server.engine.resolve_name("talk"))
         assert open_.state.value == "open"
         # On purpose, and once.
-        session.clock.now += PAUSE
+        session.clock.now += MIN_PAUSE
         session.press("y")
         await session.see("Enter: allow run")
         session.press("enter", "enter", "enter", "y", "enter")
@@ -167,7 +167,7 @@ async def test_a_question_shows_all_of_what_would_run_to_the_letter(
         await session.see("Waiting for")
         session.press("f7")
         await session.see("Allow this tool call?", "command:")
-        session.clock.now += PAUSE
+        session.clock.now += MIN_PAUSE
         session.press("y")
         await session.see("There is more than was")
         shown = ""
@@ -198,7 +198,7 @@ async def test_all_allows_what_was_listed_and_nothing_that_came_after(
         await session.see("1. run", "2. run", "A allow all 2: run, run")
         session.press("tab")
         await session.see("▸ 2. run", "Y allow call 2, run")
-        session.clock.now += PAUSE
+        session.clock.now += MIN_PAUSE
         session.press("a", "enter", "a", "enter", "enter")
         await session.see("approval: run", '{"command":"three"}')
         assert sorted(asking_tools.ran) == ["one", "two"]

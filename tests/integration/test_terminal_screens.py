@@ -69,7 +69,7 @@ async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afte
             length = len(_live(session))
             await session.same()
         session.press("escape")
-        await wait_until(lambda: not session.app.desk.view.is_running, "the end of the turn")
+        await wait_until(lambda: not session.app.controller.view.is_running, "the end of the turn")
         await session.same()
         for n in range(2):
             session.say(f"and {n}")
@@ -78,7 +78,7 @@ async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afte
 
 
 def _live(session: TerminalSession) -> str:
-    return session.app.desk.view.live.text
+    return session.app.controller.view.live.text
 
 
 #: What leads to each screen, what stands there, and the key that leaves it.
@@ -134,7 +134,7 @@ async def test_the_way_back_through_a_long_conversation_is_drawn_whole(
         await session.resize(60, 15)
         await session.same()
         session.say("one more")
-        await wait_until(lambda: not session.app.desk.view.sending, "it to be stored")
+        await wait_until(lambda: not session.app.controller.view.sending, "it to be stored")
         await session.same()
         session.press("tab", "home")
         await session.same()

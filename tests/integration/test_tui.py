@@ -12,16 +12,16 @@ import pytest
 from textual.events import Paste
 
 from bench.lasting import lengthened
-from clew.cli.common import Globals
-from clew.cli.opening import open_terminal
+from clew.cli.common import CliContext
+from clew.cli.opening import open_tui
 from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.errors import ClewError
 from clew.testing import Endless, FakeProvider, Text
 from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
-from clew.tui.app import Terminal
-from clew.tui.transports import Refused
+from clew.tui.app import TerminalApp
+from clew.tui.transports import ConnectionRefused
 from clew.tui.widgets.prompt import Prompt
-from clew.tui.widgets.proposals import Proposals
+from clew.tui.widgets.proposals import CompletionMenu
 from clew.tui.widgets.transcript import Transcript
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import running, serving, settings_for
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from clew.core.entry import Entry
     from clew.testing import Reply, Request
-    from clew.tui.transports import Connection
+    from clew.tui.transports import FrameConnection
     from tests.integration.api_server import Server
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -88,7 +88,7 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
         await seen.type("/stat")
         await seen.see("/status")
         # Whoever typed on meanwhile means what stands there.
-        assert seen.app.screen.query_one(Proposals).taken("/status now") is None
+        assert seen.app.screen.query_one(CompletionMenu).apply_completion("/status now") is None
         await seen.pilot.press("enter")
         await seen.see("hello", "openai-chat:fake-model")
         await seen.type("see @not")
@@ -323,11 +323,11 @@ async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_u
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     @asynccontextmanager
-    async def never() -> AsyncGenerator[Connection]:
-        raise Refused("the store is of a newer clew")
+    async def never() -> AsyncGenerator[FrameConnection]:
+        raise ConnectionRefused("the store is of a newer clew")
         yield
 
-    async def sit(app: Terminal) -> None:
+    async def sit(app: TerminalApp) -> None:
         async with app.run_test() as pilot:
             seen = Seen(app, pilot)
             # Whoever is not let in is told why, whatever they do.
@@ -341,7 +341,7 @@ async def test_a_fault_of_the_screen_is_a_sentence_for_people_and_a_record_for_u
             await pilot.pause(0.1)
 
     with pytest.raises(ZeroDivisionError):
-        await sit(Terminal(never, folder=tmp_path))
+        await sit(TerminalApp(never, folder=tmp_path))
     assert "ZeroDivisionError" in (tmp_path / "logs" / "terminal.log").read_text()
     _, said = capsys.readouterr()
     assert "start clew again" in " ".join(said.split())
@@ -378,14 +378,14 @@ async def test_of_a_long_conversation_the_end_is_seen_at_once_and_the_rest_on_th
     lengthened(tmp_path / "clew.db", conversation, few=10, many=300)
     async with running(settings) as server, at(server, tmp_path) as seen:
         await seen.see("echo: message 4")
-        assert len(seen.app.desk.view.blocks) < 100
+        assert len(seen.app.controller.view.blocks) < 100
         await seen.pilot.press("tab")
         for _ in range(40):
             await seen.pilot.press("home")
             await seen.pilot.pause(0.05)
-            if "message 0" in seen.text and seen.app.desk.view.first == 1:
+            if "message 0" in seen.text and seen.app.controller.view.first == 1:
                 break
-        assert [block.seq for block in seen.app.desk.view.blocks] == list(range(1, 301))
+        assert [block.seq for block in seen.app.controller.view.blocks] == list(range(1, 301))
 
 
 async def test_the_pictures_in_the_docs_can_be_made(tmp_path: Path) -> None:
@@ -413,8 +413,8 @@ def test_where_no_screen_can_be_drawn_a_sentence_says_what_to_do(
 ) -> None:
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(ClewError, match=r"pip install 'clew-gateway\[tui\]'"):
-        open_terminal(Globals(home=tmp_path, flags={}))
+        open_tui(CliContext(home=tmp_path, flags={}))
     monkeypatch.undo()
     monkeypatch.setenv("TERM", "dumb")
     with pytest.raises(ClewError, match="clew chat"):
-        open_terminal(Globals(home=tmp_path, flags={}))
+        open_tui(CliContext(home=tmp_path, flags={}))

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import pytest
 
-from clew.cli.entry import run
-from clew.cli.talk import Talk
+from clew.cli.entry import run_command
+from clew.cli.talk import ChatClient
 from clew.config import load_settings
 from clew.runtime import open_application
 from tests.integration.test_line_chat_questions import AGENT
@@ -32,7 +32,7 @@ def clew(tmp_path: Path) -> Callable[..., int]:
     (plugins / f"{module}.py").write_text(AGENT, encoding="utf-8")
     given = (f"agent.object={module}:agent", "model.name=offline")
     flags = [part for each in given for part in ("--set", each)]
-    return lambda *args: run(["--home", str(tmp_path), *flags, *args])
+    return lambda *args: run_command(["--home", str(tmp_path), *flags, *args])
 
 
 def test_it_ends_with_a_sentence_that_has_the_call_and_how_to_allow_it(
@@ -78,14 +78,14 @@ def test_who_answers_in_time_from_elsewhere_is_waited_for(
     async def approve() -> None:
         settings = load_settings(home=tmp_path, flags={"model.name": "offline"}, environ={})
         async with open_application(settings, role="test", own_only=True) as product:
-            talk = Talk(product.engine, "main")
+            talk = ChatClient(product.engine, "main")
 
             async def asked() -> bool:
-                return bool(await talk.questions())
+                return bool(await talk.list_open_approvals())
 
             await wait_until(asked, seconds=30)
-            (question,) = await talk.questions()
-            await talk.answer(question.id, yes=True)
+            (question,) = await talk.list_open_approvals()
+            await talk.answer_approval(question.id, yes=True)
 
     elsewhere = threading.Thread(target=lambda: asyncio.run(approve()))
     elsewhere.start()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.entry import run
+from clew.cli.entry import run_command
 from clew.config import load_settings
 from clew.gateway.gateway import find_channel_factory
 from clew.gateway.options import find_channel_problems, list_channel_kinds
@@ -73,7 +73,7 @@ def test_it_is_named_with_the_nearest_that_there_is(
     home: Path, text: str, names: str, near: str, command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (home / "config.toml").write_text(text, encoding="utf-8")
-    assert run(["--home", str(home), *command.split()]) in (1, 2)
+    assert run_command(["--home", str(home), *command.split()]) in (1, 2)
     told = "".join(capsys.readouterr())
     assert names in told
     assert near in told
@@ -94,7 +94,7 @@ def test_what_there_is_passes(home: Path) -> None:
         "[plugins]\nenabled = ['garden']\n[plugins.garden]\nthreshold = 3\n[plugins.bare]\nx = 1\n"
     )
     (home / "config.toml").write_text(text, encoding="utf-8")
-    assert run(["--home", str(home), "--set", "model.name=offline", "config", "check"]) == 0
+    assert run_command(["--home", str(home), "--set", "model.name=offline", "config", "check"]) == 0
 
 
 def test_every_channel_of_ours_declares_its_keys() -> None:

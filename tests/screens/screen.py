@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 
-from clew.tui.client import Client, Resumed
+from clew.tui.client import Resumed, RpcClient
 from clew.tui.transports import websocket
 from clew.wire import methods
 from clew.wire.notices import EntryNotice
@@ -67,7 +67,7 @@ class ProtocolScreen:
 
     def __init__(self, url: str) -> None:
         self.seen = Seen()
-        self.client = Client(websocket(f"{url.replace('http', 'ws', 1)}/api/ws"))
+        self.client = RpcClient(websocket(f"{url.replace('http', 'ws', 1)}/api/ws"))
 
     async def say(self, text: str) -> None:
         await self.client.submit(NAME, text)

@@ -16,8 +16,8 @@ from clew.core.entry import Role
 from clew.testing import FakeProvider, Text
 from clew.testing.provider import Call, Calls
 from clew.tui.screens.approval import ApprovalScreen
-from clew.tui.screens.chat import Chat
-from clew.tui.state.guard import PAUSE
+from clew.tui.screens.chat import ChatScreen
+from clew.tui.state.guard import MIN_PAUSE
 from clew.tui.transports import ConnectionLost
 from clew.tui.widgets.prompt import Prompt
 from clew.wire import methods
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
     from clew.testing import Reply, Request
-    from clew.tui.transports import Connect, Connection
+    from clew.tui.transports import Connect, FrameConnection
     from tests.integration.api_server import Server
     from tests.tui.terminal_session import TerminalSession
 
@@ -91,7 +91,7 @@ class Moody:
         self._over = asyncio.Event()
 
     @asynccontextmanager
-    async def connect(self) -> AsyncGenerator[Connection]:
+    async def connect(self) -> AsyncGenerator[FrameConnection]:
         if self.is_away:
             raise ConnectionLost("it is away")
         stack = AsyncExitStack()
@@ -108,7 +108,7 @@ class Moody:
 
 
 class _Link:
-    def __init__(self, inner: Connection, chance: random.Random, over: asyncio.Event) -> None:
+    def __init__(self, inner: FrameConnection, chance: random.Random, over: asyncio.Event) -> None:
         self._inner, self._chance, self._over = inner, chance, over
 
     async def send(self, frame: str) -> None:
@@ -153,12 +153,12 @@ class Player:
         post = prompt.post_message
 
         def posted(message: object) -> bool:
-            if isinstance(message, Prompt.Sent):
+            if isinstance(message, Prompt.MessageSubmitted):
                 self.played.sent[message.text] += 1
             return post(message)  # pyright: ignore[reportArgumentType]
 
         prompt.post_message = posted
-        desk = self._session.app.desk
+        desk = self._session.app.controller
         call = desk.call
 
         async def called(method: Any, params: Any) -> Any:
@@ -190,7 +190,7 @@ class Player:
         elif chance.random() < 0.4:
             self._way.is_away = False
         if chance.random() < 0.3:
-            session.clock.now += 3 * PAUSE * chance.random()
+            session.clock.now += 3 * MIN_PAUSE * chance.random()
         if chance.random() < 0.1:
             session.paste(self._pasted())
             self.played.pastes += 1
@@ -246,7 +246,7 @@ class Player:
     async def _compare(self) -> None:
         """Let everything end, and compare the screen with the store."""
         session, self._way.is_away = self._session, False
-        desk = session.app.desk
+        desk = session.app.controller
         await self._until(self._is_first_screen, "the first screen", pause=0.05)
         await self._until(lambda: not desk.outbox.unsent, "everything to be sent", pause=0.02)
         while True:
@@ -259,7 +259,7 @@ class Player:
 
     def _is_quiet(self) -> bool:
         """Nothing is being done, and nothing waits to be done."""
-        state = self._session.app.desk.view.state
+        state = self._session.app.controller.view.state
         return state is not None and state.turn is None and not state.queue
 
     def _is_first_screen(self) -> bool:
@@ -267,14 +267,14 @@ class Player:
         if len(stack) > 1:
             self._session.press("escape")
         chat = stack[0]
-        assert isinstance(chat, Chat)
+        assert isinstance(chat, ChatScreen)
         # A key whose screen waits for the server is not done yet.
-        return len(stack) == 1 and not chat._deeds._opening  # pyright: ignore[reportPrivateUsage]
+        return len(stack) == 1 and not chat._actions._opening  # pyright: ignore[reportPrivateUsage]
 
     async def _decide(self) -> None:
         """Answer one call on purpose."""
         session = self._session
-        asked = session.app.desk.view.approvals[0]
+        asked = session.app.controller.view.approvals[0]
         while not isinstance(session.app.screen, ApprovalScreen):
             # A screen that a key of before has opened goes first.
             await self._until(self._is_first_screen, "the first screen")
@@ -287,7 +287,7 @@ class Player:
             self.played.allowed[asked.args] += 1
         await session.decide(letter)
         await self._until(
-            lambda: asked.id not in {one.id for one in session.app.desk.view.approvals},
+            lambda: asked.id not in {one.id for one in session.app.controller.view.approvals},
             "the answer",
         )
         await self._until(lambda: len(session.app.screen_stack) == 1, "the way back")
@@ -298,7 +298,7 @@ class Player:
 
     async def _has_last_entry(self) -> bool:
         """Read both anew: what was asked for before may have come since."""
-        view = self._session.app.desk.view
+        view = self._session.app.controller.view
         assert view.conversation is not None
         conversation = await self._server.engine.resolve_name(view.conversation.id)
         stored = await self._server.engine.read_entries(conversation, after=0, limit=100_000)

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from clew.tui.app import Terminal
-from clew.tui.state.guard import PAUSE
+from clew.tui.app import TerminalApp
+from clew.tui.state.guard import MIN_PAUSE
 from tests.integration.rpc_clients import over_pipe
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ class ManualClock:
 class Seen:
     """A person before the screen."""
 
-    def __init__(self, app: Terminal, pilot: Pilot[None], clock: ManualClock | None = None) -> None:
+    def __init__(
+        self, app: TerminalApp, pilot: Pilot[None], clock: ManualClock | None = None
+    ) -> None:
         self.app, self.pilot = app, pilot
         self.clock = clock or ManualClock()
 
@@ -68,7 +70,7 @@ class Seen:
 
     async def decide(self, letter: str) -> None:
         """Answer an open question, as who has read it does."""
-        self.clock.now += PAUSE
+        self.clock.now += MIN_PAUSE
         await self.pilot.press(letter, "enter")
 
     async def say(self, text: str) -> None:
@@ -82,7 +84,7 @@ async def before(
 ) -> AsyncGenerator[Seen]:
     """Somebody before the screen, once the conversation is open."""
     clock = ManualClock()
-    app = Terminal(connect, name=name, folder=folder, clock=clock)
+    app = TerminalApp(connect, name=name, folder=folder, clock=clock)
     async with app.run_test(size=size) as pilot:
         seen = Seen(app, pilot, clock)
         await seen.see("Say something")

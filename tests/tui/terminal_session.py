@@ -6,13 +6,13 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, cast
 
-from clew.tui.app import Terminal
+from clew.tui.app import TerminalApp
 from clew.tui.screens.approval import ApprovalScreen
-from clew.tui.state.guard import PAUSE
-from clew.tui.text.painter import Painter
+from clew.tui.state.guard import MIN_PAUSE
+from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.activity import Activity
-from clew.tui.widgets.pieces import Layout
+from clew.tui.widgets.activity import ActivityBar
+from clew.tui.widgets.pieces import TranscriptLayout
 from clew.tui.widgets.transcript import Transcript
 from tests.integration.rpc_clients import over_pipe
 from tests.tui.screen import ManualClock
@@ -59,7 +59,7 @@ KEYS: Final = {
 class TerminalSession:
     """The program on a terminal, and the person before it."""
 
-    def __init__(self, app: Terminal, terminal: PseudoTerminal, clock: ManualClock) -> None:
+    def __init__(self, app: TerminalApp, terminal: PseudoTerminal, clock: ManualClock) -> None:
         self.app, self.terminal, self.clock = app, terminal, clock
 
     @property
@@ -95,8 +95,8 @@ class TerminalSession:
         """Answer an open question, as who has read it does."""
         screen = self.app.screen
         if letter != "n" and isinstance(screen, ApprovalScreen):
-            await wait_until(lambda: not screen.obstacle(letter), "all of it to be seen")
-        self.clock.now += PAUSE
+            await wait_until(lambda: not screen.blocking_hint(letter), "all of it to be seen")
+        self.clock.now += MIN_PAUSE
         self.press(letter, "enter")
 
     def paste(self, text: str) -> None:
@@ -139,7 +139,7 @@ class TerminalSession:
         counting = {
             y
             for screen in self.app.screen_stack
-            for one in screen.query(Activity)
+            for one in screen.query(ActivityBar)
             for y in one.region.line_range
         }
         return told or _first_difference(self.terminal.emulator.cells, wanted, but=counting)
@@ -159,19 +159,19 @@ class TerminalSession:
         return "\n".join([*wrong, self.text]) if wrong else ""
 
 
-def transcript_rows(app: Terminal, transcript: Transcript) -> list[str]:
+def transcript_rows(app: TerminalApp, transcript: Transcript) -> list[str]:
     """The rows that the view asks for where the conversation is scrolled to."""
     used = transcript._layout  # pyright: ignore[reportPrivateUsage]
     height = transcript.content_size.height
     if used is None:
         return [""] * height
-    palette = Palette.of(app.theme_variables, dark=app.current_theme.dark)
-    fresh = Layout(Painter(used.painter.width, palette))
-    fresh._turned = set(used._turned)  # pyright: ignore[reportPrivateUsage]
-    view = app.desk.view
-    fresh.show(view.blocks, view.live)
+    palette = Palette.from_theme(app.theme_variables, dark=app.current_theme.dark)
+    fresh = TranscriptLayout(BlockRenderer(used.painter.width, palette))
+    fresh._toggled = set(used._toggled)  # pyright: ignore[reportPrivateUsage]
+    view = app.controller.view
+    fresh.update_blocks(view.blocks, view.live)
     while fresh.height < used.height and not fresh.is_complete:
-        fresh.more()
+        fresh.render_earlier()
     lines = [
         line
         for piece in fresh.pieces
@@ -215,13 +215,13 @@ async def at_terminal(
     """Somebody at a terminal, once the conversation is open."""
     with signals_kept(), PseudoTerminal(*size) as terminal:
         clock = ManualClock()
-        app = Terminal(connect, name=name, folder=folder, clock=clock)
+        app = TerminalApp(connect, name=name, folder=folder, clock=clock)
         app.driver_class = driver_on(terminal, cast("type[LinuxDriver]", app.driver_class))
         running = asyncio.create_task(app.run_async(), name="terminal UI")
         try:
             session = TerminalSession(app, terminal, clock)
             await wait_until(
-                lambda: running.done() or app.desk.view.conversation is not None,
+                lambda: running.done() or app.controller.view.conversation is not None,
                 "the conversation",
             )
             yield session

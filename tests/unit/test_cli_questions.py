@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.cli.questions import Meaning, Questions, shown
-from clew.cli.typed import TypedLine, TypedLines
+from clew.cli.questions import ApprovalPrompt, LineMeaning, format_prompts
+from clew.cli.typed import TypeaheadParser, TypedLine
 from clew.core.approval import Approval, ApprovalState
 from clew.core.ids import ApprovalId, ConversationId, TurnId
 
@@ -36,25 +36,25 @@ def line(text: str, *, by_hand: bool = True, fresh: bool = True) -> TypedLine:
     return TypedLine(text=text, by_hand=by_hand, fresh=fresh)
 
 
-def asked(*numbers: int) -> Questions:
+def asked(*numbers: int) -> ApprovalPrompt:
     """Questions that were just shown."""
-    questions = Questions()
+    questions = ApprovalPrompt()
     assert questions.update([question(number) for number in numbers])
-    questions.arm()
+    questions.arm_answers()
     return questions
 
 
 @pytest.mark.parametrize("text", ["y", "Y", " yes ", "YES", "/approve", "/approve 1"])
 def test_an_exact_word_allows_the_first(text: str) -> None:
-    answer = asked(1, 2).read(line(text))
-    assert (answer.meaning, answer.yes) == (Meaning.ANSWER, True)
-    assert [one.id for one in answer.questions] == ["apr_1"]
+    answer = asked(1, 2).interpret_line(line(text))
+    assert (answer.meaning, answer.yes) == (LineMeaning.ANSWER, True)
+    assert [one.id for one in answer.approvals] == ["apr_1"]
 
 
 @pytest.mark.parametrize("text", ["n", "no", "No", "/deny"])
 def test_an_exact_word_refuses(text: str) -> None:
-    answer = asked(1).read(line(text))
-    assert (answer.meaning, answer.yes) == (Meaning.ANSWER, False)
+    answer = asked(1).interpret_line(line(text))
+    assert (answer.meaning, answer.yes) == (LineMeaning.ANSWER, False)
 
 
 @pytest.mark.parametrize(
@@ -75,66 +75,66 @@ def test_an_exact_word_refuses(text: str) -> None:
 )
 def test_anything_else_is_a_message_and_allows_nothing(text: str) -> None:
     questions = asked(1, 2)
-    assert questions.read(line(text)).meaning is Meaning.MESSAGE
+    assert questions.interpret_line(line(text)).meaning is LineMeaning.MESSAGE
     assert len(questions.open) == 2
-    assert questions.read(line("y")).meaning is Meaning.ANSWER
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.ANSWER
 
 
 def test_all_are_those_that_were_shown() -> None:
     questions = asked(1, 2)
     assert questions.update([question(0), question(1), question(2), question(3)])
-    answer = questions.read(line("a"))
-    assert [one.id for one in answer.questions] == ["apr_1", "apr_2"]
+    answer = questions.interpret_line(line("a"))
+    assert [one.id for one in answer.approvals] == ["apr_1", "apr_2"]
     assert [one.id for one in questions.open] == ["apr_0", "apr_3"]
-    assert questions.read(line("a")).meaning is Meaning.STRAY
+    assert questions.interpret_line(line("a")).meaning is LineMeaning.STRAY
 
 
 def test_what_was_typed_before_a_question_was_shown_answers_nothing() -> None:
-    questions = Questions()
-    assert questions.read(line("y")).meaning is Meaning.MESSAGE
+    questions = ApprovalPrompt()
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.MESSAGE
     questions.update([question(1)])
-    assert questions.read(line("y")).meaning is Meaning.STRAY
-    questions.arm()
-    assert questions.read(line("y", fresh=False)).meaning is Meaning.STRAY
-    assert questions.read(line("y", by_hand=False)).meaning is Meaning.STRAY
-    assert questions.read(line("y")).meaning is Meaning.ANSWER
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.STRAY
+    questions.arm_answers()
+    assert questions.interpret_line(line("y", fresh=False)).meaning is LineMeaning.STRAY
+    assert questions.interpret_line(line("y", by_hand=False)).meaning is LineMeaning.STRAY
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.ANSWER
 
 
 def test_an_answer_given_twice_does_nothing_more() -> None:
     questions = asked(1, 2)
-    questions.read(line("y"))
-    assert questions.is_to_be_shown()
-    assert questions.read(line("y")).meaning is Meaning.STRAY
-    questions.arm()
-    assert [one.id for one in questions.read(line("y")).questions] == ["apr_2"]
-    assert questions.read(line("y")).meaning is Meaning.STRAY
+    questions.interpret_line(line("y"))
+    assert questions.needs_display()
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.STRAY
+    questions.arm_answers()
+    assert [one.id for one in questions.interpret_line(line("y")).approvals] == ["apr_2"]
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.STRAY
     # A look at the store that was older than the answers changes nothing.
     assert not questions.update([question(1), question(2)])
     assert not questions.open
-    questions.something_shown()
-    assert questions.read(line("y")).meaning is Meaning.MESSAGE
+    questions.note_output()
+    assert questions.interpret_line(line("y")).meaning is LineMeaning.MESSAGE
 
 
 def test_a_question_that_closed_elsewhere_cannot_be_answered() -> None:
     questions = asked(1, 2)
     assert not questions.update([question(2)])
-    assert [one.id for one in questions.read(line("y")).questions] == ["apr_2"]
+    assert [one.id for one in questions.interpret_line(line("y")).approvals] == ["apr_2"]
 
 
 def test_every_argument_is_shown_to_the_letter() -> None:
     args = '{"cmd": "' + "red " * 120 + '  ; rm -rf ~\u202e\x1b[2J"}'
-    first, *rest = shown([question(1, args), question(2)])
+    first, *rest = format_prompts([question(1, args), question(2)])
     assert "red " * 120 + "  ; rm -rf ~\\u{202E}\\u{1B}[2J" in first
     assert first.startswith("? 1 of 2: cut1(")
     assert rest[0] == "? 2 of 2: cut2({})"
     assert "all 2" in rest[1]
-    assert "allows all" not in shown([question(1)])[1]
+    assert "allows all" not in format_prompts([question(1)])[1]
 
 
 def test_a_line_that_was_begun_before_is_not_fresh() -> None:
-    lines = TypedLines()
-    assert lines.feed(b"ye") == []
-    lines.mark()
-    assert lines.feed(b"s\ny\n") == [line("yes", fresh=False), line("y")]
-    lines.mark()
-    assert lines.feed(b"\x1b[200~y\x1b[201~\n") == [line("y", by_hand=False)]
+    lines = TypeaheadParser()
+    assert lines.feed_bytes(b"ye") == []
+    lines.mark_boundary()
+    assert lines.feed_bytes(b"s\ny\n") == [line("yes", fresh=False), line("y")]
+    lines.mark_boundary()
+    assert lines.feed_bytes(b"\x1b[200~y\x1b[201~\n") == [line("y", by_hand=False)]

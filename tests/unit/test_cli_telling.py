@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.cli.telling import Teller, succeeded
+from clew.cli.telling import EventPrinter, is_success
 from clew.cli.terminal import Output
 from clew.core.entry import GENESIS, Entry, EntryKind, Role
 from clew.core.events import (
@@ -25,18 +25,18 @@ from clew.core.inbox import InboxOutcome
 from clew.core.turn import Turn, TurnOutcome, TurnState
 
 if TYPE_CHECKING:
-    from clew.cli.talk import Told
+    from clew.cli.talk import InputEvent
 
 CONVERSATION, SESSION, TURN = ConversationId("cnv_1"), SessionId("s"), TurnId("trn_1")
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
-def told(*events: Told) -> tuple[str, str]:
+def told(*events: InputEvent) -> tuple[str, str]:
     """What is printed on both streams."""
     out, notes = io.StringIO(), io.StringIO()
-    teller = Teller(Output(out), Output(notes))
+    teller = EventPrinter(Output(out), Output(notes))
     for event in events:
-        teller.tell(event)
+        teller.print_event(event)
     return out.getvalue(), notes.getvalue()
 
 
@@ -163,13 +163,13 @@ def test_text_that_was_taken_back_is_said_to_be_void() -> None:
 def test_a_failure_is_a_remark_and_no_answer() -> None:
     failed = end("That failed: 401.", of=turn(TurnOutcome.FAILED))
     assert told(piece("half"), failed) == ("half\n", "That failed: 401.\n")
-    assert not succeeded(failed)
+    assert not is_success(failed)
 
 
 def test_an_answer_that_was_stopped_ends_in_a_remark() -> None:
     stopped = end(of=turn(TurnOutcome.CANCELLED))
     assert told(piece("half"), stopped) == ("half\n", "(stopped)\n")
-    assert not succeeded(stopped)
+    assert not is_success(stopped)
 
 
 def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
@@ -177,7 +177,7 @@ def test_an_input_without_a_turn_is_told_by_its_outcome() -> None:
     back = end(outcome=InboxOutcome.CANCELLED, note="taken back")
     assert told(done) == ("renamed\n", "")
     assert told(back) == ("", "(cancelled: taken back)\n")
-    assert [succeeded(done), succeeded(back), succeeded(answered("x"))] == [True, False, True]
+    assert [is_success(done), is_success(back), is_success(answered("x"))] == [True, False, True]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.telling import rest_of
-from clew.cli.terminal import Output, columns, one_line, table
-from clew.cli.typed import TypedLines
+from clew.cli.telling import remaining_text
+from clew.cli.terminal import Output, display_width, format_table, to_single_line
+from clew.cli.typed import TypeaheadParser
 
 
 class Screen(io.StringIO):
@@ -43,12 +43,12 @@ class Gone(io.StringIO):
 def test_what_was_streamed_is_completed_by_what_is_stored(
     text: str, shown: str, rest: str | None
 ) -> None:
-    assert rest_of(text, shown) == rest
+    assert remaining_text(text, shown) == rest
 
 
 @given(st.text(), st.integers(min_value=0))
 def test_the_rest_of_a_text_completes_its_beginning(text: str, at: int) -> None:
-    rest = rest_of(text, text[:at])
+    rest = remaining_text(text, text[:at])
     assert rest is not None
     assert (text[:at] + rest).replace("\n", "") == text.replace("\n", "")
 
@@ -66,9 +66,9 @@ def test_a_terminal_gets_no_control_characters_and_a_pipe_gets_all(text: str) ->
 def test_a_reader_that_went_away_is_told_at_the_end() -> None:
     out = Output(Gone())
     out.write("the answer")
-    out.dim("(remark)")
+    out.print_dim("(remark)")
     with pytest.raises(BrokenPipeError):
-        out.check()
+        out.raise_if_closed()
 
 
 def test_lines_are_begun_once() -> None:
@@ -84,21 +84,25 @@ def test_lines_are_begun_once() -> None:
 
 
 def test_a_table_is_as_wide_as_its_cells() -> None:
-    assert table(("A", "B"), [("漢字", "x"), ("é", "a\nb")]) == ["A     B", "漢字  x", "é     a b"]
+    assert format_table(("A", "B"), [("漢字", "x"), ("é", "a\nb")]) == [
+        "A     B",
+        "漢字  x",
+        "é     a b",
+    ]
 
 
 @given(st.text(), st.integers(min_value=2, max_value=50))
 def test_one_line_is_one_line_of_the_width(text: str, width: int) -> None:
-    line = one_line(text, width)
+    line = to_single_line(text, width)
     assert "\n" not in line
     assert len(line) <= width
-    assert columns(line) <= 2 * width
+    assert display_width(line) <= 2 * width
 
 
 def fed(*chunks: str) -> list[str]:
-    lines = TypedLines()
-    found = [line.text for chunk in chunks for line in lines.feed(chunk.encode())]
-    return [*found, f"rest: {rest}"] if (rest := lines.take_rest()) else found
+    lines = TypeaheadParser()
+    found = [line.text for chunk in chunks for line in lines.feed_bytes(chunk.encode())]
+    return [*found, f"rest: {rest}"] if (rest := lines.take_unfinished()) else found
 
 
 @pytest.mark.parametrize(
@@ -122,6 +126,6 @@ def test_each_line_is_a_message_but_a_paste_is_one(chunks: list[str], messages: 
 
 @given(st.lists(st.text(alphabet="ab\n "), max_size=5))
 def test_however_the_bytes_come_nothing_typed_is_lost(chunks: list[str]) -> None:
-    lines = TypedLines()
-    found = [line.text for chunk in chunks for line in lines.feed(chunk.encode())]
-    assert "\n".join([*found, lines.take_rest()]) == "".join(chunks)
+    lines = TypeaheadParser()
+    found = [line.text for chunk in chunks for line in lines.feed_bytes(chunk.encode())]
+    assert "\n".join([*found, lines.take_unfinished()]) == "".join(chunks)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from textual._xterm_parser import XTermParser
 from textual.events import Key, Paste
 
-from clew.tui.terminal_input import END, SILENCE, START, TerminalInput
-from clew.tui.text.pasted import pasted_text
+from clew.tui.terminal_input import PASTE_END, PASTE_START, PASTE_TIMEOUT, TerminalInput
+from clew.tui.text.pasted import decode_paste
 
 
 class Terminal:
@@ -54,8 +54,8 @@ class Terminal:
     ],
 )
 def test_a_paste_is_the_text_without_what_encodes_or_colours_it(raw: str, text: str) -> None:
-    assert pasted_text(raw) == text
-    assert Terminal().send(START + raw + END, "q") == [f"paste {text!r}", "q"]
+    assert decode_paste(raw) == text
+    assert Terminal().send(PASTE_START + raw + PASTE_END, "q") == [f"paste {text!r}", "q"]
 
 
 @given(
@@ -70,7 +70,7 @@ def test_nothing_within_a_paste_is_a_key_however_it_arrives(
     wanted = "".join(
         text + ("\n" if codes[n : n + 1] == ["\x1b[13;1u"] else "") for n, text in enumerate(texts)
     )
-    sent = f"x{START}{raw}{END}y"
+    sent = f"x{PASTE_START}{raw}{PASTE_END}y"
     pieces = [sent[at : at + size] for at in range(0, len(sent), size)]
     told = Terminal().send(*pieces)
     assert told == ["x", *([f"paste {wanted!r}"] if wanted else []), "y"]
@@ -86,7 +86,7 @@ def test_what_begins_like_a_mark_is_a_key_after_a_moment() -> None:
 
 def test_a_paste_that_never_ends_does_not_swallow_the_keys_for_ever() -> None:
     terminal = Terminal()
-    assert terminal.send(START + "text", "more\x1b[2") == []
-    assert terminal.wait(SILENCE) == []
+    assert terminal.send(PASTE_START + "text", "more\x1b[2") == []
+    assert terminal.wait(PASTE_TIMEOUT) == []
     assert terminal.wait(0.1) == ["paste 'textmore[2'"]
     assert terminal.send("q")[-1] == "q"

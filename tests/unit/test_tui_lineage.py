@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from clew.tui.screens.lineage import lineage
+from clew.tui.screens.lineage import build_lineage
 from clew.wire.records import ConversationShape, OriginShape, SessionShape
 from tests.unit.test_tui_view import CONVERSATION
 
@@ -55,7 +55,7 @@ def test_sessions_stand_in_order_with_their_reasons_and_branches() -> None:
         branch("Plan C", seq=13),
         branch("other", seq=3, origin="cnv_9"),
     ]
-    assert shown(lineage(conversation, related)) == [
+    assert shown(build_lineage(conversation, related)) == [
         ("├─ 1  Started", "1 message · TIME"),
         ("│  ╰─ Plan B", "branch at message 7 · TIME"),
         ("├─ 2  Earlier messages summarised", "2 messages · TIME"),
@@ -70,9 +70,9 @@ def test_a_branch_leads_back_to_its_origin_and_a_closed_session_says_why() -> No
         update={"sessions": [only], "head_session": "ses_1"}
     )
     origin = CONVERSATION.model_copy(update={"title": "Plan A"})
-    rows = shown(lineage(conversation, [origin]))
+    rows = shown(build_lineage(conversation, [origin]))
     assert rows[0] == ("╭ from “Plan A”", "branched at message 7")
     assert rows[1][1] == "1 message · TIME · closed: a new conversation was started"
-    assert shown(lineage(conversation))[0][0] == "╭ from “cnv_1”"
+    assert shown(build_lineage(conversation))[0][0] == "╭ from “cnv_1”"
     imported = conversation.model_copy(update={"origin": OriginShape(id="cnv_1", seq=None)})
-    assert shown(lineage(imported))[0][1] == "branched"
+    assert shown(build_lineage(imported))[0][1] == "branched"

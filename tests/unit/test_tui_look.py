@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from clew.tui.state import reduce
-from clew.tui.state.view import Progress, Tool, Totals, View
-from clew.tui.state.words import duration
-from clew.tui.text.diffs import diff_of
-from clew.tui.text.painter import Painter
+from clew.tui.state.view import ToolCallView, ToolProgress, TurnTotals, ViewState
+from clew.tui.state.words import format_duration
+from clew.tui.text.diffs import extract_diff
+from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.pieces import Layout
+from clew.tui.widgets.pieces import TranscriptLayout
 from tests.unit.test_tui_view import CONVERSATION, STATE, after, begun, notice
 
 BEGUN = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
@@ -33,7 +33,7 @@ def entry(seq: int, role: str, text: str, *, second: float, turn: str = "t", **m
 CALL = {"part_kind": "tool-call", "tool_name": "look", "args": "{}", "tool_call_id": "c1"}
 
 
-def talk() -> View:
+def talk() -> ViewState:
     return after(
         begun(),
         entry(1, "user", "hello", second=0, turn="other"),
@@ -43,16 +43,16 @@ def talk() -> View:
     )
 
 
-def rows(view: View, width: int = 80) -> list[str]:
-    layout = Layout(Painter(width, Palette()))
-    layout.show(view.blocks, view.live)
+def rows(view: ViewState, width: int = 80) -> list[str]:
+    layout = TranscriptLayout(BlockRenderer(width, Palette()))
+    layout.update_blocks(view.blocks, view.live)
     lines = [line for piece in layout.pieces for line in piece.lines]
     return ["".join(segment.text for segment in line).rstrip() for line in lines]
 
 
 def test_below_an_answer_stands_who_gave_it_how_long_it_took_and_how_many_tokens() -> None:
     view = talk()
-    assert view.blocks[-1].totals == Totals(model="m", tokens=12, seconds=3.2)
+    assert view.blocks[-1].totals == TurnTotals(model="m", tokens=12, seconds=3.2)
     assert [block.totals for block in view.blocks[:-1]] == [None] * 3
     said = (BEGUN + timedelta(seconds=60)).astimezone().strftime("%Y-%m-%d %H:%M")
     answered = (BEGUN + timedelta(seconds=63)).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -64,9 +64,11 @@ def test_below_an_answer_stands_who_gave_it_how_long_it_took_and_how_many_tokens
 
 
 def test_an_answer_whose_beginning_is_not_loaded_tells_no_time() -> None:
-    view = reduce.opened(View(), CONVERSATION.model_copy(update={"entries": 3}), STATE)
+    view = reduce.open_conversation(
+        ViewState(), CONVERSATION.model_copy(update={"entries": 3}), STATE
+    )
     view = after(view, entry(4, "assistant", "done", second=9, usage={"output_tokens": 5}))
-    assert view.blocks[-1].totals == Totals(model="", tokens=5, seconds=None)
+    assert view.blocks[-1].totals == TurnTotals(model="", tokens=5, seconds=None)
 
 
 @pytest.mark.parametrize(
@@ -74,12 +76,14 @@ def test_an_answer_whose_beginning_is_not_loaded_tells_no_time() -> None:
     [(0.04, "0.0 s"), (9.94, "9.9 s"), (45.4, "45 s"), (125, "2 min 5 s"), (3780, "1 h 3 min")],
 )
 def test_a_duration_is_told_as_exactly_as_it_matters(seconds: float, told: str) -> None:
-    assert duration(seconds) == told
+    assert format_duration(seconds) == told
 
 
-def tool(args: object = None, result: str = "", progress: Progress = Progress.DONE) -> Tool:
+def tool(
+    args: object = None, result: str = "", progress: ToolProgress = ToolProgress.DONE
+) -> ToolCallView:
     text = json.dumps({} if args is None else args)
-    return Tool(call="c", name="edit", args=text, result=result, progress=progress)
+    return ToolCallView(call="c", name="edit", args=text, result=result, progress=progress)
 
 
 UNIFIED = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
@@ -95,17 +99,17 @@ UNIFIED = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
         (tool({"old": "a"}, "- a list\n+ of things"), []),
         (tool([1]), []),
         (tool(result="plain"), []),
-        (Tool(call="c", name="x", args="no JSON"), []),
+        (ToolCallView(call="c", name="x", args="no JSON"), []),
     ],
 )
-def test_a_diff_is_found_in_arguments_and_results(shown: Tool, lines: list[str]) -> None:
-    assert diff_of(shown) == lines
+def test_a_diff_is_found_in_arguments_and_results(shown: ToolCallView, lines: list[str]) -> None:
+    assert extract_diff(shown) == lines
 
 
-def drawn(shown: Tool, *, folded: bool = True) -> list[str]:
+def drawn(shown: ToolCallView, *, folded: bool = True) -> list[str]:
     block = talk().blocks[2]
-    painter = Painter(60, Palette())
-    lines = painter.block(replace(block, tool=shown), folded=folded)
+    painter = BlockRenderer(60, Palette())
+    lines = painter.render_block(replace(block, tool=shown), folded=folded)
     return ["".join(segment.text for segment in line) for line in lines]
 
 

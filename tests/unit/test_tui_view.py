@@ -9,13 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.tui.state import reduce
-from clew.tui.state.typed import History, dumped, files_in, loaded, without_file_lines
-from clew.tui.state.view import Kind, Link, Progress, View
-from clew.tui.state.words import doing, gauge
-from clew.tui.text.chunks import chunks
-from clew.tui.text.painter import Painter
+from clew.tui.state.typed import (
+    InputHistory,
+    find_file_mentions,
+    parse_history,
+    serialize_text,
+    strip_file_lines,
+)
+from clew.tui.state.view import BlockKind, LinkState, ToolProgress, ViewState
+from clew.tui.state.words import context_gauge, status_text
+from clew.tui.text.chunks import split_blocks
+from clew.tui.text.painter import BlockRenderer
 from clew.tui.text.palette import Palette
-from clew.tui.widgets.pieces import STEP, Layout
+from clew.tui.widgets.pieces import BATCH_SIZE, TranscriptLayout
 from clew.wire.notices import AnyNotice, parse_notice
 from clew.wire.records import (
     ConversationShape,
@@ -52,9 +58,9 @@ STATE = StateShape(
 )
 
 
-def begun(entries: int = 0) -> View:
+def begun(entries: int = 0) -> ViewState:
     shape = CONVERSATION.model_copy(update={"entries": entries})
-    return reduce.opened(View(), shape, STATE)
+    return reduce.open_conversation(ViewState(), shape, STATE)
 
 
 def notice(type_: str, seq: int = 0, **fields: Any) -> AnyNotice:
@@ -79,13 +85,13 @@ CALL = {"part_kind": "tool-call", "tool_name": "look", "args": "{}", "tool_call_
 RETURN = {"part_kind": "tool-return", "content": "seen", "tool_call_id": "c1"}
 
 
-def after(view: View, *notices: AnyNotice) -> View:
+def after(view: ViewState, *notices: AnyNotice) -> ViewState:
     for each in notices:
-        view = reduce.told(view, each)
+        view = reduce.apply_event(view, each)
     return view
 
 
-def texts(view: View) -> list[str]:
+def texts(view: ViewState) -> list[str]:
     return [block.text for block in view.blocks]
 
 
@@ -99,7 +105,7 @@ def test_a_missing_entry_is_noticed_and_nothing_behind_it_is_shown() -> None:
     view = after(begun(), said(1, "a"), said(3, "c"))
     assert view.gap
     assert (texts(view), view.seq) == (["a"], 1)
-    assert texts(after(reduce.caught_up(view), said(2, "b"), said(3, "c"))) == ["a", "b", "c"]
+    assert texts(after(reduce.reset_live(view), said(2, "b"), said(3, "c"))) == ["a", "b", "c"]
 
 
 @given(st.lists(st.integers(1, 12), max_size=40))
@@ -108,7 +114,7 @@ def test_whatever_is_told_how_often_the_entries_stand_once_and_in_order(seqs: li
     for seq in seqs:
         view = after(view, said(seq, str(seq)))
         if view.gap:
-            view = after(reduce.caught_up(view), *(said(n, str(n)) for n in range(1, seq + 1)))
+            view = after(reduce.reset_live(view), *(said(n, str(n)) for n in range(1, seq + 1)))
         assert texts(view) == [str(n) for n in range(1, view.seq + 1)]
 
 
@@ -138,14 +144,14 @@ def test_a_call_is_asked_runs_and_has_its_result_in_whatever_order_that_is_told(
     asked = after(begun(), entry(1, "assistant", parts=[CALL]))
     [block] = asked.blocks
     assert block.tool is not None
-    assert (block.kind, block.tool.progress) == (Kind.TOOL, Progress.ASKED)
+    assert (block.kind, block.tool.progress) == (BlockKind.TOOL, ToolProgress.ASKED)
     running = notice("tool", 1, call="c1", tool="look", args="{}", status=None)
     done = notice("tool", 1, call="c1", tool="look", args="{}", status="ok")
     result = entry(2, "tool", parts=[RETURN])
     for order in ([running, done, result], [running, result, done], [result, running]):
         [block] = after(asked, *order).blocks
         assert block.tool is not None
-        assert (block.tool.progress, block.tool.result) == (Progress.DONE, "seen")
+        assert (block.tool.progress, block.tool.result) == (ToolProgress.DONE, "seen")
 
 
 def test_entries_from_before_stand_before_and_calls_find_their_results() -> None:
@@ -155,36 +161,36 @@ def test_entries_from_before_stand_before_and_calls_find_their_results() -> None
         for each in (entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[RETURN]))
     ]
     assert view.first == 3
-    half = reduce.older(view, shapes[1:])
+    half = reduce.prepend_entries(view, shapes[1:])
     assert (half.first, len(half.strays)) == (2, 1)
-    view = reduce.older(half, shapes[:1])
+    view = reduce.prepend_entries(half, shapes[:1])
     assert view.first == 1
     assert view.blocks[0].tool is not None
     assert view.blocks[0].tool.result == "seen"
-    assert reduce.older(view, []).first == 1
+    assert reduce.prepend_entries(view, []).first == 1
 
 
 def test_a_lost_connection_keeps_what_is_stored_and_drops_what_was_provisional() -> None:
     view = after(begun(), said(1), notice("delta", kind="text", text="x"))
-    gone = reduce.lost(view, "gone")
-    assert (gone.link, gone.live.text, texts(gone)) == (Link.LOST, "", ["hello"])
-    assert doing(gone) == "gone"
-    back = reduce.opened(gone, CONVERSATION.model_copy(update={"entries": 5}), STATE)
-    assert (back.link, back.seq, texts(back)) == (Link.UP, 1, ["hello"])
+    gone = reduce.mark_disconnected(view, "gone")
+    assert (gone.link, gone.live.text, texts(gone)) == (LinkState.LOST, "", ["hello"])
+    assert status_text(gone) == "gone"
+    back = reduce.open_conversation(gone, CONVERSATION.model_copy(update={"entries": 5}), STATE)
+    assert (back.link, back.seq, texts(back)) == (LinkState.UP, 1, ["hello"])
 
 
 def test_another_conversation_begins_at_its_end() -> None:
     other = CONVERSATION.model_copy(update={"id": "cnv_2", "entries": 9})
-    view = reduce.opened(after(begun(), said(1)), other, STATE)
+    view = reduce.open_conversation(after(begun(), said(1)), other, STATE)
     assert (view.blocks, view.first, view.seq) == ((), 10, 9)
 
 
 def test_failures_and_notices_are_shown() -> None:
     failed = notice("turn_closed", 1, outcome="failed", error="no credit", code="quota")
     view = after(begun(), entry(1, "user", "a notice", kind="event"), failed)
-    assert view.blocks[0].kind is Kind.NOTE
-    assert doing(view) == "no credit"
-    assert doing(after(view, notice("deleted"))).startswith("this conversation was deleted")
+    assert view.blocks[0].kind is BlockKind.NOTE
+    assert status_text(view) == "no credit"
+    assert status_text(after(view, notice("deleted"))).startswith("this conversation was deleted")
 
 
 def test_the_gauge_says_how_full_it_is_and_what_it_cost() -> None:
@@ -196,31 +202,31 @@ def test_the_gauge_says_how_full_it_is_and_what_it_cost() -> None:
         context_tokens=5000,
         context_window=10_000,
     )
-    assert gauge(usage) == "▰▰▰▰▰▱▱▱▱▱ 50% of 10k  $0.12"
+    assert context_gauge(usage) == "▰▰▰▰▰▱▱▱▱▱ 50% of 10k  $0.12"
     plain = usage.model_copy(update={"context_window": None, "cost": None})
-    assert gauge(plain) == "5k tokens"
-    assert gauge(None) == ""
+    assert context_gauge(plain) == "5k tokens"
+    assert context_gauge(None) == ""
 
 
 def test_the_history_goes_back_and_forth_and_keeps_what_was_being_written() -> None:
-    history = History().said("one").said("two").said("two")
-    history, text = history.back("draft")
+    history = InputHistory().append_text("one").append_text("two").append_text("two")
+    history, text = history.previous_text("draft")
     assert text == "two"
-    history, text = history.back(text)
-    history, text = history.back(text)
+    history, text = history.previous_text(text)
+    history, text = history.previous_text(text)
     assert text == "one"
-    history, text = history.forth(text)
-    history, text = history.forth(text)
+    history, text = history.next_text(text)
+    history, text = history.next_text(text)
     assert text == "draft"
-    lines = "\n".join([dumped("a\nb"), "no JSON", "1", dumped("c")])
-    assert loaded(lines).texts == ("a\nb", "c")
+    lines = "\n".join([serialize_text("a\nb"), "no JSON", "1", serialize_text("c")])
+    assert parse_history(lines).texts == ("a\nb", "c")
 
 
 def test_files_are_named_behind_an_at_sign_that_begins_a_word() -> None:
-    assert files_in('look at @a.png and @"b c.txt", not x@y.z') == ["a.png", "b c.txt"]
+    assert find_file_mentions('look at @a.png and @"b c.txt", not x@y.z') == ["a.png", "b c.txt"]
     stored = "look at @a.png\n[file att_1: a.png, image/png, 9 bytes]\n[file att_2: b.txt, gone]"
-    assert without_file_lines(stored) == "look at @a.png"
-    assert without_file_lines("what is\n[file this]\n?") == "what is\n[file this]\n?"
+    assert strip_file_lines(stored) == "look at @a.png"
+    assert strip_file_lines("what is\n[file this]\n?") == "what is\n[file this]\n?"
 
 
 MARKDOWN = "# T\n\none\ntwo\n\n- a\n\n- b\n\n  more\n\n```py\nx\n\ny\n```\n\n1. x\n\n2. y\n\nend"
@@ -228,11 +234,11 @@ MARKDOWN = "# T\n\none\ntwo\n\n- a\n\n- b\n\n  more\n\n```py\nx\n\ny\n```\n\n1. 
 
 @given(st.text(alphabet="a `-1.\n#>|~", max_size=200))
 def test_pieces_of_markdown_joined_are_the_text(text: str) -> None:
-    assert "".join(chunks(text)) == text
+    assert "".join(split_blocks(text)) == text
 
 
 def test_code_and_lists_are_not_cut() -> None:
-    assert [piece.strip() for piece in chunks(MARKDOWN)] == [
+    assert [piece.strip() for piece in split_blocks(MARKDOWN)] == [
         "# T",
         "one\ntwo\n\n- a\n\n- b\n\n  more",
         "```py\nx\n\ny\n```\n\n1. x\n\n2. y",
@@ -240,7 +246,7 @@ def test_code_and_lists_are_not_cut() -> None:
     ]
 
 
-def drawn(layout: Layout) -> list[str]:
+def drawn(layout: TranscriptLayout) -> list[str]:
     return [
         "".join(segment.text for segment in line).strip()
         for piece in layout.pieces
@@ -249,43 +255,45 @@ def drawn(layout: Layout) -> list[str]:
 
 
 def test_while_it_is_made_a_response_looks_as_it_will_when_it_is_stored() -> None:
-    layout = Layout(Painter(60, Palette()))
+    layout = TranscriptLayout(BlockRenderer(60, Palette()))
     for end in range(0, len(MARKDOWN), 7):
-        layout.show((), replace(begun().live, turn="t", text=MARKDOWN[:end]))
-    layout.show((), replace(begun().live, turn="t", text=MARKDOWN))
+        layout.update_blocks((), replace(begun().live, turn="t", text=MARKDOWN[:end]))
+    layout.update_blocks((), replace(begun().live, turn="t", text=MARKDOWN))
     live = drawn(layout)
     part = {"part_kind": "text", "content": MARKDOWN}
-    layout.show(after(begun(), entry(1, "assistant", MARKDOWN, parts=[part])).blocks, begun().live)
+    layout.update_blocks(
+        after(begun(), entry(1, "assistant", MARKDOWN, parts=[part])).blocks, begun().live
+    )
     assert drawn(layout) == live
 
 
 def test_only_the_end_of_a_long_conversation_is_drawn_and_the_rest_on_the_way_back() -> None:
     view = after(begun(), *(said(n, f"line {n}") for n in range(1, 101)))
-    layout = Layout(Painter(40, Palette()))
-    layout.show(view.blocks, view.live)
-    assert (len(layout.pieces), layout.stored) == (STEP, STEP)
+    layout = TranscriptLayout(BlockRenderer(40, Palette()))
+    layout.update_blocks(view.blocks, view.live)
+    assert (len(layout.pieces), layout.stored_count) == (BATCH_SIZE, BATCH_SIZE)
     height = layout.height
-    assert layout.more() == layout.height - height > 0
+    assert layout.render_earlier() == layout.height - height > 0
     while not layout.is_complete:
-        layout.more()
+        layout.render_earlier()
     assert drawn(layout) == [f"line {n}" for n in range(1, 101)]
-    assert [layout.at(piece.top) for piece in layout.pieces] == list(range(100))
+    assert [layout.piece_at(piece.top) for piece in layout.pieces] == list(range(100))
     longer = after(view, said(101, "line 101"))
-    changed = layout.show(longer.blocks, longer.live)
+    changed = layout.update_blocks(longer.blocks, longer.live)
     assert changed == layout.pieces[99].end
-    layout.redrawn(Painter(20, Palette()))
-    assert len(layout.pieces) == STEP
+    layout.rerender(BlockRenderer(20, Palette()))
+    assert len(layout.pieces) == BATCH_SIZE
 
 
 def test_a_call_is_opened_and_closed_and_nothing_in_it_steers_the_terminal() -> None:
     bad = {**RETURN, "content": "a\x1b[2Jb\nline 2"}
     view = after(begun(), entry(1, "assistant", parts=[CALL]), entry(2, "tool", parts=[bad]))
-    layout = Layout(Painter(60, Palette()))
-    layout.show(view.blocks, view.live)
+    layout = TranscriptLayout(BlockRenderer(60, Palette()))
+    layout.update_blocks(view.blocks, view.live)
     assert drawn(layout) == ["✓ look() ▸ 2 lines", "└ a[2Jb"]
-    layout.turn(0)
+    layout.toggle_block(0)
     assert drawn(layout)[1:] == ["│ a[2Jb", "│ line 2"]
-    layout.turn_all()
+    layout.toggle_all()
     assert len(drawn(layout)) == 2
 
 
@@ -296,11 +304,11 @@ def test_what_somebody_went_back_over_is_one_pale_line_until_it_is_opened() -> N
     # Also for what comes later, and for what is loaded from before.
     view = after(view, said(3), said(4))
     assert [block.taken for block in view.blocks] == [False, True, True, False]
-    layout = Layout(Painter(40, Palette()))
-    layout.show(view.blocks, view.live)
+    layout = TranscriptLayout(BlockRenderer(40, Palette()))
+    layout.update_blocks(view.blocks, view.live)
     drawn = ["".join(part.text for part in piece.lines[0]) for piece in layout.pieces]
     assert drawn == ["hello", "taken back ▸ hello", "taken back ▸ hello", "hello"]
-    layout.turn(1)
+    layout.toggle_block(1)
     assert ["".join(part.text for part in line) for line in layout.pieces[1].lines] == [
         "taken back ▾ hello",
         "│ hello",

@@ -1,4 +1,4 @@
-"""One module per command group; each is imported when its command is used."""
+"""Command line interface: one module per command group, imported when it is used."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ from clew.cli.entry import main
 
 __all__ = ["main"]
 
-early.loaded()
+early.restore_sigint()

@@ -1,4 +1,4 @@
-"""Beginning a new conversation under a name."""
+"""``clew sessions new``: start a new conversation under a name."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
     from clew.engine.records import ConversationView
 
 
-def begin(settings: Settings, name: str, title: str | None) -> ConversationView:
+def start_new_conversation(settings: Settings, name: str, title: str | None) -> ConversationView:
     """
-    Have ``name`` mean a new conversation, and the one before ended.
+    Point ``name`` at a new conversation and end the previous one.
 
     :raises UsageError: if ``name`` is an id, or the title cannot be used
     """
     with logs_to_file(settings):
-        return asyncio.run(_begin(settings, name, title))
+        return asyncio.run(_start_async(settings, name, title))
 
 
-async def _begin(settings: Settings, name: str, title: str | None) -> ConversationView:
+async def _start_async(settings: Settings, name: str, title: str | None) -> ConversationView:
     async with open_application(settings, role="sessions", own_only=True) as product:
         engine = product.engine
         route = engine.parse_target(name)
         if isinstance(route, str):
             raise UsageError(f"{name!r} is an id: give the NAME that is to mean something new")
-        before = await _resolved(engine, route)
+        before = await _resolve_route(engine, route)
         conversation = await engine.start_new_conversation(route)
         if title is not None:
             await engine.rename_conversation(conversation, title)
         if before is not None:
-            await _ended(engine, before)
+            await _wait_for_end(engine, before)
         return await engine.get_view(conversation)
 
 
-async def _resolved(engine: Engine, route: Route) -> ConversationId | None:
+async def _resolve_route(engine: Engine, route: Route) -> ConversationId | None:
     try:
         return await engine.resolve_name(route.key)
     except NotFound:
         return None
 
 
-async def _ended(engine: Engine, conversation: ConversationId) -> None:
-    """Wait a moment for the end that was filed; later the next process would carry it out."""
+async def _wait_for_end(engine: Engine, conversation: ConversationId) -> None:
+    """Wait briefly for the queued end; if it takes longer, the next process carries it out."""
     for _ in range(100):
         if not await engine.list_queue(conversation):
             return

@@ -1,8 +1,8 @@
 """
-Standard output for what this program says, and for nothing else.
+Reserve standard output for this program's own data.
 
-Tools and plugins print, and so do the programs that they start: among the frames of JSON-RPC, or
-before the JSON of an answer, that would break whatever reads them.
+Tools, plugins and the programs that they start print too. Mixed with JSON-RPC frames or a
+JSON answer, that output would break the reader.
 """
 
 from __future__ import annotations
@@ -20,39 +20,43 @@ _STDOUT: Final = 1
 
 
 @contextmanager
-def stdout_apart(*, stdin: bool = False) -> Generator[TextIO]:
+def reserve_stdout(*, stdin: bool = False) -> Generator[TextIO]:
     """
-    Give standard output; meanwhile whatever is printed by others goes to standard error.
+    Yield standard output; redirect all other output to standard error meanwhile.
 
-    With ``stdin`` others find nothing on standard input either.
+    With ``stdin``, other code reads an empty standard input.
     """
     with ExitStack() as stack:
-        ours = _own(sys.stdout, stack)
-        stack.enter_context(_led_elsewhere(_STDOUT, _descriptor(sys.stderr)))
+        ours = _duplicate_stdout(sys.stdout, stack)
+        stack.enter_context(_redirect_descriptor(_STDOUT, _get_descriptor(sys.stderr)))
         if stdin:
-            stack.enter_context(_led_elsewhere(_STDIN, None))
+            stack.enter_context(_redirect_descriptor(_STDIN, None))
         stack.enter_context(redirect_stdout(sys.stderr))
         yield ours
 
 
-def _own(stream: TextIO, stack: ExitStack) -> TextIO:
-    """The same stream over a descriptor of its own, if it is the standard one's."""
-    if _descriptor(stream) != _STDOUT:
+def _duplicate_stdout(stream: TextIO, stack: ExitStack) -> TextIO:
+    """Return the stream on a descriptor of its own if it uses the standard one."""
+    if _get_descriptor(stream) != _STDOUT:
         return stream
     stream.flush()
     made = os.fdopen(os.dup(_STDOUT), "w", encoding=stream.encoding, errors="replace")
-    stack.callback(_closed, made)
+    stack.callback(_close_quietly, made)
     return made
 
 
-def _closed(stream: TextIO) -> None:
-    with suppress(BrokenPipeError):  # known, and told, since it was written
+def _close_quietly(stream: TextIO) -> None:
+    with suppress(BrokenPipeError):  # reported when it was written
         stream.close()
 
 
 @contextmanager
-def _led_elsewhere(descriptor: int, elsewhere: int | None) -> Generator[None]:
-    """Have a standard descriptor be another one, or nothing; children inherit that."""
+def _redirect_descriptor(descriptor: int, elsewhere: int | None) -> Generator[None]:
+    """
+    Redirect a standard descriptor to another one, or to the null device.
+
+    Child processes inherit the redirection.
+    """
     with ExitStack() as stack:
         if elsewhere is None:
             elsewhere = os.open(os.devnull, os.O_RDWR)
@@ -64,8 +68,8 @@ def _led_elsewhere(descriptor: int, elsewhere: int | None) -> Generator[None]:
         yield
 
 
-def _descriptor(stream: TextIO | None) -> int | None:
-    """``None`` where there is none: a program without the stream, or a stream in memory."""
+def _get_descriptor(stream: TextIO | None) -> int | None:
+    """Return the descriptor; ``None`` without a stream, or for a stream in memory."""
     try:
         return None if stream is None else stream.fileno()
     except (OSError, ValueError):

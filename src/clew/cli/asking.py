@@ -1,4 +1,4 @@
-"""One question, one answer: ``clew chat TEXT``."""
+"""``clew chat TEXT``: one message, one answer."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from clew.cli import unattended
-from clew.cli.apart import stdout_apart
+from clew.cli.apart import reserve_stdout
 from clew.cli.common import print_json
 from clew.cli.logs import logs_to_file
-from clew.cli.talk import Talk
-from clew.cli.telling import Teller, succeeded
-from clew.cli.terminal import Output, one_line, outputs
+from clew.cli.talk import ChatClient
+from clew.cli.telling import EventPrinter, is_success
+from clew.cli.terminal import Output, get_outputs, to_single_line
 from clew.config.settings import OFFLINE
 from clew.core.events import InputCompleted
 from clew.engine.slash import is_command
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Generator
     from typing import Any, TextIO
 
-    from clew.cli.talk import Following
-    from clew.cli.unattended import Watch
+    from clew.cli.talk import InputEventStream
+    from clew.cli.unattended import ApprovalWatcher
     from clew.config import Settings
     from clew.core.inbox import AcceptResult
     from clew.engine.slash import ChatCommandReply
@@ -36,58 +36,62 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-FAILED, STOPPED = 1, 130
+EXIT_FAILED, EXIT_INTERRUPTED = 1, 130
 
 
-def ask(settings: Settings, name: str, text: str, *, as_json: bool, patience: float = 60.0) -> int:
+def run_once(
+    settings: Settings, name: str, text: str, *, as_json: bool, patience: float = 60.0
+) -> int:
     """
-    Have one message answered, print the answer, and return the exit code.
+    Submit one message, print the answer, and return the exit code.
 
-    :raises ApprovalMissing: if a tool call waited ``patience`` seconds for somebody to allow it
+    :raises ApprovalTimeout: if a tool call waited ``patience`` seconds for an approval
     """
-    with logs_to_file(settings), stdout_apart() as stdout:
-        return asyncio.run(_ask(settings, name, text, stdout, as_json=as_json, patience=patience))
+    with logs_to_file(settings), reserve_stdout() as stdout:
+        return asyncio.run(
+            _run_async(settings, name, text, stdout, as_json=as_json, patience=patience)
+        )
 
 
-async def _ask(
+async def _run_async(
     settings: Settings, name: str, text: str, stdout: TextIO, *, as_json: bool, patience: float
 ) -> int:
-    out, notes = outputs(stdout)
+    out, notes = get_outputs(stdout)
     if settings.model.name == OFFLINE and "model.name" not in settings.origins:
-        notes.dim(f"(the offline model answers: {settings.model.chosen_by})")
+        notes.print_dim(f"(the offline model answers: {settings.model.chosen_by})")
     async with open_application(settings, role="chat", own_only=True) as product:
-        talk = Talk(product.engine, name)
+        talk = ChatClient(product.engine, name)
         if not is_command(text):
-            accepted = await talk.submit(text)
+            accepted = await talk.submit_message(text)
         else:
-            await unattended.refuse_blind_consent(talk, text)
-            reply = await talk.command(text)
-            going_on = reply.accepted or await unattended.released(talk, text)
+            await unattended.require_named_approval(talk, text)
+            reply = await talk.run_command(text)
+            going_on = reply.accepted or await unattended.find_resumed_input(talk, text)
             if going_on is None:
-                await _told_reply(product, reply, out, stdout if as_json else None)
+                await _print_command_reply(product, reply, out, stdout if as_json else None)
                 return 0
-            notes.dim(reply.text)
+            notes.print_dim(reply.text)
             accepted = going_on
-        answer = Answer(
+        answer = AnswerPrinter(
             talk,
             accepted,
             out=Output(io.StringIO()) if as_json else out,
             notes=notes,
-            watch=unattended.Watch(talk, accepted, notes, name=name, patience=patience),
+            watch=unattended.ApprovalWatcher(talk, accepted, notes, name=name, patience=patience),
         )
-        end = await answer.awaited()
-        if as_json and succeeded(end):
-            print_json(await _as_json(product, end), stdout)
+        end = await answer.print_until_end()
+        if as_json and is_success(end):
+            print_json(await _answer_json(product, end), stdout)
     if answer.interrupted:
-        return STOPPED
-    out.check()
-    return 0 if succeeded(end) else FAILED
+        return EXIT_INTERRUPTED
+    out.raise_if_closed()
+    return 0 if is_success(end) else EXIT_FAILED
 
 
-async def _told_reply(
+async def _print_command_reply(
     product: Application, reply: ChatCommandReply, out: Output, json_to: TextIO | None
 ) -> None:
-    """Print what a command answered."""
+    """Print the reply to a chat command."""
     if json_to is None:
         out.write(reply.text.rstrip("\n") + "\n")
         return
@@ -106,7 +110,7 @@ async def _told_reply(
     )
 
 
-async def _as_json(product: Application, end: InputCompleted) -> dict[str, object]:
+async def _answer_json(product: Application, end: InputCompleted) -> dict[str, object]:
     used = await product.engine.requests.get_usage(end.turn)
     return {
         "conversation": end.conversation,
@@ -117,43 +121,49 @@ async def _as_json(product: Application, end: InputCompleted) -> dict[str, objec
     }
 
 
-class Answer:
-    """Waits for the answer to one input, and prints it; Ctrl-C takes the input back or stops it."""
+class AnswerPrinter:
+    """Printer of the answer to one input; Ctrl-C cancels the input or stops its turn."""
 
     def __init__(
-        self, talk: Talk, accepted: AcceptResult, *, out: Output, notes: Output, watch: Watch
+        self,
+        talk: ChatClient,
+        accepted: AcceptResult,
+        *,
+        out: Output,
+        notes: Output,
+        watch: ApprovalWatcher,
     ) -> None:
         self._talk, self._accepted, self._watch = talk, accepted, watch
         self._out, self._notes = out, notes
         self.interrupted = False
 
-    async def awaited(self) -> InputCompleted:
+    async def print_until_end(self) -> InputCompleted:
         """
-        Print until the input has ended.
+        Print events until the input has ended, and return its end.
 
-        What stands before it is told as remarks: the person is owed that too. A second Ctrl-C
-        leaves at once, and the turn to the next process.
+        Answers to inputs queued before it are printed as remarks. A second Ctrl-C exits at
+        once and leaves the turn to the next process.
 
-        :raises ApprovalMissing: if a tool call waits for a person for too long
+        :raises ApprovalTimeout: if a tool call waits too long for an approval
         """
-        following = self._talk.follow(self._accepted)
-        before = asyncio.create_task(self._before(), name="before")
+        following = self._talk.follow_input(self._accepted)
+        before = asyncio.create_task(self._print_earlier_answers(), name="before")
         watching = asyncio.create_task(self._watch.run(), name="watch")
         stopping: list[asyncio.Task[None]] = []
         me = asyncio.current_task()
         assert me is not None
 
-        def interrupt() -> None:
+        def interrupt_answer() -> None:
             if self.interrupted:
                 me.cancel()
                 return
             self.interrupted = True
             before.cancel()
-            stopping.append(asyncio.create_task(self._talk.interrupt(self._accepted)))
+            stopping.append(asyncio.create_task(self._talk.interrupt_input(self._accepted)))
 
         try:
-            with on_interrupt(interrupt):
-                return await _unless(watching, self._told_after(before, following))
+            with on_interrupt(interrupt_answer):
+                return await _run_unless_raised(watching, self._print_after(before, following))
         except asyncio.CancelledError:
             if self.interrupted:
                 raise click.Abort from None
@@ -165,25 +175,29 @@ class Answer:
             if stopping:
                 await asyncio.wait(stopping)
 
-    async def _told_after(self, before: asyncio.Task[None], following: Following) -> InputCompleted:
+    async def _print_after(
+        self, before: asyncio.Task[None], following: InputEventStream
+    ) -> InputCompleted:
         await asyncio.wait([before])
         if not before.cancelled():
             before.result()
-        return await told(following, Teller(self._out, self._notes))
+        return await print_events(following, EventPrinter(self._out, self._notes))
 
-    async def _before(self) -> None:
+    async def _print_earlier_answers(self) -> None:
         conversation, mine = self._accepted.conversation_id, self._accepted.inbox_id
-        for earlier in await self._talk.earlier(conversation, before=mine):
-            self._notes.dim(f"(first, still to be answered: “{one_line(earlier.text, 60)}”)")
-            following = self._talk.follow(earlier.accepted)
+        for earlier in await self._talk.list_pending_inputs(conversation, before=mine):
+            self._notes.print_dim(
+                f"(first, still to be answered: “{to_single_line(earlier.text, 60)}”)"
+            )
+            following = self._talk.follow_input(earlier.accepted)
             try:
-                await told(following, Teller(self._notes, self._notes))
+                await print_events(following, EventPrinter(self._notes, self._notes))
             finally:
                 following.close()
 
 
-async def _unless(watching: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
-    """Do work to its end, unless the one who watches raises first."""
+async def _run_unless_raised(watching: asyncio.Task[None], work: Coroutine[Any, Any, T]) -> T:
+    """Run ``work`` to its end unless the watching task raises first."""
     task = asyncio.create_task(work, name="answer")
     try:
         await asyncio.wait({task, watching}, return_when=asyncio.FIRST_COMPLETED)
@@ -194,10 +208,10 @@ async def _unless(watching: asyncio.Task[None], work: Coroutine[Any, Any, T]) ->
         task.cancel()
 
 
-async def told(following: Following, teller: Teller) -> InputCompleted:
-    """Tell everything about an input until its end, and return that."""
+async def print_events(following: InputEventStream, teller: EventPrinter) -> InputCompleted:
+    """Print every event of an input up to its end, and return the end."""
     async for event in following:
-        teller.tell(event)
+        teller.print_event(event)
         if isinstance(event, InputCompleted):
             return event
     raise AssertionError("the last event of an input is its end")
@@ -205,7 +219,7 @@ async def told(following: Following, teller: Teller) -> InputCompleted:
 
 @contextmanager
 def on_interrupt(callback: Callable[[], None]) -> Generator[None]:
-    """Have Ctrl-C call ``callback`` in the running loop, instead of ending the program."""
+    """Call ``callback`` in the running loop on Ctrl-C instead of ending the program."""
     loop = asyncio.get_running_loop()
     before = signal.signal(
         signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(callback)

@@ -1,4 +1,4 @@
-"""``clew backup``, ``clew restore`` and ``clew migrate-store``: the whole store, somewhere else."""
+"""``clew backup``, ``clew restore`` and ``clew migrate-store``: copies of the whole store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from clew.store.backup.taking import BackupInfo
     from clew.store.copying.moving import MigrationResult
 
-FILE: Final = click.argument("file", type=click.Path(path_type=Path))
+FILE_ARGUMENT: Final = click.argument("file", type=click.Path(path_type=Path))
 
 
 @click.command(
-    epilog=example("clew backup clew.backup", "clew backup /mnt/disk/clew.backup --keep 7 --json")
+    epilog=format_examples(
+        "clew backup clew.backup", "clew backup /mnt/disk/clew.backup --keep 7 --json"
+    )
 )
-@FILE
+@FILE_ARGUMENT
 @click.option(
     "--keep",
     type=click.IntRange(1, 1000),
@@ -32,8 +34,8 @@ FILE: Final = click.argument("file", type=click.Path(path_type=Path))
     help="How many to keep: FILE, FILE.1 …",
 )
 @json_option
-@pass_globals
-def backup(program: Globals, file: Path, *, keep: int, as_json: bool) -> None:
+@pass_cli_context
+def backup(program: CliContext, file: Path, *, keep: int, as_json: bool) -> None:
     """
     Copy the whole store to FILE, while anything runs.
 
@@ -41,68 +43,70 @@ def backup(program: Globals, file: Path, *, keep: int, as_json: bool) -> None:
     what the oldest of them does not have is written (SQLite). "clew restore FILE" brings it back,
     into either database.
     """
-    settings = program.settings()
+    settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import stages  # noqa: PLC0415
-    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.cli.progress import stage_progress  # noqa: PLC0415
+    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.store.backup.taking import create_backup  # noqa: PLC0415
 
-    out, notes = outputs()
-    with logs_to_stderr(settings), stages(notes) as drawn:
+    out, notes = get_outputs()
+    with logs_to_stderr(settings), stage_progress(notes) as drawn:
         taken = create_backup(
-            settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.tell
+            settings.store.url, home=settings.home, file=file, keep=keep, tell=drawn.update
         )
     if as_json:
-        print_json(_taken(taken))
+        print_json(_backup_json(taken))
     else:
-        _tell_taken(taken, out, notes)
+        _print_backup(taken, out, notes)
 
 
 @click.command(
-    epilog=example("clew restore clew.backup", "clew restore clew.backup.1 --replace --json")
+    epilog=format_examples(
+        "clew restore clew.backup", "clew restore clew.backup.1 --replace --json"
+    )
 )
-@FILE
+@FILE_ARGUMENT
 @click.option(
     "--replace",
     is_flag=True,
     help="Put it in the place of a store that is not empty, which is kept under another name.",
 )
 @json_option
-@pass_globals
-def restore(program: Globals, file: Path, *, replace: bool, as_json: bool) -> None:
+@pass_cli_context
+def restore(program: CliContext, file: Path, *, replace: bool, as_json: bool) -> None:
     """
     Make the store what it was when FILE was made by "clew backup".
 
     FILE is verified first, and nothing is touched while a gateway runs. Turns that were under way
     go on when Clew is started next; what was not delivered then counts as perhaps delivered.
     """
-    settings = program.settings()
+    settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import stages  # noqa: PLC0415
-    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.cli.progress import stage_progress  # noqa: PLC0415
+    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.backup.restoring import restore_backup as bring_back  # noqa: PLC0415
 
     ensure_home(settings)
-    out, notes = outputs()
-    with logs_to_stderr(settings), stages(notes) as drawn:
+    out, notes = get_outputs()
+    with logs_to_stderr(settings), stage_progress(notes) as drawn:
         restored = bring_back(
-            settings.store.url, home=settings.home, file=file, replace=replace, tell=drawn.tell
+            settings.store.url, home=settings.home, file=file, replace=replace, tell=drawn.update
         )
     if as_json:
-        print_json(_restored(restored))
+        print_json(_restore_json(restored))
     else:
-        _tell_restored(restored, out, notes)
+        _print_restore(restored, out, notes)
 
 
 @click.command(
-    epilog=example("clew migrate-store sqlite:///clew.db postgresql://clew@db.example/clew")
+    epilog=format_examples("clew migrate-store sqlite:///clew.db postgresql://clew@db.example/clew")
 )
 @click.argument("source", metavar="SRC")
 @click.argument("target", metavar="DST")
 @json_option
-@pass_globals
-def migrate_store(program: Globals, source: str, target: str, *, as_json: bool) -> None:
+@pass_cli_context
+def migrate_store(program: CliContext, source: str, target: str, *, as_json: bool) -> None:
     """
     Copy the store at SRC into the empty one at DST: from SQLite to PostgreSQL, or back.
 
@@ -110,24 +114,24 @@ def migrate_store(program: Globals, source: str, target: str, *, as_json: bool) 
     before DST can be used; what was interrupted goes on when the command is given again. SRC stays
     as it is.
     """
-    settings = program.settings()
+    settings = program.load_settings()
     from clew.cli.logs import logs_to_stderr  # noqa: PLC0415  (help needs no store)
-    from clew.cli.progress import stages  # noqa: PLC0415
-    from clew.cli.terminal import outputs  # noqa: PLC0415
+    from clew.cli.progress import stage_progress  # noqa: PLC0415
+    from clew.cli.terminal import get_outputs  # noqa: PLC0415
     from clew.config import ensure_home  # noqa: PLC0415
     from clew.store.copying.moving import migrate_store  # noqa: PLC0415
 
     ensure_home(settings)
-    out, notes = outputs()
-    with logs_to_stderr(settings), stages(notes) as drawn:
-        moved = migrate_store(source, target, home=settings.home, tell=drawn.tell)
+    out, notes = get_outputs()
+    with logs_to_stderr(settings), stage_progress(notes) as drawn:
+        moved = migrate_store(source, target, home=settings.home, tell=drawn.update)
     if as_json:
-        print_json(_moved(moved))
+        print_json(_migration_json(moved))
     else:
-        _tell_moved(moved, out, notes)
+        _print_migration(moved, out, notes)
 
 
-def _taken(taken: BackupInfo) -> dict[str, Any]:
+def _backup_json(taken: BackupInfo) -> dict[str, Any]:
     pages = taken.pages
     return {
         "file": str(taken.file),
@@ -140,17 +144,17 @@ def _taken(taken: BackupInfo) -> dict[str, Any]:
     }
 
 
-def _tell_taken(taken: BackupInfo, out: Output, notes: Output) -> None:
-    out.write(f"{taken.file}: {_held(taken.counts)}\n")
+def _print_backup(taken: BackupInfo, out: Output, notes: Output) -> None:
+    out.write(f"{taken.file}: {_format_counts(taken.counts)}\n")
     if taken.pages is not None:
-        notes.dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
+        notes.print_dim(f"{taken.pages.written:,} of {taken.pages.count:,} pages were written")
     if taken.older:
-        notes.dim(f"the one before is {taken.older[0]}")
+        notes.print_dim(f"the one before is {taken.older[0]}")
     if taken.repairable:
-        notes.dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
+        notes.print_dim(f"clew fsck --repair would repair: {'; '.join(taken.repairable[:3])}")
 
 
-def _restored(restored: RestoreResult) -> dict[str, Any]:
+def _restore_json(restored: RestoreResult) -> dict[str, Any]:
     return {
         "file": str(restored.file),
         "taken_at": restored.taken_at.isoformat() if restored.taken_at else None,
@@ -162,19 +166,21 @@ def _restored(restored: RestoreResult) -> dict[str, Any]:
     }
 
 
-def _tell_restored(restored: RestoreResult, out: Output, notes: Output) -> None:
-    out.write(f"{restored.store}: {_held(restored.counts)}\n")
+def _print_restore(restored: RestoreResult, out: Output, notes: Output) -> None:
+    out.write(f"{restored.store}: {_format_counts(restored.counts)}\n")
     if restored.taken_at is not None:
-        notes.dim(f"as of {restored.taken_at.astimezone():%Y-%m-%d %H:%M:%S}")
+        notes.print_dim(f"as of {restored.taken_at.astimezone():%Y-%m-%d %H:%M:%S}")
     if restored.previous_store is not None:
-        notes.dim(f"what was there before is now {restored.previous_store}")
+        notes.print_dim(f"what was there before is now {restored.previous_store}")
     if restored.unfinished_work.running:
-        notes.dim(f"turns that go on at the next start: {restored.unfinished_work.running}")
+        notes.print_dim(f"turns that go on at the next start: {restored.unfinished_work.running}")
     if restored.unfinished_work.unknown:
-        notes.dim(f"messages that may have been delivered: {restored.unfinished_work.unknown}")
+        notes.print_dim(
+            f"messages that may have been delivered: {restored.unfinished_work.unknown}"
+        )
 
 
-def _moved(moved: MigrationResult) -> dict[str, Any]:
+def _migration_json(moved: MigrationResult) -> dict[str, Any]:
     return {
         "source": moved.source,
         "target": moved.target,
@@ -184,16 +190,16 @@ def _moved(moved: MigrationResult) -> dict[str, Any]:
     }
 
 
-def _tell_moved(moved: MigrationResult, out: Output, notes: Output) -> None:
-    out.write(f"{moved.target}: {_held(moved.counts)}\n")
-    notes.dim(f"every row is the same as in {moved.source}, which stays as it is")
-    notes.dim("set store.url to use the new one")
+def _print_migration(moved: MigrationResult, out: Output, notes: Output) -> None:
+    out.write(f"{moved.target}: {_format_counts(moved.counts)}\n")
+    notes.print_dim(f"every row is the same as in {moved.source}, which stays as it is")
+    notes.print_dim("set store.url to use the new one")
 
 
-def _held(counts: Mapping[str, int]) -> str:
+def _format_counts(counts: Mapping[str, int]) -> str:
     conversations, entries = counts["conversation"], counts["entry"]
-    return f"{_many(conversations, 'conversation', 's')} with {_many(entries, 'entr', 'ies', 'y')}"
+    return f"{_pluralize(conversations, 'conversation', 's')} with {_pluralize(entries, 'entr', 'ies', 'y')}"
 
 
-def _many(count: int, word: str, several: str, one: str = "") -> str:
+def _pluralize(count: int, word: str, several: str, one: str = "") -> str:
     return f"{count:,} {word}{one if count == 1 else several}"

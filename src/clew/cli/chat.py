@@ -1,4 +1,4 @@
-"""``clew chat``: one turn, or a chat line by line."""
+"""``clew chat``: a single turn, or a line-by-line chat."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, undisturbed
+from clew.cli.common import CliContext, fast_import, format_examples, json_option, pass_cli_context
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
 @click.command(
-    epilog=example(
+    epilog=format_examples(
         'clew chat "What did we decide yesterday?"',
         "clew chat -c work < question.txt",
         "clew chat",
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 )
 @click.argument("words", nargs=-1, metavar="[TEXT]")
 @json_option
-@pass_globals
+@pass_cli_context
 @click.pass_context
 def chat(
     ctx: click.Context,
-    program: Globals,
+    program: CliContext,
     name: str,
     words: Sequence[str],
     *,
@@ -57,24 +57,24 @@ def chat(
     The answer goes to standard output as it is made, remarks to standard error. Ctrl-C stops the
     answer; what was said until then stays in the conversation.
     """
-    text = _text(words)
+    text = _read_text(words)
     if text is None and as_json:
         raise click.UsageError("--json needs a TEXT, or one piped in", ctx=ctx)
-    settings = program.settings()
+    settings = program.load_settings()
     if text is None:
-        with undisturbed():
-            from clew.cli.lines import run  # noqa: PLC0415  (help needs no engine)
-        ctx.exit(run(settings, name))
-    with undisturbed():
-        from clew.cli.asking import ask  # noqa: PLC0415  (help needs no engine)
-    ctx.exit(ask(settings, name, text, as_json=as_json, patience=patience))
+        with fast_import():
+            from clew.cli.lines import run_line_chat  # noqa: PLC0415  (help needs no engine)
+        ctx.exit(run_line_chat(settings, name))
+    with fast_import():
+        from clew.cli.asking import run_once  # noqa: PLC0415  (help needs no engine)
+    ctx.exit(run_once(settings, name, text, as_json=as_json, patience=patience))
 
 
-def _text(words: Sequence[str]) -> str | None:
-    """What is to be said; ``None`` if a person is to be asked for it."""
+def _read_text(words: Sequence[str]) -> str | None:
+    """Return the message; ``None`` if the user is to be prompted for it."""
     if words and tuple(words) != ("-",):
         return " ".join(words)
-    # It is None where a program was started without one.
+    # None if the program was started without standard input.
     piped = cast("TextIO | None", sys.stdin)
     if piped is None:
         raise click.UsageError("there is no standard input to read from: give a TEXT")

@@ -1,4 +1,4 @@
-"""The program's options and the table of its commands."""
+"""The global options and the table of commands."""
 
 from __future__ import annotations
 
@@ -8,40 +8,48 @@ from typing import Final
 
 import click
 
-from clew.cli.common import Globals, example
-from clew.cli.lazy import Entry, LazyGroup
+from clew.cli.common import CliContext, format_examples
+from clew.cli.lazy import LazyCommand, LazyGroup
 from clew.distribution import VERSION
 
-#: In the order of the list that ``clew --help`` prints.
+#: In the order in which ``clew --help`` lists them.
 COMMANDS: Final = {
-    "chat": Entry("clew.cli.chat", "chat", "Talk to the agent."),
-    "setup": Entry("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
-    "serve": Entry("clew.cli.serve", "serve", "Run the gateway: channels and API."),
-    "rpc": Entry("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
-    "sessions": Entry("clew.cli.sessions", "sessions", "List, search and change conversations."),
-    "fsck": Entry("clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."),
-    "pair": Entry("clew.cli.pair", "pair", "Let people talk on channels, and shut them out."),
-    "deliveries": Entry("clew.cli.deliveries", "deliveries", "Look after undelivered messages."),
-    "config": Entry("clew.cli.config", "config", "Show and check the settings."),
-    "doctor": Entry("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
-    "backup": Entry("clew.cli.backup", "backup", "Copy the whole store to a file."),
-    "restore": Entry("clew.cli.backup", "restore", "Bring a backup back."),
-    "migrate-store": Entry(
+    "chat": LazyCommand("clew.cli.chat", "chat", "Talk to the agent."),
+    "setup": LazyCommand("clew.cli.setup", "setup", "Choose a model, try it, and chat."),
+    "serve": LazyCommand("clew.cli.serve", "serve", "Run the gateway: channels and API."),
+    "rpc": LazyCommand("clew.cli.rpc", "rpc", "Speak JSON-RPC over pipes, for programs."),
+    "sessions": LazyCommand(
+        "clew.cli.sessions", "sessions", "List, search and change conversations."
+    ),
+    "fsck": LazyCommand(
+        "clew.cli.fsck", "fsck", "Check every conversation, and repair what can be."
+    ),
+    "pair": LazyCommand("clew.cli.pair", "pair", "Let people talk on channels, and shut them out."),
+    "deliveries": LazyCommand(
+        "clew.cli.deliveries", "deliveries", "Look after undelivered messages."
+    ),
+    "config": LazyCommand("clew.cli.config", "config", "Show and check the settings."),
+    "doctor": LazyCommand("clew.cli.doctor", "doctor", "Find out what is wrong, and what to do."),
+    "backup": LazyCommand("clew.cli.backup", "backup", "Copy the whole store to a file."),
+    "restore": LazyCommand("clew.cli.backup", "restore", "Bring a backup back."),
+    "migrate-store": LazyCommand(
         "clew.cli.backup", "migrate_store", "Copy the store into another database."
     ),
-    "completion": Entry("clew.cli.completion", "completion", "Complete commands in your shell."),
+    "completion": LazyCommand(
+        "clew.cli.completion", "completion", "Complete commands in your shell."
+    ),
 }
 
 
-def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+def _print_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if not asked or ctx.resilient_parsing:
         return
     click.echo(f"clew {VERSION}")
     ctx.exit()
 
 
-def _flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
-    """The pairs of ``--set section.key=value``; the last one for a key wins."""
+def _parse_flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """Return the pairs of ``--set section.key=value``; the last value of a key wins."""
     pairs = [one.partition("=") for one in given]
     for name, equals, _value in pairs:
         if not equals or "." not in name:
@@ -53,7 +61,7 @@ def _flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> d
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=example("clew chat Hello", "clew --set model.name=offline config show"),
+    epilog=format_examples("clew chat Hello", "clew --set model.name=offline config show"),
 )
 @click.option(
     "--home",
@@ -65,7 +73,7 @@ def _flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> d
     "--set",
     "flags",
     multiple=True,
-    callback=_flags,
+    callback=_parse_flags,
     metavar="SECTION.KEY=VALUE",
     help="Set a setting for this run; may be repeated.",
 )
@@ -74,7 +82,7 @@ def _flags(_ctx: click.Context, _: click.Parameter, given: tuple[str, ...]) -> d
     is_flag=True,
     is_eager=True,
     expose_value=False,
-    callback=_version,
+    callback=_print_version,
     help="Print the version.",
 )
 @click.pass_context
@@ -84,15 +92,15 @@ def root(ctx: click.Context, home: Path | None, flags: dict[str, str]) -> None:
 
     Without a command, on a terminal: talk on the whole screen.
     """
-    ctx.obj = Globals(home=home, flags=flags)
+    ctx.obj = CliContext(home=home, flags=flags)
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         click.echo(ctx.get_help())
         return
-    from clew.cli.opening import open_terminal  # noqa: PLC0415  (help needs no screen)
+    from clew.cli.opening import open_tui  # noqa: PLC0415  (help needs no screen)
 
-    ctx.exit(open_terminal(ctx.obj))
+    ctx.exit(open_tui(ctx.obj))
 
 
 root.entries = COMMANDS

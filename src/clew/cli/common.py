@@ -1,4 +1,4 @@
-"""What the commands share: the program's own options, JSON, examples."""
+"""Helpers shared by all commands: global options, JSON output, help examples."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Globals:
-    """What stands before the command."""
+class CliContext:
+    """The global options, given before the command."""
 
     home: Path | None
-    #: What ``--set`` gave, by ``section.key``.
+    #: Values of ``--set``, by ``section.key``.
     flags: Mapping[str, str]
 
-    def settings(self) -> Settings:
+    def load_settings(self) -> Settings:
         """
-        Read all settings; what is not as it should be is said on stderr.
+        Load all settings and print their warnings on stderr.
 
         :raises SettingsError: if they cannot be used
         """
@@ -42,14 +42,14 @@ class Globals:
         return settings
 
 
-class WholeSentences(click.Group):
-    """A group whose list of commands breaks no sentence off."""
+class FullHelpGroup(click.Group):
+    """Click group that lists its commands with their whole first sentences."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(
                 [
-                    (name, command.get_short_help_str(limit=_SENTENCE))
+                    (name, command.get_short_help_str(limit=_SHORT_HELP_LIMIT))
                     for name in self.list_commands(ctx)
                     if (command := self.get_command(ctx, name)) is not None
                 ]
@@ -57,11 +57,12 @@ class WholeSentences(click.Group):
 
 
 @contextmanager
-def undisturbed() -> Generator[None]:
+def fast_import() -> Generator[None]:
     """
-    Import much: without collecting garbage, of which there is none, and without what is not used.
+    Speed up large imports: no garbage collection, no modules that are not needed.
 
-    A tenth of the time, and some megabytes: structlog and httpx look for what draws on terminals.
+    Saves a tenth of the time and some megabytes: structlog and httpx import terminal
+    libraries if these are there.
     """
     gc.disable()
     try:
@@ -71,22 +72,22 @@ def undisturbed() -> Generator[None]:
         gc.enable()
 
 
-#: Characters; longer first sentences of a help do not exist.
-_SENTENCE: Final = 400
+#: Characters; no first sentence is longer.
+_SHORT_HELP_LIMIT: Final = 400
 
-pass_globals = click.make_pass_decorator(Globals)
+pass_cli_context = click.make_pass_decorator(CliContext)
 
 #: ``as_json`` for every command that prints data.
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def print_json(data: object, to: TextIO | None = None) -> None:
-    """Print data for programs, to standard output if not elsewhere."""
+    """Print data as JSON, by default to standard output."""
     click.echo(json.dumps(data, indent=2, ensure_ascii=False), file=to)
 
 
-def example(*lines: str) -> str:
-    """The end of a command's help."""
+def format_examples(*lines: str) -> str:
+    """Return the examples at the end of a command's help."""
     return "\n".join(
         ["\b", "Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)]
     )

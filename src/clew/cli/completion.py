@@ -1,14 +1,16 @@
-"""``clew completion``: the script that completes commands in a shell."""
+"""``clew completion``: print a shell completion script."""
 
 from __future__ import annotations
 
 import click
 from click.shell_completion import get_completion_class
 
-from clew.cli.common import example
+from clew.cli.common import format_examples
 
 
-@click.command(epilog=example('eval "$(clew completion bash)"', "clew completion fish | source"))
+@click.command(
+    epilog=format_examples('eval "$(clew completion bash)"', "clew completion fish | source")
+)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

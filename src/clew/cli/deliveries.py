@@ -1,4 +1,4 @@
-"""``clew deliveries``: what did not arrive, and what is on its way."""
+"""``clew deliveries``: failed and pending outbound messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
+from clew.cli.common import (
+    CliContext,
+    FullHelpGroup,
+    format_examples,
+    json_option,
+    pass_cli_context,
+    print_json,
+)
 from clew.cli.logs import logs_to_stderr
-from clew.cli.terminal import outputs, table
+from clew.cli.terminal import format_table, get_outputs
 from clew.clock import from_millis
 from clew.config import ensure_home
 from clew.core.chat import load_message
@@ -22,41 +29,44 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-def _run(program: Globals, job: Callable[[DeadLetters], Awaitable[None]]) -> None:
-    async def run() -> None:
-        settings = program.settings()
+def _run_job(program: CliContext, job: Callable[[DeadLetters], Awaitable[None]]) -> None:
+    async def open_and_run() -> None:
+        settings = program.load_settings()
         ensure_home(settings)
         with logs_to_stderr(settings):
             async with await open_store(settings.store.url, home=settings.home) as store:
                 await job(DeadLetters(store))
 
-    asyncio.run(run())
+    asyncio.run(open_and_run())
 
 
 @click.group(
-    cls=WholeSentences, epilog=example("clew deliveries list", "clew deliveries retry dlv_0123")
+    cls=FullHelpGroup,
+    epilog=format_examples("clew deliveries list", "clew deliveries retry dlv_0123"),
 )
 def deliveries() -> None:
     """Look after messages that did not arrive on their channel."""
 
 
-@deliveries.command("list", epilog=example("clew deliveries list", "clew deliveries list --all"))
+@deliveries.command(
+    "list", epilog=format_examples("clew deliveries list", "clew deliveries list --all")
+)
 @click.option("--all", "every", is_flag=True, help="Also those that are on their way.")
 @json_option
-@pass_globals
-def list_(program: Globals, *, every: bool, as_json: bool) -> None:
+@pass_cli_context
+def list_deliveries(program: CliContext, *, every: bool, as_json: bool) -> None:
     """List what was given up, the newest first, and why."""
 
-    async def job(letters: DeadLetters) -> None:
+    async def print_deliveries(letters: DeadLetters) -> None:
         found = await letters.list_deliveries(
             (*FAILED_STATES, *OPEN_STATES) if every else FAILED_STATES
         )
         if as_json:
-            print_json({"items": [_shape(one, at) for one, at in found], "next": None})
+            print_json({"items": [_delivery_json(one, at) for one, at in found], "next": None})
             return
-        out, notes = outputs()
+        out, notes = get_outputs()
         if not found:
-            notes.dim("nothing")
+            notes.print_dim("nothing")
             return
         rows = [
             (
@@ -69,31 +79,33 @@ def list_(program: Globals, *, every: bool, as_json: bool) -> None:
             )
             for one, at in found
         ]
-        for line in table(("ID", "STATE", "SINCE", "ROUTE", "TEXT", "WHY"), rows):
+        for line in format_table(("ID", "STATE", "SINCE", "ROUTE", "TEXT", "WHY"), rows):
             out.write(line + "\n")
 
-    _run(program, job)
+    _run_job(program, print_deliveries)
 
 
 _IDS = click.argument("ids", metavar="ID...", nargs=-1, required=True)
 
 
-@deliveries.command(epilog=example("clew deliveries retry dlv_0123"))
+@deliveries.command(epilog=format_examples("clew deliveries retry dlv_0123"))
 @_IDS
 @json_option
-@pass_globals
-def retry(program: Globals, *, ids: tuple[str, ...], as_json: bool) -> None:
+@pass_cli_context
+def retry(program: CliContext, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Send once more what was given up."""
-    _change(program, ids, lambda letters, one: letters.retry_delivery(one), as_json=as_json)
+    _change_deliveries(
+        program, ids, lambda letters, one: letters.retry_delivery(one), as_json=as_json
+    )
 
 
-@deliveries.command(epilog=example("clew deliveries drop dlv_0123"))
+@deliveries.command(epilog=format_examples("clew deliveries drop dlv_0123"))
 @_IDS
 @json_option
-@pass_globals
-def drop(program: Globals, *, ids: tuple[str, ...], as_json: bool) -> None:
+@pass_cli_context
+def drop(program: CliContext, *, ids: tuple[str, ...], as_json: bool) -> None:
     """Give up what is on its way."""
-    _change(
+    _change_deliveries(
         program,
         ids,
         lambda letters, one: letters.drop_delivery(one, why="dropped by the operator"),
@@ -101,31 +113,31 @@ def drop(program: Globals, *, ids: tuple[str, ...], as_json: bool) -> None:
     )
 
 
-def _change(
-    program: Globals,
+def _change_deliveries(
+    program: CliContext,
     ids: tuple[str, ...],
     change: Callable[[DeadLetters, DeliveryId], Awaitable[Delivery]],
     *,
     as_json: bool,
 ) -> None:
-    async def job(letters: DeadLetters) -> None:
+    async def change_and_print(letters: DeadLetters) -> None:
         changed = [await change(letters, DeliveryId(each)) for each in ids]
         if as_json:
-            print_json({"items": [_state(one) for one in changed], "next": None})
+            print_json({"items": [_state_json(one) for one in changed], "next": None})
             return
         for one in changed:
             click.echo(f"{one.id}  {one.state.value}")
 
-    _run(program, job)
+    _run_job(program, change_and_print)
 
 
-def _state(one: Delivery) -> dict[str, object]:
+def _state_json(one: Delivery) -> dict[str, object]:
     return {"id": one.id, "state": one.state.value, "route": one.route}
 
 
-def _shape(one: Delivery, at: int) -> dict[str, object]:
+def _delivery_json(one: Delivery, at: int) -> dict[str, object]:
     return {
-        **_state(one),
+        **_state_json(one),
         "conversation": one.conversation_id,
         "kind": one.kind.value,
         "text": load_message(one.body).text,

@@ -1,4 +1,4 @@
-"""Ctrl-C before there is anything to stop: the program ends at once, without a word."""
+"""Default SIGINT handling during imports: Ctrl-C ends the program at once and silently."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import signal
 import threading
 
 
-def loading() -> bool:
-    """Have Ctrl-C end the process while the rest is loaded; whether that is changed here."""
+def use_default_sigint() -> bool:
+    """Let Ctrl-C end the process during imports; return whether the handler was changed."""
     changes = (
         threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -17,11 +17,11 @@ def loading() -> bool:
     return changes
 
 
-def loaded() -> None:
-    """From here on whoever runs is told of it."""
-    if CHANGED:
+def restore_sigint() -> None:
+    """Restore Python's SIGINT handler."""
+    if HANDLER_CHANGED:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-#: Imported before all else, because Python would print where the import was interrupted.
-CHANGED = loading()
+#: Set on import, before all other imports: Python would print a traceback of the import.
+HANDLER_CHANGED = use_default_sigint()

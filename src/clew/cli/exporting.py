@@ -1,4 +1,4 @@
-"""``clew sessions export``: conversations as a file."""
+"""``clew sessions export``: write conversations to a file."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
-from clew.cli.common import Globals, example, pass_globals
-from clew.cli.progress import Bar
-from clew.cli.reading import no_such, open_stored
-from clew.cli.terminal import many, outputs
+from clew.cli.common import CliContext, format_examples, pass_cli_context
+from clew.cli.progress import ProgressBar
+from clew.cli.reading import add_list_hint, open_configured_store
+from clew.cli.terminal import get_outputs, pluralize
 from clew.config.describe import iter_secret_texts
 from clew.core.exported import markdown, web_page
 from clew.core.exported.blocks import BlockReader
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog=example(
+    epilog=format_examples(
         "clew sessions export --all -o conversations.jsonl",
         "clew sessions export main --format html -o main.html",
     )
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Write it to FILE, whole or not at all, instead of standard output.",
 )
-@pass_globals
+@pass_cli_context
 def export(
-    program: Globals, *, names: tuple[str, ...], everything: bool, form: str, output: Path | None
+    program: CliContext, *, names: tuple[str, ...], everything: bool, form: str, output: Path | None
 ) -> None:
     """
     Write conversations to a file: for a backup, for another place, or to read.
@@ -62,41 +62,43 @@ def export(
     """
     if everything == bool(names):
         raise UsageError("name the conversations to export, or say --all")
-    asyncio.run(_export(program.settings(), names, form, output))
+    asyncio.run(_export_async(program.load_settings(), names, form, output))
 
 
-async def _export(settings: Settings, names: Sequence[str], form: str, output: Path | None) -> None:
-    _, notes = outputs()
-    async with open_stored(settings) as store:
+async def _export_async(
+    settings: Settings, names: Sequence[str], form: str, output: Path | None
+) -> None:
+    _, notes = get_outputs()
+    async with open_configured_store(settings) as store:
         exports = ConversationExporter(store, secrets=iter_secret_texts(settings))
         try:
             chosen = (
                 await exports.resolve_names(names) if names else await exports.list_conversations()
             )
         except NotFound as error:
-            raise no_such(error) from error
-        progress = Bar(notes, "exporting", total=len(chosen))
-        begun: Callable[[int], None] = progress.show if output else _nothing
+            raise add_list_hint(error) from error
+        progress = ProgressBar(notes, "exporting", total=len(chosen))
+        begun: Callable[[int], None] = progress.update if output else _ignore_progress
         exports.on_conversation = begun
-        pieces = _pieces(exports, chosen if names else None, form)
-        with _written(output) as put:
+        pieces = _iter_pieces(exports, chosen if names else None, form)
+        with _open_output(output) as put:
             async for piece in pieces:
                 put(piece)
-        progress.clear()
+        progress.clear_line()
         if output is not None:
-            notes.dim(f"exported {many(len(chosen), 'conversation')} to {output}")
+            notes.print_dim(f"exported {pluralize(len(chosen), 'conversation')} to {output}")
         if exports.redacted_count:
             notes.write(
-                f"clew: warning: {many(exports.redacted_count, 'entry', 'entries')} said a secret of "
+                f"clew: warning: {pluralize(exports.redacted_count, 'entry', 'entries')} said a secret of "
                 "the settings, which was left out\n"
             )
 
 
-def _nothing(_: int) -> None:
+def _ignore_progress(_: int) -> None:
     pass
 
 
-async def _pieces(
+async def _iter_pieces(
     exports: ConversationExporter, chosen: Sequence[str] | None, form: str
 ) -> AsyncIterator[bytes]:
     if form == "jsonl":
@@ -117,18 +119,18 @@ async def _pieces(
 
 
 @contextmanager
-def _written(output: Path | None) -> Generator[Callable[[bytes], object]]:
-    """Where the pieces of an export go; a file appears when it is whole."""
+def _open_output(output: Path | None) -> Generator[Callable[[bytes], object]]:
+    """Yield a function that writes a piece of the export; a file appears when it is whole."""
     if output is None:
-        out, _ = outputs()
-        # A terminal gets no control characters, whatever was said.
-        yield (lambda piece: out.write(piece.decode())) if out.is_terminal else _to_stdout
+        out, _ = get_outputs()
+        # A terminal gets no control characters, whatever the messages contain.
+        yield (lambda piece: out.write(piece.decode())) if out.is_terminal else _write_stdout
         sys.stdout.flush()
-        out.check()
+        out.raise_if_closed()
         return
     part = output.with_name(f".{output.name}.{os.getpid()}.part")
     try:
-        with _private(part) as file:
+        with _open_private(part) as file:
             yield file.write
             file.flush()
             os.fsync(file.fileno())
@@ -139,9 +141,9 @@ def _written(output: Path | None) -> Generator[Callable[[bytes], object]]:
         part.unlink(missing_ok=True)
 
 
-def _to_stdout(piece: bytes) -> None:
+def _write_stdout(piece: bytes) -> None:
     sys.stdout.buffer.write(piece)
 
 
-def _private(path: Path) -> BinaryIO:
+def _open_private(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb")

@@ -1,4 +1,4 @@
-"""``clew fsck``: whether everything that is stored hangs together, and what to do if not."""
+"""``clew fsck``: check the consistency of the store, and repair it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
+from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
 from clew.cli.logs import logs_to_stderr
-from clew.cli.progress import Progress
-from clew.cli.terminal import outputs
+from clew.cli.progress import StatusLine
+from clew.cli.terminal import get_outputs
 from clew.config import ensure_home
 from clew.engine.fsck import FsckReport, StoreChecker
 from clew.errors import StoreUnusable
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
 _INDENT = 18
 
 
-@click.command(epilog=example("clew fsck", "clew fsck --repair", "clew fsck --json"))
+@click.command(epilog=format_examples("clew fsck", "clew fsck --repair", "clew fsck --json"))
 @click.option("--repair", "mend", is_flag=True, help="Repair what can be repaired surely.")
 @json_option
-@pass_globals
+@pass_cli_context
 @click.pass_context
-def fsck(ctx: click.Context, program: Globals, *, mend: bool, as_json: bool) -> None:
+def fsck(ctx: click.Context, program: CliContext, *, mend: bool, as_json: bool) -> None:
     """
     Check every conversation: numbers, hashes, sessions, turns, inputs, deliveries, search.
 
     Without --repair nothing is changed, and each finding says what a repair would do. May be used
     while gateways run. Exits 1 if something is wrong that was not repaired.
     """
-    settings = program.settings()
-    out, notes = outputs()
-    report = asyncio.run(_made(settings, notes, mend=mend))
+    settings = program.load_settings()
+    out, notes = get_outputs()
+    report = asyncio.run(_run_checks(settings, notes, mend=mend))
     if as_json:
-        print_json(shape(report))
+        print_json(report_json(report))
     else:
-        _tell(report, out, notes)
+        _print_report(report, out, notes)
     ctx.exit(0 if report.is_clean else 1)
 
 
-async def _made(settings: Settings, notes: Output, *, mend: bool) -> FsckReport:
+async def _run_checks(settings: Settings, notes: Output, *, mend: bool) -> FsckReport:
     ensure_home(settings)
-    progress = Progress(notes)
+    progress = StatusLine(notes)
     url, home = settings.store.url, settings.home
     with logs_to_stderr(settings):
         file = sqlite_path(url, home=home)
         if file is not None and not file.exists():
             return FsckReport(checked={"checks": 0}, findings=())
-        # Whatever is wrong with it, the store is looked at as it is.
+        # The store is examined as it is, without an upgrade.
         async with await open_store(url, home=home, upgrade=False) as store:
             dialect = "postgres" if file is None else "sqlite"
             if due := await store.read(find_pending_migrations, dialect):
@@ -64,14 +64,14 @@ async def _made(settings: Settings, notes: Output, *, mend: bool) -> FsckReport:
                     f"the store's schema lacks {', '.join(due)}: start any other command first, "
                     "which brings it up to date"
                 )
-            check = StoreChecker(store, url=url, home=home, say=progress.say)
+            check = StoreChecker(store, url=url, home=home, say=progress.show_activity)
             report = await (check.repair_problems() if mend else check.find_problems())
-    progress.clear()
+    progress.clear_line()
     return report
 
 
-def shape(report: FsckReport) -> dict[str, object]:
-    """The report as programs read it."""
+def report_json(report: FsckReport) -> dict[str, object]:
+    """Return the report as JSON data."""
     return {
         "clean": report.is_clean,
         "checked": report.checked,
@@ -80,22 +80,22 @@ def shape(report: FsckReport) -> dict[str, object]:
     }
 
 
-def _tell(report: FsckReport, out: Output, notes: Output) -> None:
+def _print_report(report: FsckReport, out: Output, notes: Output) -> None:
     for finding in report.findings:
-        _tell_one(finding, out)
+        _print_finding(finding, out)
     if report.unchecked:
         out.write(f"could not be checked: {', '.join(report.unchecked)}\n")
-    out.check()
-    notes.dim(_summary(report))
+    out.raise_if_closed()
+    notes.print_dim(_format_summary(report))
 
 
-def _tell_one(finding: FsckFinding, out: Output) -> None:
+def _print_finding(finding: FsckFinding, out: Output) -> None:
     indent = " " * _INDENT
     place = finding.conversation or "the store"
     if finding.seq is not None:
         place += f", entry {finding.seq}"
     name = f"{finding.check:<{_INDENT - 1}}"
-    out.write(f"{out.dimmed(name) if finding.repaired else out.bold(name)} {place}\n")
+    out.write(f"{out.style_dim(name) if finding.repaired else out.style_bold(name)} {place}\n")
     out.write(f"{indent}{finding.detail}\n")
     if finding.repaired:
         out.write(f"{indent}repaired: {finding.repair}\n")
@@ -105,17 +105,17 @@ def _tell_one(finding: FsckFinding, out: Output) -> None:
         out.write(f"{indent}to decide: {finding.decide}\n")
 
 
-def _many(count: int, one: str, more: str) -> str:
+def _pluralize(count: int, one: str, more: str) -> str:
     return f"{count:,} {one if count == 1 else more}"
 
 
-def _summary(report: FsckReport) -> str:
+def _format_summary(report: FsckReport) -> str:
     rows = report.checked
     if not rows["checks"]:
         return "nothing is stored yet"
     looked = (
-        f"{_many(rows.get('entry', 0), 'entry', 'entries')} in "
-        f"{_many(rows.get('conversation', 0), 'conversation', 'conversations')}, "
+        f"{_pluralize(rows.get('entry', 0), 'entry', 'entries')} in "
+        f"{_pluralize(rows.get('conversation', 0), 'conversation', 'conversations')}, "
         f"{rows['checks']} checks"
     )
     repaired = sum(finding.repaired for finding in report.findings)

@@ -1,8 +1,9 @@
 """
-The gateway's life: it serves, says so, warms up, is told to stop, drains.
+The gateway process: start, ready line, late imports, shutdown.
 
-It serves before it has imported what makes answers, since the model library alone takes a second:
-health and the list of models are answered at once, whatever needs the engine waits for it.
+It listens before it imports what produces answers, since the model library alone takes a
+second: health and the list of models are answered at once, other requests wait for the
+engine.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from clew.api.serving import serve_app
 from clew.api.shutdown import ShutdownSignals
 from clew.api.starting import StartupApp
 from clew.api.whereabouts import advertise, discover_server
-from clew.cli.common import undisturbed
+from clew.cli.common import fast_import
 from clew.cli.logs import logs_to_stderr
-from clew.cli.model_check import refuse_unusable_models
-from clew.cli.settings_check import find_problems
+from clew.cli.model_check import check_models_usable
+from clew.cli.settings_check import find_settings_problems
 from clew.config import ensure_home
 from clew.errors import GatewayRunning, PortTaken, SettingsError
 from clew.store import health
@@ -49,20 +50,20 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 
-def run(settings: Settings) -> None:
+def run_gateway(settings: Settings) -> None:
     """
     Serve until SIGTERM or SIGINT.
 
-    :raises ClewError: if it cannot be started
+    :raises ClewError: if the gateway cannot start
     """
     with (
         logs_to_stderr(settings),
-        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+        asyncio.Runner(loop_factory=_get_loop_factory()) as runner,
     ):
-        runner.run(until_told_to_stop(lambda: _live(settings)))
+        runner.run(run_until_signalled(lambda: _serve_gateway(settings)))
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def _get_loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     if sys.platform == "win32":
         return None
     import uvloop  # noqa: PLC0415  (not on Windows)
@@ -70,13 +71,13 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def until_told_to_stop(work: Callable[[], Awaitable[None]]) -> None:
-    """Work until it is done, or SIGTERM or SIGINT says that it should end."""
+async def run_until_signalled(work: Callable[[], Awaitable[None]]) -> None:
+    """Run ``work`` until it is done, or SIGTERM or SIGINT arrives."""
     me = asyncio.current_task()
     assert me is not None
     told: list[signal.Signals] = []
 
-    def stop(number: signal.Signals) -> None:
+    def handle_signal(number: signal.Signals) -> None:
         log.info("stopping", signal=number.name)
         if not told:
             me.cancel()
@@ -85,7 +86,7 @@ async def until_told_to_stop(work: Callable[[], Awaitable[None]]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with suppress(NotImplementedError):  # Windows: Ctrl-C is KeyboardInterrupt there
-            loop.add_signal_handler(number, stop, number)
+            loop.add_signal_handler(number, handle_signal, number)
     try:
         await work()
     except asyncio.CancelledError:
@@ -94,8 +95,8 @@ async def until_told_to_stop(work: Callable[[], Awaitable[None]]) -> None:
     log.info("stopped")
 
 
-async def _live(settings: Settings) -> None:
-    if found := find_problems(settings):
+async def _serve_gateway(settings: Settings) -> None:
+    if found := find_settings_problems(settings):
         raise SettingsError(*found)
     ensure_home(settings)
     async with AsyncExitStack() as stack:
@@ -105,52 +106,54 @@ async def _live(settings: Settings) -> None:
         if (file := sqlite_path(settings.store.url, home=settings.home)) is not None:
             mode = await store.read(health.read_journal_mode)
             log.info("store_opened", journal=mode, filesystem=detect_filesystem(file) or "unknown")
-        sockets = _listen(settings)
+        sockets = _bind_sockets(settings)
         stack.callback(close_sockets, sockets)
         url, name = base_url(sockets[0]), uuid4().hex
-        _refuse_broken_code(settings)
-        refuse_unusable_models(settings)
+        _check_user_code(settings)
+        check_models_usable(settings)
         stack.enter_context(advertise(settings.home, url=url, name=name))
         leaving = ShutdownSignals()
         models, token = offered_models(settings.model.name), settings.api.token
         app = StartupApp(models=models, token=token, leaving=leaving)
-        serving = serve_app(app, sockets, leaving=leaving, on_ready=_say_ready)
-        server = await stack.enter_async_context(_background(serving))
+        serving = serve_app(app, sockets, leaving=leaving, on_ready=_print_ready)
+        server = await stack.enter_async_context(_run_in_background(serving))
         parts = await asyncio.to_thread(_import_parts)
         product = await stack.enter_async_context(
             parts.open_product(settings, role="serve", store=store)
         )
-        # What was imported stays: looking through it again and again would delay answers.
+        # Imported objects stay alive: scanning them at each collection would delay answers.
         gc.freeze()
         await stack.enter_async_context(parts.gateway(product.engine, settings))
-        # Before the engine: whoever still waits learns that the answer will be in the conversation.
-        stack.push_async_callback(_end, server)
+        # Closed before the engine: waiting clients learn that the answer will be stored.
+        stack.push_async_callback(_cancel_and_wait, server)
         app.set_app(parts.create_app(product.engine, settings, leaving=leaving, name=name))
         await server
 
 
-def _say_ready(url: str) -> None:
+def _print_ready(url: str) -> None:
     print(f"ready {url}", flush=True)
 
 
 @asynccontextmanager
-async def _background(work: Coroutine[None, None, None]) -> AsyncGenerator[asyncio.Task[None]]:
-    """Run the server beside the block, and end it with the block at the latest."""
+async def _run_in_background(
+    work: Coroutine[None, None, None],
+) -> AsyncGenerator[asyncio.Task[None]]:
+    """Run the server beside the block, and cancel it when the block ends."""
     task = asyncio.create_task(work, name="server")
     try:
         yield task
     finally:
-        await _end(task)
+        await _cancel_and_wait(task)
 
 
-async def _end(task: asyncio.Task[None]) -> None:
+async def _cancel_and_wait(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.wait({task})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Parts:
-    """What takes long to import, the model library above all."""
+    """The parts of the gateway that are slow to import, above all the model library."""
 
     open_product: Callable[..., AbstractAsyncContextManager[Application]]
     gateway: type[Gateway]
@@ -158,19 +161,19 @@ class _Parts:
 
 
 def _import_parts() -> _Parts:
-    """Import what serves, in a thread, so that the first requests are answered meanwhile."""
-    with undisturbed():
+    """Import the remaining parts in a thread while the first requests are answered."""
+    with fast_import():
         from clew.api.app import create_app  # noqa: PLC0415  (after the server has begun)
         from clew.gateway.gateway import Gateway  # noqa: PLC0415  (after the server has begun)
         from clew.runtime import open_application  # noqa: PLC0415  (after the server has begun)
     return _Parts(open_product=open_application, gateway=Gateway, create_app=create_app)
 
 
-def _listen(settings: Settings) -> list[socket.socket]:
+def _bind_sockets(settings: Settings) -> list[socket.socket]:
     """
     Listen where the settings say.
 
-    :raises GatewayRunning: if this home's own gateway does so already
+    :raises GatewayRunning: if this home's own gateway already does
     """
     try:
         return bind_sockets(settings.api)
@@ -178,12 +181,12 @@ def _listen(settings: Settings) -> list[socket.socket]:
         running = discover_server(settings.home)
         if running is None or running.pid is None or not running.url.endswith(f":{taken.port}"):
             raise
-        if not _is_alive(running.pid):
-            raise  # it was killed, and somebody else has its port
+        if not _is_process_alive(running.pid):
+            raise  # it was killed, and another program has its port
         raise GatewayRunning(str(settings.home), pid=running.pid, url=running.url) from taken
 
 
-def _is_alive(pid: int) -> bool:
+def _is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -193,10 +196,10 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _refuse_broken_code(settings: Settings) -> None:
-    """Import a person's own code before anybody is told to come: it may not be right."""
+def _check_user_code(settings: Settings) -> None:
+    """Import the user's own code before the gateway reports ready; it may be broken."""
     if settings.agent.object is None and not settings.tools.modules:
         return
-    with undisturbed():
+    with fast_import():
         from clew.runtime import make_agent  # noqa: PLC0415  (only then before the port is open)
     make_agent(settings, "")

@@ -1,4 +1,4 @@
-"""``clew sessions import``: taking in the conversations of an export."""
+"""``clew sessions import``: import the conversations of an export."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
-from clew.cli.progress import Bar
-from clew.cli.reading import open_stored
-from clew.cli.terminal import many, outputs
-from clew.cli.verifying import FILE, opened, print_findings
+from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
+from clew.cli.progress import ProgressBar
+from clew.cli.reading import open_configured_store
+from clew.cli.terminal import get_outputs, pluralize
+from clew.cli.verifying import EXPORT_FILE_TYPE, open_export, print_findings
 from clew.core.exported.verify import verify_export
 from clew.core.ids import IdGenerator
 from clew.distribution import VERSION
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.cli.terminal import Output
-    from clew.cli.verifying import Watched
+    from clew.cli.verifying import ProgressReader
     from clew.config import Settings
     from clew.core.exported.verify import ExportVerifier
     from clew.engine.imports import ImportResult
 
-_TOLD: Final = {
+_RESULT_TEXTS: Final = {
     ImportOutcome.IMPORTED: "imported",
     ImportOutcome.EXTENDED: "gone on with",
     ImportOutcome.COPIED: "imported as copies",
@@ -41,9 +41,9 @@ _TOLD: Final = {
 
 @click.command(
     "import",
-    epilog=example("clew sessions import conversations.jsonl"),
+    epilog=format_examples("clew sessions import conversations.jsonl"),
 )
-@click.argument("path", metavar="FILE", type=FILE)
+@click.argument("path", metavar="FILE", type=EXPORT_FILE_TYPE)
 @click.option(
     "--deleted", "revive", is_flag=True, help="Also what was deleted here, as new conversations."
 )
@@ -53,11 +53,11 @@ _TOLD: Final = {
     help="Have names and chats lead here as they did there, where they lead nowhere yet.",
 )
 @json_option
-@pass_globals
+@pass_cli_context
 @click.pass_context
-def import_(
+def import_sessions(
     ctx: click.Context,
-    program: Globals,
+    program: CliContext,
     *,
     path: Path,
     revive: bool,
@@ -70,27 +70,27 @@ def import_(
     The file is verified first. May be stopped at any time and used while a gateway runs; the same
     command goes on where it was.
     """
-    _, notes = outputs()
-    with opened(path, notes) as source:
+    _, notes = get_outputs()
+    with open_export(path, notes) as source:
         verified = verify_export(source)
         if not verified.is_clean:
             print_findings(verified, notes)
             raise ClewError(f"{path} is not as it was written: nothing was imported")
-        taking = _Taking(source, verified, notes, revive=revive, routes=routes)
-        asyncio.run(taking.run(program.settings()))
+        taking = _ImportRun(source, verified, notes, revive=revive, routes=routes)
+        asyncio.run(taking.run(program.load_settings()))
     if as_json:
-        print_json({"items": taking.shapes(), "tombstones": taking.tombstones})
+        print_json({"items": taking.result_items(), "tombstones": taking.tombstones})
     else:
-        taking.tell()
-    ctx.exit(1 if taking.failed else 0)
+        taking.print_summary()
+    ctx.exit(1 if taking.has_failures else 0)
 
 
-class _Taking:
-    """One file being taken in."""
+class _ImportRun:
+    """The import of one file."""
 
     def __init__(
         self,
-        source: Watched,
+        source: ProgressReader,
         verified: ExportVerifier,
         notes: Output,
         *,
@@ -100,46 +100,48 @@ class _Taking:
         self._source, self._verified, self._notes = source, verified, notes
         self._revive, self._routes = revive, routes
         self._done: list[ImportResult] = []
-        #: Marks of deletions that were new here.
+        #: Number of deletion marks that were new to this store.
         self.tombstones = 0
 
     @property
-    def failed(self) -> bool:
+    def has_failures(self) -> bool:
         return any(one.outcome is ImportOutcome.FAILED for one in self._done)
 
     async def run(self, settings: Settings) -> None:
-        progress = Bar(self._notes, "importing", total=self._verified.entries)
+        progress = ProgressBar(self._notes, "importing", total=self._verified.entries)
         try:
             async with (
-                open_stored(settings) as store,
+                open_configured_store(settings) as store,
                 ConversationImporter(
-                    store, IdGenerator(_millis), version=VERSION
+                    store, IdGenerator(_now_millis), version=VERSION
                 ).register_owner() as imports,
             ):
-                await self._take_in(imports, progress)
+                await self._import_conversations(imports, progress)
         except asyncio.CancelledError:
-            progress.clear()
+            progress.clear_line()
             every = len(self._verified.conversations)
             self._notes.write(
-                f"stopped: {len(self._done)} of {many(every, 'conversation')} are in; the same "
+                f"stopped: {len(self._done)} of {pluralize(every, 'conversation')} are in; the same "
                 "command goes on from here\n"
             )
             raise
-        progress.clear()
+        progress.clear_line()
 
-    async def _take_in(self, imports: ConversationImporter, progress: Bar) -> None:
+    async def _import_conversations(
+        self, imports: ConversationImporter, progress: ProgressBar
+    ) -> None:
         done = 0
-        imports.on_entries = lambda entries: progress.show(done + entries)
+        imports.on_entries = lambda entries: progress.update(done + entries)
         for outline in self._verified.conversations:
             taken = await imports.import_conversation(self._source, outline, revive=self._revive)
             if self._routes:
                 await imports.claim_routes(self._source, outline, taken)
             self._done.append(taken)
             done += outline.entries
-            progress.show(done)
+            progress.update(done)
         self.tombstones = await imports.import_tombstones(self._verified.tombstones)
 
-    def shapes(self) -> list[dict[str, Any]]:
+    def result_items(self) -> list[dict[str, Any]]:
         return [
             {
                 "conversation": one.conversation,
@@ -151,18 +153,18 @@ class _Taking:
             for one in self._done
         ]
 
-    def tell(self) -> None:
-        out, _ = outputs()
+    def print_summary(self) -> None:
+        out, _ = get_outputs()
         for one in self._done:
             if one.outcome is ImportOutcome.COPIED:
                 out.write(f"{one.conversation} is here as {one.local_id}\n")
             elif one.note is not None:
                 out.write(f"{one.conversation}: {one.note}\n")
         counts = Counter(one.outcome for one in self._done)
-        told = [f"{count} {_TOLD[result]}" for result, count in counts.items()]
+        told = [f"{count} {_RESULT_TEXTS[result]}" for result, count in counts.items()]
         entries = sum(one.entries for one in self._done)
         out.write(f"{'; '.join(told) or 'no conversations'}; {entries} entries were new\n")
 
 
-def _millis() -> int:
+def _now_millis() -> int:
     return time.time_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""A group of commands that imports a command's module when the command is used."""
+"""Command group that imports a command's module when the command is used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import click
 from click.shell_completion import CompletionItem
 
-from clew.cli.common import undisturbed
+from clew.cli.common import fast_import
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Entry(NamedTuple):
-    """Where a command is."""
+class LazyCommand(NamedTuple):
+    """The location of a command."""
 
     module: str
     attribute: str
@@ -25,10 +25,10 @@ class Entry(NamedTuple):
 
 
 class LazyGroup(click.Group):
-    """Commands by name, in the order of their table; one whose module is missing is not there."""
+    """Lazy command group in the order of its table; a command without its module is hidden."""
 
     #: Set once, before the group is used.
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, LazyCommand]
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for name, entry in self.entries.items() if find_spec(entry.module)]
@@ -37,7 +37,7 @@ class LazyGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         entry = self.entries[cmd_name]
-        with undisturbed():
+        with fast_import():
             module = import_module(entry.module)
         return cast("click.Command", getattr(module, entry.attribute))
 
@@ -59,6 +59,6 @@ class LazyGroup(click.Group):
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [
             *(CompletionItem(name, help=self.entries[name].help) for name in names),
-            # Not the group's own, which imports every command for its help.
+            # Not ``click.Group``'s own, which imports every command for its help.
             *click.Command.shell_complete(self, ctx, incomplete),
         ]

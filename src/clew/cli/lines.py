@@ -1,8 +1,9 @@
 """
-The chat line by line: ``clew chat`` on a terminal.
+``clew chat`` on a terminal: the line-by-line chat.
 
-The engine lives in a thread of its own; this one talks to the person. What is typed while an answer
-runs is handed in at once and stands in the conversation's line, so it outlives this process.
+The engine runs in a thread of its own, this one handles the terminal. Messages typed during
+an answer are submitted at once and queued in the conversation, so they survive this
+process.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from typing import TYPE_CHECKING, Final, Self, TypeVarTuple
 from anyio.from_thread import start_blocking_portal
 
 from clew.cli.logs import logs_to_file
-from clew.cli.mailbox import Mailbox
-from clew.cli.prompting import Keyboard
-from clew.cli.questions import Meaning, Questions, shown
-from clew.cli.talk import LOOK, Talk, answers_at_once, command_of
-from clew.cli.telling import Teller
-from clew.cli.terminal import one_line, outputs
-from clew.cli.typed import TypedLines, read_pending
+from clew.cli.mailbox import SelectableQueue
+from clew.cli.prompting import LineEditor
+from clew.cli.questions import ApprovalPrompt, LineMeaning, format_prompts
+from clew.cli.talk import POLL_INTERVAL, ChatClient, is_answered_during_turn, parse_command_name
+from clew.cli.telling import EventPrinter
+from clew.cli.terminal import get_outputs, to_single_line
+from clew.cli.typed import TypeaheadParser, read_pending
 from clew.core.escapes import make_visible
 from clew.core.events import Delta, EntryAppended, InputCompleted
 from clew.distribution import VERSION
@@ -40,8 +41,8 @@ if TYPE_CHECKING:
 
     from anyio.from_thread import BlockingPortal
 
-    from clew.cli.questions import Answer
-    from clew.cli.talk import Following, Told
+    from clew.cli.questions import InterpretedLine
+    from clew.cli.talk import InputEvent, InputEventStream
     from clew.cli.terminal import Output
     from clew.cli.typed import TypedLine
     from clew.config import Settings
@@ -51,23 +52,25 @@ if TYPE_CHECKING:
 
 Ts = TypeVarTuple("Ts")
 
-LEAVE: Final = frozenset({"/exit", "/quit"})
-#: The key of letters about questions: they belong to the conversation, not to an input.
-QUESTIONS: Final = "questions"
-_CONSENT: Final = frozenset({"approve", "deny"})
-STOPPED: Final = 130
+EXIT_COMMANDS: Final = frozenset({"/exit", "/quit"})
+#: The key of approval events: they belong to the conversation, not to an input.
+APPROVALS_KEY: Final = "questions"
+_APPROVAL_COMMANDS: Final = frozenset({"approve", "deny"})
+EXIT_INTERRUPTED: Final = 130
 
 
-def run(settings: Settings, name: str) -> int:
-    """Chat until the person leaves; the exit code."""
-    out, notes = outputs()
+def run_line_chat(settings: Settings, name: str) -> int:
+    """Chat until the user exits, and return the exit code."""
+    out, notes = get_outputs()
     with logs_to_file(settings):
-        keyboard = Keyboard(settings.home / "chat_history")
-        return chat(settings, name, keyboard, out=out, notes=notes)
+        keyboard = LineEditor(settings.home / "chat_history")
+        return chat_with_editor(settings, name, keyboard, out=out, notes=notes)
 
 
-def chat(settings: Settings, name: str, keyboard: Keyboard, *, out: Output, notes: Output) -> int:
-    """Chat with whoever sits at this keyboard and before these outputs."""
+def chat_with_editor(
+    settings: Settings, name: str, keyboard: LineEditor, *, out: Output, notes: Output
+) -> int:
+    """Chat through this line editor and these outputs, and return the exit code."""
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal("asyncio"))
         product = stack.enter_context(
@@ -75,195 +78,209 @@ def chat(settings: Settings, name: str, keyboard: Keyboard, *, out: Output, note
                 open_application(settings, role="chat", own_only=True)
             )
         )
-        mailbox = stack.enter_context(Mailbox[Letter]())
-        desk = stack.enter_context(Desk(portal, Talk(product.engine, name), mailbox))
-        notes.dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
-        notes.dim(f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves, /help tells more")
+        mailbox = stack.enter_context(SelectableQueue[ChatEvent]())
+        desk = stack.enter_context(EnginePortal(portal, ChatClient(product.engine, name), mailbox))
+        notes.print_dim(f"clew {VERSION} · {settings.model.name} ({settings.model.chosen_by})")
+        notes.print_dim(
+            f"conversation {name} · Ctrl-C stops an answer, Ctrl-D leaves, /help tells more"
+        )
         return LineChat(desk, keyboard, out=out, notes=notes).run()
 
 
 @dataclass(frozen=True, slots=True)
-class Letter:
-    """Something that happened to an input, or the reply to a command; an error if that failed."""
+class ChatEvent:
+    """Event of an input, or the reply to a command; an exception if that failed."""
 
     key: str
-    event: Told | ChatCommandReply | Asked | BaseException
+    event: InputEvent | ChatCommandReply | OpenApprovals | BaseException
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """All the tool calls that wait for the person now."""
+class OpenApprovals:
+    """All tool calls that wait for approval now."""
 
-    questions: tuple[Approval, ...]
+    approvals: tuple[Approval, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Waiting:
+class PendingReply:
     """An input or a command that is not answered yet."""
 
-    #: What its letters are marked with.
+    #: The key of its events.
     key: str
     #: ``None`` for a command.
     accepted: AcceptResult | None
-    #: Said before its answer; "" where the text stands right above it.
+    #: Printed before its answer; "" if the text is right above it.
     remark: str = ""
 
 
-class Desk:
-    """The engine as this thread calls it."""
+class EnginePortal:
+    """Thread-safe access to the engine for the terminal thread."""
 
-    def __init__(self, portal: BlockingPortal, talk: Talk, mailbox: Mailbox[Letter]) -> None:
+    def __init__(
+        self, portal: BlockingPortal, talk: ChatClient, mailbox: SelectableQueue[ChatEvent]
+    ) -> None:
         self._portal, self._talk = portal, talk
         self._tasks: list[Future[None]] = []
         self._commands = 0
-        self.mailbox = mailbox
+        self.events = mailbox
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let go of what is not answered; the store keeps it."""
+        """Abandon unanswered inputs; the store keeps them."""
         with suppress(ClewError):
-            self._portal.call(self._talk.leave)
+            self._portal.call(self._talk.detach)
         for task in self._tasks:
             task.cancel()
 
-    def submit(self, text: str) -> AcceptResult:
+    def submit_message(self, text: str) -> AcceptResult:
         """
-        Hand a message in; what happens to it arrives as letters.
+        Submit a message; its events arrive in the queue.
 
         :raises ClewError: if it was not accepted
         """
-        accepted, following = self._portal.call(self._submit, text)
-        self._start(self._pass_on, accepted.inbox_id, following)
+        accepted, following = self._portal.call(self._submit_and_follow, text)
+        self._start_task(self._forward_events, accepted.inbox_id, following)
         return accepted
 
-    async def _submit(self, text: str) -> tuple[AcceptResult, Following]:
-        accepted = await self._talk.submit(text)
-        following = self._talk.follow(accepted)
-        await self._talk.attach(accepted.conversation_id)
+    async def _submit_and_follow(self, text: str) -> tuple[AcceptResult, InputEventStream]:
+        accepted = await self._talk.submit_message(text)
+        following = self._talk.follow_input(accepted)
+        await self._talk.attach_to(accepted.conversation_id)
         return accepted, following
 
-    def command(self, text: str) -> str:
-        """Begin to carry out a chat command; the key of the letter that brings the reply."""
+    def start_command(self, text: str) -> str:
+        """Start a chat command, and return the key of the event that brings its reply."""
         self._commands += 1
         key = f"command {self._commands}"
-        self._start(self._carry_out, key, text)
+        self._start_task(self._run_command, key, text)
         return key
 
-    async def _carry_out(self, key: str, text: str) -> None:
+    async def _run_command(self, key: str, text: str) -> None:
         try:
-            reply = await self._talk.command(text)
-            # It may have moved to another one.
-            if (conversation := await self._talk.find()) is not None:
-                await self._talk.attach(conversation)
+            reply = await self._talk.run_command(text)
+            # The command may have switched the conversation.
+            if (conversation := await self._talk.find_conversation()) is not None:
+                await self._talk.attach_to(conversation)
         except ClewError as error:
-            self.mailbox.put(Letter(key, error))
+            self.events.put(ChatEvent(key, error))
             return
-        following = self._talk.follow(reply.accepted) if reply.accepted else None
-        self.mailbox.put(Letter(key, reply))
+        following = self._talk.follow_input(reply.accepted) if reply.accepted else None
+        self.events.put(ChatEvent(key, reply))
         if following is not None and reply.accepted is not None:
-            await self._pass_on(reply.accepted.inbox_id, following)
+            await self._forward_events(reply.accepted.inbox_id, following)
 
-    def earlier(self) -> list[Waiting]:
-        """What was not answered before; it is taken up, and letters tell of it."""
-        found: list[Waiting] = []
-        for accepted, text, following in self._portal.call(self._take_up):
-            self._start(self._pass_on, accepted.inbox_id, following)
-            remark = f"(still to be answered: “{one_line(text, 60)}”)"
-            found.append(Waiting(key=accepted.inbox_id, accepted=accepted, remark=remark))
+    def follow_pending_inputs(self) -> list[PendingReply]:
+        """Return the inputs that are still unanswered; their events arrive in the queue."""
+        found: list[PendingReply] = []
+        for accepted, text, following in self._portal.call(self._find_pending_inputs):
+            self._start_task(self._forward_events, accepted.inbox_id, following)
+            remark = f"(still to be answered: “{to_single_line(text, 60)}”)"
+            found.append(PendingReply(key=accepted.inbox_id, accepted=accepted, remark=remark))
         return found
 
-    async def _take_up(self) -> list[tuple[AcceptResult, str, Following]]:
-        conversation = await self._talk.find()
+    async def _find_pending_inputs(self) -> list[tuple[AcceptResult, str, InputEventStream]]:
+        conversation = await self._talk.find_conversation()
         if conversation is None:
             return []
-        earlier = await self._talk.earlier(conversation)
-        following = [(one.accepted, one.text, self._talk.follow(one.accepted)) for one in earlier]
-        await self._talk.attach(conversation)
-        self._talk.attend(conversation)
+        earlier = await self._talk.list_pending_inputs(conversation)
+        following = [
+            (one.accepted, one.text, self._talk.follow_input(one.accepted)) for one in earlier
+        ]
+        await self._talk.attach_to(conversation)
+        self._talk.wake_conversation(conversation)
         return following
 
-    async def _pass_on(self, key: str, following: Following) -> None:
+    async def _forward_events(self, key: str, following: InputEventStream) -> None:
         try:
             async for event in following:
-                self.mailbox.put(Letter(key, event))
+                self.events.put(ChatEvent(key, event))
         except ClewError as error:
-            self.mailbox.put(Letter(key, error))
+            self.events.put(ChatEvent(key, error))
         finally:
             following.close()
 
     @contextmanager
-    def watching(self) -> Generator[None]:
-        """Have letters tell of the calls that wait for the person while the block lasts."""
-        task = self._portal.start_task_soon(self._watch)
+    def watch_approvals(self) -> Generator[None]:
+        """Queue an event for each change of the open approvals while the block lasts."""
+        task = self._portal.start_task_soon(self._poll_approvals)
         try:
             yield
         finally:
             task.cancel()
 
-    async def _watch(self) -> None:
+    async def _poll_approvals(self) -> None:
         told: tuple[Approval, ...] = ()
         while True:
-            # A store that is away for a moment comes back.
+            # The store may be unavailable for a moment.
             with suppress(ClewError):
-                asked = tuple(await self._talk.questions())
+                asked = tuple(await self._talk.list_open_approvals())
                 if asked != told:
                     told = asked
-                    self.mailbox.put(Letter(QUESTIONS, Asked(asked)))
-            await asyncio.sleep(LOOK)
+                    self.events.put(ChatEvent(APPROVALS_KEY, OpenApprovals(asked)))
+            await asyncio.sleep(POLL_INTERVAL)
 
-    def answer(self, approval: ApprovalId, *, yes: bool) -> None:
-        """:raises ClewError: if the question was answered already, or has expired"""
-        self._portal.call(partial(self._talk.answer, approval, yes=yes))
+    def answer_approval(self, approval: ApprovalId, *, yes: bool) -> None:
+        """
+        Allow or refuse a tool call.
 
-    def interrupt(self, accepted: AcceptResult) -> None:
-        """Ask that an input's answer stops; the end of it arrives as a letter."""
-        self._start(self._talk.interrupt, accepted)
+        :raises ClewError: if the approval was already answered, or has expired
+        """
+        self._portal.call(partial(self._talk.answer_approval, approval, yes=yes))
 
-    def _start(self, work: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
+    def interrupt_input(self, accepted: AcceptResult) -> None:
+        """Stop the answer to an input; its end arrives as an event."""
+        self._start_task(self._talk.interrupt_input, accepted)
+
+    def _start_task(self, work: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
         task = self._portal.start_task_soon(work, *args)
         self._tasks = [*(one for one in self._tasks if not one.done()), task]
 
 
 class LineChat:
-    """One chat: asks for lines, shows answers in the order of the inputs."""
+    """A line-by-line chat that prints answers in the order of the inputs."""
 
-    def __init__(self, desk: Desk, keyboard: Keyboard, *, out: Output, notes: Output) -> None:
-        self._desk, self._keyboard, self._out, self._notes = desk, keyboard, out, notes
-        self._waiting: deque[Waiting] = deque()
-        self._letters: dict[str, list[Told | ChatCommandReply | Asked | BaseException]] = {}
-        #: Keys of commands whose replies are shown as soon as they come.
-        self._asides: set[str] = set()
-        #: Presses of Ctrl-C that nothing has answered to.
+    def __init__(
+        self, desk: EnginePortal, keyboard: LineEditor, *, out: Output, notes: Output
+    ) -> None:
+        self._engine, self._keyboard, self._out, self._notes = desk, keyboard, out, notes
+        self._pending: deque[PendingReply] = deque()
+        self._unread_events: dict[
+            str, list[InputEvent | ChatCommandReply | OpenApprovals | BaseException]
+        ] = {}
+        #: Keys of commands whose replies are printed as soon as they arrive.
+        self._immediate_commands: set[str] = set()
+        #: Presses of Ctrl-C without a reaction yet.
         self._pressed = 0
         self._leaving = False
-        self._typed = TypedLines(sys.stdin.encoding or "utf-8")
-        self._questions = Questions()
-        #: What the next prompt begins with.
-        self._begun = ""
+        self._typed = TypeaheadParser(sys.stdin.encoding or "utf-8")
+        self._approvals = ApprovalPrompt()
+        #: The initial text of the next prompt.
+        self._initial_text = ""
 
     def run(self) -> int:
-        """Chat until the person leaves; the exit code."""
-        with self._interruptible():
-            self._waiting.extend(self._desk.earlier())
+        """Chat until the user exits, and return the exit code."""
+        with self._handle_signals():
+            self._pending.extend(self._engine.follow_pending_inputs())
             while True:
-                if self._waiting and not self._attend():
-                    return 0 if self._leaving else STOPPED
-                if self._leaving or not self._ask():
+                if self._pending and not self._print_answers():
+                    return 0 if self._leaving else EXIT_INTERRUPTED
+                if self._leaving or not self._prompt_message():
                     return 0
 
     @contextmanager
-    def _interruptible(self) -> Generator[None]:
-        def pressed(_number: int, _frame: object) -> None:
+    def _handle_signals(self) -> Generator[None]:
+        def on_sigint(_number: int, _frame: object) -> None:
             self._pressed += 1
-            self._desk.mailbox.poke()
+            self._engine.events.wake()
 
-        def told(number: int, _frame: object) -> None:
-            # Raised, so that the terminal is left as it was found.
+        def on_sigterm(number: int, _frame: object) -> None:
+            # Raised, so that the terminal mode is restored.
             raise SystemExit(128 + number)
 
-        handlers = {signal.SIGINT: pressed, signal.SIGTERM: told}
+        handlers = {signal.SIGINT: on_sigint, signal.SIGTERM: on_sigterm}
         before = {number: signal.signal(number, each) for number, each in handlers.items()}
         try:
             yield
@@ -271,214 +288,222 @@ class LineChat:
             for number, each in before.items():
                 signal.signal(number, each)
 
-    def _ask(self) -> bool:
-        """Ask for a message and hand it in; ``False`` to leave."""
-        begun, self._begun = self._begun, ""
+    def _prompt_message(self) -> bool:
+        """Prompt for a message and submit it; return ``False`` to exit."""
+        begun, self._initial_text = self._initial_text, ""
         self._out.end_line()
         try:
-            text = self._keyboard.ask("> ", begun=begun)
+            text = self._keyboard.read_message("> ", begun=begun)
         except KeyboardInterrupt:
             print()
             if self._pressed:
                 return False
             self._pressed = 1
-            self._notes.dim("(Ctrl-C once more, or Ctrl-D, leaves)")
+            self._notes.print_dim("(Ctrl-C once more, or Ctrl-D, leaves)")
             return True
         self._pressed = 0
         if text is None:
             print()
             return False
-        self._hand_in(text, typed_ahead=False)
+        self._handle_input(text, typed_ahead=False)
         return not self._leaving
 
-    def _hand_in(self, text: str, *, typed_ahead: bool) -> None:
+    def _handle_input(self, text: str, *, typed_ahead: bool) -> None:
         remark = f"> {text}" if typed_ahead else ""
-        if text.strip() in LEAVE:
+        if text.strip() in EXIT_COMMANDS:
             self._leaving = True
         elif is_command(text):
-            self._command(text, remark)
+            self._start_command(text, remark)
         elif text.strip():
-            self._submit(text, remark)
+            self._submit_message(text, remark)
 
-    def _command(self, text: str, remark: str) -> None:
-        if command_of(text) in _CONSENT:
-            self._refuse_blind_consent()
+    def _start_command(self, text: str, remark: str) -> None:
+        if parse_command_name(text) in _APPROVAL_COMMANDS:
+            self._reject_unseen_approval()
             return
-        key = self._desk.command(text)
-        if self._waiting and answers_at_once(text):
-            self._asides.add(key)
+        key = self._engine.start_command(text)
+        if self._pending and is_answered_during_turn(text):
+            self._immediate_commands.add(key)
         else:
-            self._waiting.append(Waiting(key=key, accepted=None, remark=remark))
+            self._pending.append(PendingReply(key=key, accepted=None, remark=remark))
 
-    def _refuse_blind_consent(self) -> None:
-        """Show first what would be answered: nobody agrees to what was not shown here."""
-        if not self._waiting:
-            self._waiting.extend(self._desk.earlier())
+    def _reject_unseen_approval(self) -> None:
+        """Reject an approval that was not shown here, and show the pending ones first."""
+        if not self._pending:
+            self._pending.extend(self._engine.follow_pending_inputs())
         self._out.end_line()
-        if self._waiting:
-            self._notes.dim("(no question was shown here yet, so nothing was allowed or refused)")
+        if self._pending:
+            self._notes.print_dim(
+                "(no question was shown here yet, so nothing was allowed or refused)"
+            )
         else:
-            self._notes.dim("(nothing waits for an answer)")
+            self._notes.print_dim("(nothing waits for an answer)")
 
-    def _submit(self, text: str, remark: str) -> None:
+    def _submit_message(self, text: str, remark: str) -> None:
         try:
-            accepted = self._desk.submit(text)
+            accepted = self._engine.submit_message(text)
         except ClewError as error:
-            self._complain(error)
-            self._begun = text
+            self._print_error(error)
+            self._initial_text = text
         else:
-            self._waiting.append(Waiting(key=accepted.inbox_id, accepted=accepted, remark=remark))
+            self._pending.append(
+                PendingReply(key=accepted.inbox_id, accepted=accepted, remark=remark)
+            )
 
-    def _complain(self, error: ClewError) -> None:
+    def _print_error(self, error: ClewError) -> None:
         self._out.end_line()
         self._notes.write(f"clew: {error}\n")
 
-    def _attend(self) -> bool:
-        """Show answers until nothing waits; ``False`` if the person would not wait any longer."""
-        with self._keyboard.typing_ahead() as keyboard, self._desk.watching():
-            while self._waiting:
-                if not self._show(self._waiting[0], keyboard):
+    def _print_answers(self) -> bool:
+        """Print answers until none is pending; return ``False`` if the user stops waiting."""
+        with self._keyboard.enable_typeahead() as keyboard, self._engine.watch_approvals():
+            while self._pending:
+                if not self._print_answer(self._pending[0], keyboard):
                     return False
-                self._waiting.popleft()
-                if self._waiting:
+                self._pending.popleft()
+                if self._pending:
                     self._pressed = 0
-        self._begun = self._begun or self._typed.take_rest()
+        self._initial_text = self._initial_text or self._typed.take_unfinished()
         return True
 
-    def _show(self, waiting: Waiting, keyboard: int | None) -> bool:
-        teller = Teller(self._out, self._notes)
+    def _print_answer(self, waiting: PendingReply, keyboard: int | None) -> bool:
+        teller = EventPrinter(self._out, self._notes)
         if waiting.remark:
-            self._notes.dim(waiting.remark)
+            self._notes.print_dim(waiting.remark)
         heard = 0
         while True:
-            for event in self._letters.pop(waiting.key, ()):
-                if self._tell(event, teller):
+            for event in self._unread_events.pop(waiting.key, ()):
+                if self._print_event(event, teller):
                     return True
             if self._pressed > heard:
                 if heard:
                     return False
                 heard = self._pressed
-                self._interrupt(waiting)
-            if self._leaving and self._questions.open:
-                self._notes.dim("(the question stays open: clew chat shows it again)")
+                self._interrupt_input(waiting)
+            if self._leaving and self._approvals.open:
+                self._notes.print_dim("(the question stays open: clew chat shows it again)")
                 return False
-            self._wait(keyboard)
+            self._wait_for_events(keyboard)
 
-    def _tell(self, event: Told | ChatCommandReply | Asked | BaseException, teller: Teller) -> bool:
-        """Show a letter; whether it is the last one."""
+    def _print_event(
+        self,
+        event: InputEvent | ChatCommandReply | OpenApprovals | BaseException,
+        teller: EventPrinter,
+    ) -> bool:
+        """Print an event; return ``True`` if it is the last one of its input."""
         match event:
-            case Asked():
-                return False  # shown where it is read
+            case OpenApprovals():
+                return False  # printed when it is received
             case ChatCommandReply():
-                self._reply(event)
+                self._print_reply(event)
                 return True
             case ClewError():
-                self._complain(event)
+                self._print_error(event)
                 return True
             case BaseException():
                 raise event
             case _:
-                teller.tell(event)
+                teller.print_event(event)
                 if isinstance(event, (Delta, EntryAppended, InputCompleted)):
-                    self._questions.something_shown()
+                    self._approvals.note_output()
                 return isinstance(event, InputCompleted)
 
-    def _reply(self, reply: ChatCommandReply) -> None:
+    def _print_reply(self, reply: ChatCommandReply) -> None:
         if reply.text:
             self._out.end_line()
             self._out.write(reply.text.rstrip("\n") + "\n")
         if reply.accepted is not None:
             key = reply.accepted.inbox_id
-            self._waiting.insert(1, Waiting(key=key, accepted=reply.accepted))
+            self._pending.insert(1, PendingReply(key=key, accepted=reply.accepted))
 
-    def _interrupt(self, waiting: Waiting) -> None:
+    def _interrupt_input(self, waiting: PendingReply) -> None:
         self._out.end_line()
-        self._notes.dim("(stopping; Ctrl-C once more leaves)")
+        self._notes.print_dim("(stopping; Ctrl-C once more leaves)")
         if waiting.accepted is not None:
-            self._desk.interrupt(waiting.accepted)
+            self._engine.interrupt_input(waiting.accepted)
 
-    def _wait(self, keyboard: int | None) -> None:
-        if self._desk.mailbox.wait(None if self._leaving else keyboard) and keyboard is not None:
-            self._read(keyboard)
-        for letter in self._desk.mailbox.take():
-            if isinstance(letter.event, Asked):
-                self._take_questions(letter.event, keyboard)
-            elif letter.key in self._asides:
-                self._asides.discard(letter.key)
-                self._tell(letter.event, Teller(self._out, self._notes))
+    def _wait_for_events(self, keyboard: int | None) -> None:
+        if self._engine.events.wait(None if self._leaving else keyboard) and keyboard is not None:
+            self._read_keyboard(keyboard)
+        for letter in self._engine.events.take_all():
+            if isinstance(letter.event, OpenApprovals):
+                self._update_approvals(letter.event, keyboard)
+            elif letter.key in self._immediate_commands:
+                self._immediate_commands.discard(letter.key)
+                self._print_event(letter.event, EventPrinter(self._out, self._notes))
             else:
-                self._letters.setdefault(letter.key, []).append(letter.event)
-        if self._questions.is_to_be_shown():
-            self._show_questions(keyboard)
+                self._unread_events.setdefault(letter.key, []).append(letter.event)
+        if self._approvals.needs_display():
+            self._show_approvals(keyboard)
 
-    def _take_questions(self, asked: Asked, keyboard: int | None) -> None:
-        self._drain(keyboard)  # typed before anything was asked: messages
-        before = [one.id for one in self._questions.open]
-        self._questions.update(asked.questions)
-        if before and not self._questions.open and asked.questions == ():
+    def _update_approvals(self, asked: OpenApprovals, keyboard: int | None) -> None:
+        self._drain_keyboard(keyboard)  # typed before the question was shown: messages
+        before = [one.id for one in self._approvals.open]
+        self._approvals.update(asked.approvals)
+        if before and not self._approvals.open and asked.approvals == ():
             self._out.end_line()
-            self._notes.dim("(the question is closed)")
+            self._notes.print_dim("(the question is closed)")
 
-    def _show_questions(self, keyboard: int | None) -> None:
-        """Show all that would run; only what is typed from then on may answer it."""
-        self._drain(keyboard)
-        while self._questions.is_to_be_shown():
-            asked = tuple(self._questions.open)
-            *listed, invitation = shown(asked)
+    def _show_approvals(self, keyboard: int | None) -> None:
+        """Show every open approval; only lines typed after that can answer them."""
+        self._drain_keyboard(keyboard)
+        while self._approvals.needs_display():
+            asked = tuple(self._approvals.open)
+            *listed, invitation = format_prompts(asked)
             self._out.end_line()
             self._notes.write("".join(f"{line}\n" for line in listed))
-            self._drain(keyboard)
-            if tuple(self._questions.open) != asked:
-                continue  # one was answered meanwhile: the rest is shown anew
-            self._typed.mark()
-            self._questions.arm()
-            # Last, so that an answer to it is never taken for one that was typed before.
+            self._drain_keyboard(keyboard)
+            if tuple(self._approvals.open) != asked:
+                continue  # one was answered meanwhile: show the rest again
+            self._typed.mark_boundary()
+            self._approvals.arm_answers()
+            # Last, so that an answer to it never counts as typed before it.
             self._notes.write(f"{invitation}\n")
 
-    def _drain(self, keyboard: int | None) -> None:
-        """Take in what was typed until now."""
+    def _drain_keyboard(self, keyboard: int | None) -> None:
+        """Read everything typed so far."""
         if keyboard is not None:
-            self._take_lines(self._typed.feed(read_pending(keyboard)))
+            self._handle_lines(self._typed.feed_bytes(read_pending(keyboard)))
 
-    def _read(self, keyboard: int) -> None:
+    def _read_keyboard(self, keyboard: int) -> None:
         try:
             data = os.read(keyboard, 65536)
         except OSError:  # the terminal is gone
             data = b""
         if not data:
             self._leaving = True
-        self._take_lines(self._typed.feed(data))
+        self._handle_lines(self._typed.feed_bytes(data))
 
-    def _take_lines(self, lines: Iterable[TypedLine]) -> None:
+    def _handle_lines(self, lines: Iterable[TypedLine]) -> None:
         for line in lines:
-            answer = self._questions.read(line)
+            answer = self._approvals.interpret_line(line)
             match answer.meaning:
-                case Meaning.ANSWER:
-                    self._answer(answer)
-                case Meaning.STRAY:
-                    self._notes.dim(
+                case LineMeaning.ANSWER:
+                    self._answer_approvals(answer)
+                case LineMeaning.STRAY:
+                    self._notes.print_dim(
                         f"(“{line.text.strip()}” answers nothing: no question was shown before it "
                         "was typed)"
                     )
-                case Meaning.MESSAGE:
-                    self._hand_in(line.text, typed_ahead=True)
-                    self._say_that_it_waits(line)
+                case LineMeaning.MESSAGE:
+                    self._handle_input(line.text, typed_ahead=True)
+                    self._note_open_approval(line)
 
-    def _say_that_it_waits(self, line: TypedLine) -> None:
-        if self._questions.is_armed() and line.text.strip() and not is_command(line.text):
-            self._notes.dim(
+    def _note_open_approval(self, line: TypedLine) -> None:
+        if self._approvals.is_armed() and line.text.strip() and not is_command(line.text):
+            self._notes.print_dim(
                 "(sent as a message, which comes after this; it allows nothing: the question still "
                 "waits for y or n)"
             )
 
-    def _answer(self, answer: Answer) -> None:
-        for question in answer.questions:
+    def _answer_approvals(self, answer: InterpretedLine) -> None:
+        for question in answer.approvals:
             try:
-                self._desk.answer(question.id, yes=answer.yes)
+                self._engine.answer_approval(question.id, yes=answer.yes)
             except ClewError as error:
-                self._complain(error)
+                self._print_error(error)
             else:
                 name = make_visible(question.tool)
-                self._notes.dim(
+                self._notes.print_dim(
                     f"(allowed: {name})" if answer.yes else f"✗ {name} is refused and does not run"
                 )

@@ -1,4 +1,4 @@
-"""Where log records go, and what never stands in them."""
+"""Destinations of log records, and the redaction of secrets."""
 
 from __future__ import annotations
 
@@ -20,71 +20,71 @@ if TYPE_CHECKING:
 
     from clew.config import Settings
 
-#: A log file of this size is set aside when the next program begins to write.
-_LARGEST: Final = 5_000_000
+#: A larger log file is rotated when the next program opens it.
+_MAX_FILE_SIZE: Final = 5_000_000
 _JSON: Final = structlog.processors.JSONRenderer(ensure_ascii=False)
 
 
 @contextmanager
 def logs_to_stderr(settings: Settings) -> Generator[None]:
-    """Log to standard error: for people on a terminal, else a line of JSON per record."""
-    with _logging(settings, sys.stderr, readable=sys.stderr.isatty()):
+    """Log to standard error: readable on a terminal, else one JSON object per line."""
+    with _configure_logging(settings, sys.stderr, readable=sys.stderr.isatty()):
         yield
 
 
 @contextmanager
 def logs_to_file(settings: Settings) -> Generator[None]:
-    """Log to ``logs/chat.log`` in ``CLEW_HOME``, so that a chat stays a chat."""
+    """Log to ``logs/chat.log`` in ``CLEW_HOME``, so that records do not disturb a chat."""
     if os.environ.get("CLEW_DEBUG"):
         with logs_to_stderr(settings):
             yield
         return
     ensure_home(settings)
     with (
-        _opened(settings.home / "logs" / "chat.log") as file,
-        _logging(settings, file, readable=False),
+        _open_log(settings.home / "logs" / "chat.log") as file,
+        _configure_logging(settings, file, readable=False),
     ):
         yield
 
 
 @contextmanager
-def logs_left_out(settings: Settings) -> Generator[None]:
-    """Log nothing, where all that matters is said anyway."""
+def suppress_logs(settings: Settings) -> Generator[None]:
+    """Log nothing, for commands that report everything themselves."""
     if os.environ.get("CLEW_DEBUG"):
         with logs_to_stderr(settings):
             yield
         return
     with (
         Path(os.devnull).open("w", encoding="utf-8") as nowhere,
-        _logging(settings, nowhere, readable=False),
+        _configure_logging(settings, nowhere, readable=False),
     ):
         yield
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[TextIO]:
-    stream = _stream(path)
+def _open_log(path: Path) -> Generator[TextIO]:
+    stream = _open_stream(path)
     try:
         yield stream
     finally:
-        with suppress(OSError):  # what could not be written is lost already
+        with suppress(OSError):  # what was not written is lost anyway
             stream.close()
 
 
-def _stream(path: Path) -> TextIO:
-    if path.exists() and path.stat().st_size > _LARGEST:
+def _open_stream(path: Path) -> TextIO:
+    if path.exists() and path.stat().st_size > _MAX_FILE_SIZE:
         path.replace(path.with_suffix(".log.1"))
-    # Several chats write to it: each record is one write at its end.
+    # Several chats append to it: each record is one write.
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError:
-        # What is wrong with the place the store tells, and a chat can do without its log.
+        # The store reports what is wrong with the folder; a chat works without its log.
         return Path(os.devnull).open("w", encoding="utf-8")
     return os.fdopen(descriptor, "w", encoding="utf-8", errors="replace")
 
 
 @contextmanager
-def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator[None]:
+def _configure_logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator[None]:
     before = structlog.get_config() if structlog.is_configured() else None
     structlog.configure(
         processors=[
@@ -92,15 +92,15 @@ def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
-            Redaction(settings),
-            _readable(stream) if readable else _JSON,
+            RedactionProcessor(settings),
+            _console_renderer(stream) if readable else _JSON,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", Unfailing(stream))),
+        logger_factory=structlog.WriteLoggerFactory(cast("TextIO", BestEffortStream(stream))),
     )
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    root.handlers[:] = [Foreign()]
+    root.handlers[:] = [StdlibLogBridge()]
     root.setLevel(logging.WARNING)
     try:
         yield
@@ -112,18 +112,18 @@ def _logging(settings: Settings, stream: TextIO, *, readable: bool) -> Generator
             structlog.configure(**before)
 
 
-def _readable(stream: TextIO) -> structlog.dev.ConsoleRenderer:
+def _console_renderer(stream: TextIO) -> structlog.dev.ConsoleRenderer:
     return structlog.dev.ConsoleRenderer(
         colors=stream.isatty() and not os.environ.get("NO_COLOR"),
         exception_formatter=structlog.dev.plain_traceback,
     )
 
 
-class Unfailing:
+class BestEffortStream:
     """
-    A stream for log records: what cannot be written, to a full disk or to nobody, is lost.
+    A stream for log records that discards what cannot be written.
 
-    Raised where something is logged, it would end the turn or the task that logs.
+    An exception from a log call, such as for a full disk, would end the turn that logs.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -138,29 +138,29 @@ class Unfailing:
             self._stream.flush()
 
 
-class Foreign(logging.Handler):
-    """Passes on what libraries log."""
+class StdlibLogBridge(logging.Handler):
+    """Handler that forwards the log records of libraries to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
         log.log(record.levelno, record.getMessage(), logger=record.name, exc_info=record.exc_info)
 
 
-class Redaction:
-    """Takes every secret of the settings out of a record."""
+class RedactionProcessor:
+    """Log processor that removes every secret of the settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._redactor = Redactor(iter_secret_texts(settings))
 
     def __call__(self, _logger: object, _method: str, record: Any) -> Any:
-        return {key: self._clean(value) for key, value in record.items()}
+        return {key: self._redact_value(value) for key, value in record.items()}
 
-    def _clean(self, value: object) -> object:
+    def _redact_value(self, value: object) -> object:
         if isinstance(value, dict):
             fields = cast("dict[object, object]", value)
-            return {key: self._clean(inner) for key, inner in fields.items()}
+            return {key: self._redact_value(inner) for key, inner in fields.items()}
         if isinstance(value, (list, tuple)):
-            return [self._clean(inner) for inner in cast("list[object]", value)]
+            return [self._redact_value(inner) for inner in cast("list[object]", value)]
         if isinstance(value, (int, float, type(None))):
             return value
         return self._redactor.redact_text(str(value))

@@ -1,4 +1,4 @@
-"""What the engine's thread tells the thread that talks to the person."""
+"""Queue from the engine thread to the terminal thread."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Generic, Self, TypeVar
 T = TypeVar("T")
 
 
-class Mailbox(Generic[T]):
-    """A queue that can be waited for together with the keyboard; any thread may put."""
+class SelectableQueue(Generic[T]):
+    """Queue that can be waited for together with the keyboard; any thread may put."""
 
     def __init__(self) -> None:
         self._items: queue.SimpleQueue[T] = queue.SimpleQueue()
@@ -29,15 +29,15 @@ class Mailbox(Generic[T]):
 
     def put(self, item: T) -> None:
         self._items.put(item)
-        self.poke()
+        self.wake()
 
-    def poke(self) -> None:
-        """End the wait of the other side; safe in a signal handler."""
-        with suppress(BlockingIOError):  # it is full of pokes already
+    def wake(self) -> None:
+        """Wake the waiting thread; safe in a signal handler."""
+        with suppress(BlockingIOError):  # the pipe is full of wake-ups already
             os.write(self._writer, b".")
 
     def wait(self, keyboard: int | None) -> bool:
-        """Wait until something is here; whether something was typed."""
+        """Wait for an item or for input; return ``True`` if there is keyboard input."""
         if sys.platform == "win32":
             os.read(self._reader, 1)
             return False
@@ -47,8 +47,8 @@ class Mailbox(Generic[T]):
             os.read(self._reader, 65536)
         return keyboard in ready
 
-    def take(self) -> list[T]:
-        """Everything that is here."""
+    def take_all(self) -> list[T]:
+        """Return all items without waiting."""
         found: list[T] = []
         while True:
             try:

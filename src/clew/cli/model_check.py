@@ -1,11 +1,11 @@
-"""Whether the models of the settings can be made: asked before a gateway says that it is ready."""
+"""Check, before a gateway reports ready, that the configured models can be built."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.common import undisturbed
+from clew.cli.common import fast_import
 from clew.config.model_access import is_offline_only, iter_named_models, resolve_access
 from clew.config.settings import OFFLINE
 from clew.errors import SettingsError
@@ -13,43 +13,43 @@ from clew.errors import SettingsError
 if TYPE_CHECKING:
     from clew.config import Settings
 
-#: Their package comes with this one; with an address or a key nothing can be missing.
-_COMPLETE: Final = frozenset({"openai", "openai-chat"})
-_READ_BY_CLIENTS: Final = ("_proxy", "ssl_cert_file", "ssl_cert_dir")
+#: Their package is always installed; with an address or a key nothing can be missing.
+_BUNDLED_PROVIDERS: Final = frozenset({"openai", "openai-chat"})
+_CLIENT_VARIABLES: Final = ("_proxy", "ssl_cert_file", "ssl_cert_dir")
 
 
-def refuse_unusable_models(settings: Settings) -> None:
+def check_models_usable(settings: Settings) -> None:
     """
-    Check every model that is named, without asking any.
+    Check every configured model, without a request to any.
 
-    The model library takes half a second to import, so that is left for later where nothing can be
-    missing.
+    The model library takes half a second to import, so the check is left out where nothing
+    can be missing.
 
     :raises SettingsError: with a sentence for each model that cannot be used
     """
     if is_offline_only(settings):
         return
     names = [name for _, name in iter_named_models(settings)]
-    if not settings.providers and all(_is_complete(settings, name) for name in names):
-        _refuse_unusable_surroundings()
+    if not settings.providers and all(_is_fully_configured(settings, name) for name in names):
+        _check_environment()
         return
-    with undisturbed():
+    with fast_import():
         from clew.runtime import find_model_problems  # noqa: PLC0415  (only where it is needed)
     if found := find_model_problems(settings):
         raise SettingsError(*found)
 
 
-def _is_complete(settings: Settings, name: str) -> bool:
+def _is_fully_configured(settings: Settings, name: str) -> bool:
     if name == OFFLINE:
         return True
     access = resolve_access(settings, name)
     reached = access.base_url is not None or access.api_key is not None
-    return name.partition(":")[0] in _COMPLETE and reached
+    return name.partition(":")[0] in _BUNDLED_PROVIDERS and reached
 
 
-def _refuse_unusable_surroundings() -> None:
+def _check_environment() -> None:
     read = [name for name, value in os.environ.items() if value]
-    if any(name.lower().endswith(_READ_BY_CLIENTS) for name in read):
+    if any(name.lower().endswith(_CLIENT_VARIABLES) for name in read):
         from clew.agent.start_problems import (  # noqa: PLC0415  (as the model library)
             check_network_environment,
         )

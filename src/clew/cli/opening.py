@@ -1,4 +1,4 @@
-"""``clew`` without a command: the terminal UI, where it is installed."""
+"""``clew`` without a command: open the terminal UI, if it is installed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from clew.distribution import format_install_command
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
-    from clew.cli.common import Globals
+    from clew.cli.common import CliContext
 
 
-def open_terminal(program: Globals, name: str = "main") -> int:
+def open_tui(program: CliContext, name: str = "main") -> int:
     """
-    Open the terminal UI; the exit code.
+    Open the terminal UI, and return the exit code.
 
-    :raises ClewError: if the package that draws it is not installed
+    :raises ClewError: if its package is not installed
     """
-    if not is_installed():
+    if not is_tui_installed():
         raise ClewError(
             f"the terminal UI needs a package that is not installed: {format_install_command('tui')}, or "
             "talk line by line with clew chat"
@@ -29,12 +29,12 @@ def open_terminal(program: Globals, name: str = "main") -> int:
             "this terminal cannot show a whole screen (TERM is dumb): talk line by line with "
             "clew chat"
         )
-    settings = program.settings()
-    from clew.cli.terminal_ui.run import run  # noqa: PLC0415  (only where it is installed)
+    settings = program.load_settings()
+    from clew.cli.terminal_ui.run import run_tui  # noqa: PLC0415  (only where it is installed)
 
-    return run(settings, name)
+    return run_tui(settings, name)
 
 
-def is_installed() -> bool:
-    """Whether the terminal UI can be opened."""
+def is_tui_installed() -> bool:
+    """Return whether the terminal UI can be opened."""
     return find_spec("textual") is not None

@@ -1,4 +1,4 @@
-"""``clew pair``: who may talk to the agent on channels."""
+"""``clew pair``: access of people on channels."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
+from clew.cli.common import (
+    CliContext,
+    FullHelpGroup,
+    format_examples,
+    json_option,
+    pass_cli_context,
+    print_json,
+)
 from clew.cli.logs import logs_to_stderr
-from clew.cli.terminal import outputs, table
+from clew.cli.terminal import format_table, get_outputs
 from clew.config import ensure_home
 from clew.core.ids import IdGenerator, new_session_id
 from clew.core.people import AccessStatus, ChannelAccount, Person
@@ -27,8 +34,8 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def open_people(settings: Settings) -> AsyncGenerator[PairingService]:
-    """The people of the settings' store, without an engine that works on it."""
+async def open_pairing(settings: Settings) -> AsyncGenerator[PairingService]:
+    """Open the pairing service on the configured store, without an engine."""
     ensure_home(settings)
     with logs_to_stderr(settings):
         async with await open_store(settings.store.url, home=settings.home) as store:
@@ -37,34 +44,38 @@ async def open_people(settings: Settings) -> AsyncGenerator[PairingService]:
             )
 
 
-def _run(program: Globals, job: Callable[[Settings, PairingService], Awaitable[None]]) -> None:
-    async def run() -> None:
-        settings = program.settings()
-        async with open_people(settings) as people:
+def _run_job(
+    program: CliContext, job: Callable[[Settings, PairingService], Awaitable[None]]
+) -> None:
+    async def open_and_run() -> None:
+        settings = program.load_settings()
+        async with open_pairing(settings) as people:
             await job(settings, people)
 
-    asyncio.run(run())
+    asyncio.run(open_and_run())
 
 
-@click.group(cls=WholeSentences, epilog=example("clew pair list", "clew pair approve ABCD-EFGH"))
+@click.group(
+    cls=FullHelpGroup, epilog=format_examples("clew pair list", "clew pair approve ABCD-EFGH")
+)
 def pair() -> None:
     """Let people talk to the agent on channels, and shut them out."""
 
 
-@pair.command("list", epilog=example("clew pair list", "clew pair list --json"))
+@pair.command("list", epilog=format_examples("clew pair list", "clew pair list --json"))
 @json_option
-@pass_globals
-def list_(program: Globals, *, as_json: bool) -> None:
+@pass_cli_context
+def list_people(program: CliContext, *, as_json: bool) -> None:
     """List everyone who asked, is in or is out; who is in `allow` alone is not here."""
 
-    async def job(_: Settings, people: PairingService) -> None:
+    async def print_people(_: Settings, people: PairingService) -> None:
         found = await people.list_people()
         if as_json:
-            print_json({"items": [_shape(person) for person in found], "next": None})
+            print_json({"items": [_person_json(person) for person in found], "next": None})
             return
-        out, notes = outputs()
+        out, notes = get_outputs()
         if not found:
-            notes.dim("nobody has asked yet")
+            notes.print_dim("nobody has asked yet")
             return
         rows = [
             (
@@ -76,76 +87,82 @@ def list_(program: Globals, *, as_json: bool) -> None:
             )
             for person in found
         ]
-        for line in table(("CHANNEL", "ID", "NAME", "STANDING", "SINCE"), rows):
+        for line in format_table(("CHANNEL", "ID", "NAME", "STANDING", "SINCE"), rows):
             out.write(line + "\n")
 
-    _run(program, job)
+    _run_job(program, print_people)
 
 
-@pair.command(epilog=example("clew pair approve ABCD-EFGH"))
+@pair.command(epilog=format_examples("clew pair approve ABCD-EFGH"))
 @click.argument("code")
 @json_option
-@pass_globals
-def approve(program: Globals, *, code: str, as_json: bool) -> None:
+@pass_cli_context
+def approve(program: CliContext, *, code: str, as_json: bool) -> None:
     """Let in whoever was shown CODE, and tell them."""
 
-    async def job(_: Settings, people: PairingService) -> None:
-        person = await people.approve_code(code, by=_me())
+    async def approve_code(_: Settings, people: PairingService) -> None:
+        person = await people.approve_code(code, by=_operator_name())
         if as_json:
-            print_json(_shape(person))
+            print_json(_person_json(person))
         else:
             click.echo(f"{person.user}  {person.name or '-'} may talk on {person.account.channel}")
 
-    _run(program, job)
+    _run_job(program, approve_code)
 
 
-_ID = click.argument("user", metavar="ID")
-_CHANNEL = click.option(
+_USER_ARGUMENT = click.argument("user", metavar="ID")
+_CHANNEL_OPTION = click.option(
     "--channel", metavar="NAME", help="The channel, for somebody who is only in its `allow`."
 )
 
 
-@pair.command(epilog=example("clew pair remove 42", "clew pair remove 42 --channel telegram"))
-@_ID
-@_CHANNEL
+@pair.command(
+    epilog=format_examples("clew pair remove 42", "clew pair remove 42 --channel telegram")
+)
+@_USER_ARGUMENT
+@_CHANNEL_OPTION
 @json_option
-@pass_globals
-def remove(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
+@pass_cli_context
+def remove(program: CliContext, *, user: str, channel: str | None, as_json: bool) -> None:
     """Shut somebody out at once, and end what is open of theirs; they may ask again."""
-    _shut_out(program, user, channel, to=AccessStatus.REMOVED, as_json=as_json)
+    _revoke_access(program, user, channel, to=AccessStatus.REMOVED, as_json=as_json)
 
 
-@pair.command(epilog=example("clew pair block 42"))
-@_ID
-@_CHANNEL
+@pair.command(epilog=format_examples("clew pair block 42"))
+@_USER_ARGUMENT
+@_CHANNEL_OPTION
 @json_option
-@pass_globals
-def block(program: Globals, *, user: str, channel: str | None, as_json: bool) -> None:
+@pass_cli_context
+def block(program: CliContext, *, user: str, channel: str | None, as_json: bool) -> None:
     """As remove, and answer them nothing any more."""
-    _shut_out(program, user, channel, to=AccessStatus.BLOCKED, as_json=as_json)
+    _revoke_access(program, user, channel, to=AccessStatus.BLOCKED, as_json=as_json)
 
 
-def _shut_out(
-    program: Globals, user: str, channel: str | None, *, to: AccessStatus, as_json: bool
+def _revoke_access(
+    program: CliContext, user: str, channel: str | None, *, to: AccessStatus, as_json: bool
 ) -> None:
-    async def job(settings: Settings, people: PairingService) -> None:
-        accounts = await _accounts(settings, people, user, channel)
+    async def revoke_and_print(settings: Settings, people: PairingService) -> None:
+        accounts = await _find_accounts(settings, people, user, channel)
         for account in accounts:
-            await people.revoke_access(account, user, to=to, by=_me())
+            await people.revoke_access(account, user, to=to, by=_operator_name())
         if as_json:
             print_json({"user": user, "standing": to.value})
         else:
             click.echo(f"{user}  {to.value}")
 
-    _run(program, job)
+    _run_job(program, revoke_and_print)
 
 
-async def _accounts(
+async def _find_accounts(
     settings: Settings, people: PairingService, user: str, channel: str | None
 ) -> list[ChannelAccount]:
-    """:raises UsageError: if nobody has this id"""
+    """
+    Return the accounts on which a user is known, or the given channel's.
+
+    :raises UsageError: if no one has this id
+    """
     if channel is not None:
-        return [_account(settings, channel)]
+        return [_channel_account(settings, channel)]
     known = [person.account for person in await people.list_people() if person.user == user]
     if not known:
         raise UsageError(
@@ -155,7 +172,7 @@ async def _accounts(
     return known
 
 
-def _account(settings: Settings, name: str) -> ChannelAccount:
+def _channel_account(settings: Settings, name: str) -> ChannelAccount:
     from clew.gateway.gateway import make_channel_spec  # noqa: PLC0415  (only here is it needed)
 
     if name not in settings.channels:
@@ -167,14 +184,14 @@ def _account(settings: Settings, name: str) -> ChannelAccount:
     return ChannelAccount(channel=channel.platform, account=channel.account)
 
 
-def _me() -> str:
+def _operator_name() -> str:
     try:
         return f"local:{getpass.getuser()}"
     except (OSError, KeyError):
         return "local"
 
 
-def _shape(person: Person) -> dict[str, object]:
+def _person_json(person: Person) -> dict[str, object]:
     return {
         "channel": person.account.channel,
         "account": person.account.account,

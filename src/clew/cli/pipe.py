@@ -1,7 +1,7 @@
 """
-The two ends of a pipe, a frame in each line.
+Frames over standard input and output, one per line.
 
-Files, terminals and pipes are all read and written in threads: event loops take only some of them.
+Threads read and write, since event loops do not support files, terminals and pipes alike.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from clew.wire.framing import MAX_FRAME_BYTES
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-#: Lines that were read and nobody has taken.
-_AHEAD = 64
-_REST = 64 * 1024
+#: Lines that were read and not consumed yet.
+_MAX_UNREAD_LINES = 64
+_DISCARD_CHUNK = 64 * 1024
 
 
-class PipeClosed(Exception):
-    """Nobody reads any more."""
+class StdioClosed(Exception):
+    """The reader has closed its end."""
 
 
-class Pipe:
-    """Lines of standard input and to standard output; its threads end with the process."""
+class StdioTransport:
+    """Line transport over standard input and output; its threads end with the process."""
 
     def __init__(self) -> None:
-        # Files of their own: what a thread still reads or writes keeps Python from closing its own.
+        # Duplicates: Python cannot close a file that a thread is still reading or writing.
         self._source: BinaryIO = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
         self._sink: BinaryIO = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue(_MAX_UNREAD_LINES)
         self._frames: SimpleQueue[tuple[str, asyncio.Future[None]]] = SimpleQueue()
-        for work in (self._read, self._write):
+        for work in (self._read_lines, self._write_frames):
             threading.Thread(target=work, name=f"pipe{work.__name__}", daemon=True).start()
 
-    async def frames(self) -> AsyncIterator[bytes]:
-        """Every line that is not blank; one that is too long is cut right after its limit."""
+    async def iter_frames(self) -> AsyncIterator[bytes]:
+        """Yield each line that is not blank; one over the limit is cut right after it."""
         while (line := await self._lines.get()) is not None:
             if line.strip():
                 yield line.rstrip(b"\r\n")
@@ -50,28 +50,28 @@ class Pipe:
         """
         Write a line, and wait until it is written.
 
-        :raises PipeClosed: if nobody reads any more
+        :raises StdioClosed: if the reader has closed its end
         """
         done: asyncio.Future[None] = self._loop.create_future()
         self._frames.put((frame, done))
         await done
 
-    def _read(self) -> None:
+    def _read_lines(self) -> None:
         while line := self._source.readline(MAX_FRAME_BYTES + 2):
             whole = line.endswith(b"\n")
-            self._hand_over(line)
-            while not whole and (rest := self._source.readline(_REST)):
+            self._enqueue_line(line)
+            while not whole and (rest := self._source.readline(_DISCARD_CHUNK)):
                 whole = rest.endswith(b"\n")
-        self._hand_over(None)
+        self._enqueue_line(None)
 
-    def _hand_over(self, line: bytes | None) -> None:
+    def _enqueue_line(self, line: bytes | None) -> None:
         putting = self._lines.put(line)
         try:
             asyncio.run_coroutine_threadsafe(putting, self._loop).result()
         except RuntimeError:
-            putting.close()  # the loop has ended, and the process will
+            putting.close()  # the loop has ended, the process is about to
 
-    def _write(self) -> None:
+    def _write_frames(self) -> None:
         while True:
             frame, done = self._frames.get()
             error: OSError | None = None
@@ -80,13 +80,13 @@ class Pipe:
                 self._sink.flush()
             except OSError as failed:
                 error = failed
-            self._loop.call_soon_threadsafe(_settle, done, error)
+            self._loop.call_soon_threadsafe(_resolve_future, done, error)
 
 
-def _settle(done: asyncio.Future[None], error: OSError | None) -> None:
+def _resolve_future(done: asyncio.Future[None], error: OSError | None) -> None:
     if done.done():
         return  # its sender was cancelled
     if error is None:
         done.set_result(None)
     else:
-        done.set_exception(PipeClosed(str(error)))
+        done.set_exception(StdioClosed(str(error)))

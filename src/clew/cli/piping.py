@@ -1,4 +1,4 @@
-"""Standard input and output connected to the server that runs, or to an engine of their own."""
+"""JSON-RPC over standard input and output: proxied to the running server, or served here."""
 
 from __future__ import annotations
 
@@ -7,47 +7,47 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from clew.api.whereabouts import discover_server
-from clew.cli.apart import stdout_apart
-from clew.cli.gateway import until_told_to_stop
+from clew.cli.apart import reserve_stdout
+from clew.cli.gateway import run_until_signalled
 from clew.cli.logs import logs_to_file
-from clew.cli.pipe import Pipe, PipeClosed
+from clew.cli.pipe import StdioClosed, StdioTransport
 from clew.config import ensure_home
 from clew.errors import ClewError, StoreUnavailable
-from clew.tui.transports import Connection, ConnectionLost, Refused, websocket
+from clew.tui.transports import ConnectionLost, ConnectionRefused, FrameConnection, websocket
 from clew.wire import framing
 
 if TYPE_CHECKING:
     from clew.config import Settings
 
-#: Seconds for answers that are still to come when the input ends.
-_PATIENCE = 10.0
-#: How a frame begins that answers nothing.
-_UNASKED = framing.write_event({}).partition(',"params"')[0]
+#: Seconds to wait for outstanding answers when the input ends.
+_ANSWER_TIMEOUT = 10.0
+#: The prefix of a frame that is an event, not an answer.
+_EVENT_PREFIX = framing.write_event({}).partition(',"params"')[0]
 
 
-def run(settings: Settings) -> None:
+def run_rpc_stdio(settings: Settings) -> None:
     """
-    Serve whoever is at the other end of the pipe, until that ends.
+    Serve the client on standard input and output until it closes its end.
 
-    :raises ClewError: if that cannot be done
+    :raises ClewError: if that is not possible
     """
     ensure_home(settings)
     with logs_to_file(settings):
-        asyncio.run(until_told_to_stop(lambda: _serve(settings)))
+        asyncio.run(run_until_signalled(lambda: _serve_client(settings)))
 
 
-async def _serve(settings: Settings) -> None:
-    pipe = Pipe()
+async def _serve_client(settings: Settings) -> None:
+    pipe = StdioTransport()
     async with AsyncExitStack() as stack:
-        server = await _attached(settings, stack)
+        server = await _connect_to_server(settings, stack)
         if server is None:
-            await _by_itself(settings, pipe)
+            await _serve_standalone(settings, pipe)
         else:
-            await _between(pipe, server)
+            await _proxy_frames(pipe, server)
 
 
-async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | None:
-    """A connection to the server that runs here; ``None`` if none does."""
+async def _connect_to_server(settings: Settings, stack: AsyncExitStack) -> FrameConnection | None:
+    """Return a connection to the running server; ``None`` if there is none."""
     found = discover_server(settings.home)
     if found is None:
         return None
@@ -57,41 +57,41 @@ async def _attached(settings: Settings, stack: AsyncExitStack) -> Connection | N
         return await stack.enter_async_context(connect())
     except ConnectionLost:
         return None
-    except Refused as error:
+    except ConnectionRefused as error:
         if error.other:
             return None
         raise ClewError(f"the server at {found.url} lets nobody in without its token") from error
 
 
-class _Unanswered:
-    """How many of the frames that were handed on are still to be answered."""
+class _PendingRequests:
+    """Counter of the forwarded requests that are not answered yet."""
 
     def __init__(self) -> None:
         self._open = 0
-        self.none = asyncio.Event()
-        self.none.set()
+        self.all_answered = asyncio.Event()
+        self.all_answered.set()
 
-    def asked(self, frame: bytes) -> None:
-        with suppress(framing.FrameError):  # which is answered, too
+    def count_request(self, frame: bytes) -> None:
+        with suppress(framing.FrameError):  # an invalid frame gets an error response, too
             message = framing.parse_frame(frame)
             if not isinstance(message, framing.RpcRequest) or message.id is None:
                 return
         self._open += 1
-        self.none.clear()
+        self.all_answered.clear()
 
-    def told(self, frame: str) -> None:
-        if frame.startswith(_UNASKED):
+    def count_answer(self, frame: str) -> None:
+        if frame.startswith(_EVENT_PREFIX):
             return
         self._open -= 1
         if self._open <= 0:
-            self.none.set()
+            self.all_answered.set()
 
 
-async def _between(pipe: Pipe, server: Connection) -> None:
-    """Hand every frame on, both ways, until the server ends or all that came in is answered."""
-    unanswered = _Unanswered()
-    back = asyncio.create_task(_back(pipe, server, unanswered), name="rpc-back")
-    there = asyncio.create_task(_there(pipe, server, unanswered), name="rpc-there")
+async def _proxy_frames(pipe: StdioTransport, server: FrameConnection) -> None:
+    """Forward frames both ways until the server ends, or the input ends and all is answered."""
+    unanswered = _PendingRequests()
+    back = asyncio.create_task(_forward_to_client(pipe, server, unanswered), name="rpc-back")
+    there = asyncio.create_task(_forward_to_server(pipe, server, unanswered), name="rpc-there")
     done, open_ = await asyncio.wait({back, there}, return_when=asyncio.FIRST_COMPLETED)
     for task in open_:
         task.cancel()
@@ -102,45 +102,49 @@ async def _between(pipe: Pipe, server: Connection) -> None:
         )
 
 
-async def _there(pipe: Pipe, server: Connection, unanswered: _Unanswered) -> None:
+async def _forward_to_server(
+    pipe: StdioTransport, server: FrameConnection, unanswered: _PendingRequests
+) -> None:
     with suppress(ConnectionLost, TimeoutError):
-        async for frame in pipe.frames():
-            unanswered.asked(frame)
+        async for frame in pipe.iter_frames():
+            unanswered.count_request(frame)
             await server.send(frame.decode("utf-8", "replace"))
-        await asyncio.wait_for(unanswered.none.wait(), _PATIENCE)
+        await asyncio.wait_for(unanswered.all_answered.wait(), _ANSWER_TIMEOUT)
 
 
-async def _back(pipe: Pipe, server: Connection, unanswered: _Unanswered) -> bool:
-    """Whether the server was the one that ended it."""
+async def _forward_to_client(
+    pipe: StdioTransport, server: FrameConnection, unanswered: _PendingRequests
+) -> bool:
+    """Forward the server's frames; return ``True`` if the server closed the connection."""
     try:
         while True:
             received = await server.receive()
             frame = received if isinstance(received, str) else received.decode()
             await pipe.send(frame)
-            unanswered.told(frame)
+            unanswered.count_answer(frame)
     except ConnectionLost:
         return True
-    except PipeClosed:
+    except StdioClosed:
         return False
 
 
-async def _by_itself(settings: Settings, pipe: Pipe) -> None:
+async def _serve_standalone(settings: Settings, pipe: StdioTransport) -> None:
     from clew.api.rpc.office import RpcContext  # noqa: PLC0415  (not to hand frames on)
     from clew.api.rpc.peer import serve_client  # noqa: PLC0415
     from clew.api.rpc.subscriptions import ClientDisconnected  # noqa: PLC0415
     from clew.runtime import open_application  # noqa: PLC0415
 
-    async def send(frame: str) -> None:
+    async def send_frame(frame: str) -> None:
         try:
             await pipe.send(frame)
-        except PipeClosed:
+        except StdioClosed:
             raise ClientDisconnected from None
 
     async with AsyncExitStack() as stack:
-        # The pipe has ends of its own, and what this process runs must not take its frames.
-        stack.enter_context(stdout_apart(stdin=True))
+        # The transport has duplicates; code that runs in this process must not consume its frames.
+        stack.enter_context(reserve_stdout(stdin=True))
         product = await stack.enter_async_context(
             open_application(settings, role="rpc", own_only=True)
         )
         office = RpcContext(engine=product.engine, settings=settings, may_configure=True)
-        await serve_client(office, pipe.frames(), send, patience=_PATIENCE)
+        await serve_client(office, pipe.iter_frames(), send_frame, patience=_ANSWER_TIMEOUT)

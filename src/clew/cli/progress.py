@@ -1,4 +1,4 @@
-"""What is being done, while it takes."""
+"""Progress display on a terminal."""
 
 from __future__ import annotations
 
@@ -13,79 +13,79 @@ if TYPE_CHECKING:
 
     from clew.cli.terminal import Output
 
-_WIDTH: Final = 30
-#: Seconds between two drawings of a bar.
-_PAUSE: Final = 0.1
+_BAR_WIDTH: Final = 30
+#: Seconds between redraws of a bar.
+_REDRAW_INTERVAL: Final = 0.1
 
 
-class Progress:
-    """A line on a terminal that says what is being done, until something is printed."""
+class StatusLine:
+    """A terminal line that shows the current activity."""
 
     def __init__(self, notes: Output) -> None:
         self._notes = notes
 
-    def say(self, what: str) -> None:
+    def show_activity(self, what: str) -> None:
         if self._notes.is_terminal:
             click.echo(f"\r\x1b[K{what} …", err=True, nl=False)
 
-    def clear(self) -> None:
+    def clear_line(self) -> None:
         if self._notes.is_terminal:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
-class Bar:
-    """A line on a terminal that says how much of something is done."""
+class ProgressBar:
+    """A terminal line that shows the progress of one task."""
 
     def __init__(self, notes: Output, what: str, *, total: int) -> None:
         self._notes, self._what, self._total = notes, what, total
         self._next = 0.0
 
-    def show(self, done: int) -> None:
-        """So much of the total is done."""
+    def update(self, done: int) -> None:
+        """Show that ``done`` of the total is done."""
         now = time.monotonic()
         if self._notes.is_terminal and now >= self._next:
-            self._next = now + _PAUSE
-            self._notes.draw(f"{self._what} {_bar(done, self._total)}")
+            self._next = now + _REDRAW_INTERVAL
+            self._notes.redraw_line(f"{self._what} {_render_bar(done, self._total)}")
 
-    def clear(self) -> None:
-        """Take the bar away, before something is printed."""
+    def clear_line(self) -> None:
+        """Remove the bar before other output."""
         if self._notes.is_terminal and self._next:
-            self._notes.draw("")
+            self._notes.redraw_line("")
 
 
-class Stages:
-    """A bar for work that does one thing after another, each with a total of its own."""
+class StageProgressBar:
+    """A progress bar for successive stages, each with its own total."""
 
     def __init__(self, notes: Output) -> None:
         self._notes = notes
         self._next = 0.0
         self._what = ""
 
-    def tell(self, what: str, done: int, total: int) -> None:
-        """``what`` is done so far; a ``total`` of 0 is one that is not known."""
+    def update(self, what: str, done: int, total: int) -> None:
+        """Show the progress of stage ``what``; a ``total`` of 0 is unknown."""
         now = time.monotonic()
         if self._notes.is_terminal and (now >= self._next or what != self._what):
-            self._next = now + _PAUSE
+            self._next = now + _REDRAW_INTERVAL
             self._what = what
-            self._notes.draw(f"{what} {_bar(done, total) if total else '…'}")
+            self._notes.redraw_line(f"{what} {_render_bar(done, total) if total else '…'}")
 
-    def clear(self) -> None:
-        """Take the bar away, before something is printed."""
+    def clear_line(self) -> None:
+        """Remove the bar before other output."""
         if self._notes.is_terminal and self._what:
-            self._notes.draw("")
+            self._notes.redraw_line("")
 
 
 @contextmanager
-def stages(notes: Output) -> Generator[Stages]:
-    """Stages for the length of the block."""
-    drawn = Stages(notes)
+def stage_progress(notes: Output) -> Generator[StageProgressBar]:
+    """Yield a progress bar, and remove it at the end of the block."""
+    drawn = StageProgressBar(notes)
     try:
         yield drawn
     finally:
-        drawn.clear()
+        drawn.clear_line()
 
 
-def _bar(done: int, total: int) -> str:
+def _render_bar(done: int, total: int) -> str:
     share = min(1.0, done / total) if total else 1.0
-    filled = round(share * _WIDTH)
-    return f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {share:4.0%}"
+    filled = round(share * _BAR_WIDTH)
+    return f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}] {share:4.0%}"

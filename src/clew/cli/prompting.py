@@ -1,4 +1,4 @@
-"""Asking a person for a line: editing, history, whole pastes."""
+"""Line input from a terminal: editing, history, multi-line pastes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 try:
     import readline
-except ImportError:  # Windows: the console edits by itself
+except ImportError:  # Windows: the console has line editing
     readline = None
 
 from clew.core.escapes import strip_sequences
@@ -19,46 +19,46 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-#: Lines that the history keeps.
-_REMEMBERED: Final = 1000
+#: Lines kept in the history.
+_HISTORY_LENGTH: Final = 1000
 
 
-class Keyboard:
-    """A person's keyboard, and the terminal that shows what she types."""
+class LineEditor:
+    """Line input on the user's terminal."""
 
     def __init__(self, history: Path) -> None:
-        """Have earlier lines at hand, and keep the new ones in a file, for the user alone."""
+        """Load the history file, and append new lines to it; only the user can read it."""
         self._history = history
         if readline is None:
             return
-        readline.set_history_length(_REMEMBERED)
+        readline.set_history_length(_HISTORY_LENGTH)
         with suppress(OSError):
             readline.read_history_file(history)
-            readline.write_history_file(history)  # no longer than that
-        # Several lines arrive as one text. Not known to every library behind readline.
+            readline.write_history_file(history)  # truncated to that length
+        # Several lines arrive as one text; not every readline library knows it.
         readline.parse_and_bind("set enable-bracketed-paste on")
 
-    def ask(self, prompt: str, *, begun: str = "") -> str | None:
+    def read_message(self, prompt: str, *, begun: str = "") -> str | None:
         """
-        One message, which may have several lines if it was pasted; ``None`` at the end (Ctrl-D).
+        Return one message, of several lines if it was pasted; ``None`` at the end (Ctrl-D).
 
-        ``begun`` is what stands there already. Ctrl-C raises ``KeyboardInterrupt``.
+        ``begun`` is its initial text. Ctrl-C raises ``KeyboardInterrupt``.
         """
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             if readline is not None:
-                readline.set_startup_hook(lambda: _insert(begun))
+                readline.set_startup_hook(lambda: _insert_text(begun))
             text = input(prompt)
         except EOFError:
             return None
         finally:
             signal.signal(signal.SIGINT, before)
         if text.strip():
-            self._remember()
+            self._save_line()
         return strip_sequences(text)
 
-    def _remember(self) -> None:
-        """Keep the last line, at once: this process may be killed."""
+    def _save_line(self) -> None:
+        """Save the last line at once: this process may be killed."""
         if readline is None:
             return
         with suppress(OSError):
@@ -69,9 +69,9 @@ class Keyboard:
                 readline.write_history_file(self._history)
 
     @contextmanager
-    def typing_ahead(self) -> Generator[int | None]:
+    def enable_typeahead(self) -> Generator[int | None]:
         """
-        Let a person type while an answer runs: the descriptor to read lines from, if there is one.
+        Accept input during an answer: yield the descriptor to read, or ``None``.
 
         The terminal marks pastes, and does not print the marks.
         """
@@ -86,20 +86,20 @@ class Keyboard:
         quiet[3] &= ~termios.ECHOCTL
         marks = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
         termios.tcsetattr(descriptor, termios.TCSADRAIN, quiet)
-        _switch(marks, "\x1b[?2004h")
+        _write_sequence(marks, "\x1b[?2004h")
         try:
             yield descriptor
         finally:
-            _switch(marks, "\x1b[?2004l")
+            _write_sequence(marks, "\x1b[?2004l")
             termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
 
-def _insert(text: str) -> None:
+def _insert_text(text: str) -> None:
     if readline is not None and text:
         readline.insert_text(text)
 
 
-def _switch(wanted: bool, sequence: str) -> None:
+def _write_sequence(wanted: bool, sequence: str) -> None:
     if wanted:
         sys.stdout.write(sequence)
         sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""``clew sessions replay``: what a model was sent, and what is answered to it now."""
+"""``clew sessions replay``: show a stored model request, or send it again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from clew.cli.changing import NAME, opened_engine, run_job
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json
-from clew.cli.reading import find
-from clew.cli.terminal import outputs
+from clew.cli.changing import NAME_ARGUMENT, open_engine, run_job
+from clew.cli.common import CliContext, format_examples, json_option, pass_cli_context, print_json
+from clew.cli.reading import resolve_conversation
+from clew.cli.terminal import get_outputs
 from clew.errors import NotFound, OperationRefused, UsageError
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    epilog=example(
+    epilog=format_examples(
         "clew sessions replay main 3 1",
         "clew sessions replay main 3 1 --model openai:gpt-5-mini --diff",
     )
 )
-@NAME
+@NAME_ARGUMENT
 @click.argument("turn", metavar="TURN")
 @click.argument("step", metavar="STEP", type=click.IntRange(min=1))
 @click.option("--model", metavar="NAME", help="Send it again to this model, and print the answer.")
 @click.option("--diff", is_flag=True, help="Send it again, and print in what the answer differs.")
 @json_option
-@pass_globals
+@pass_cli_context
 def replay(
-    program: Globals,
+    program: CliContext,
     *,
     name: str,
     turn: str,
@@ -51,28 +51,28 @@ def replay(
     TURN is the turn's id or its number, STEP its model request, both from 1. With --model or --diff
     the request is sent once more; the conversation stays as it is, and no tool runs.
     """
-    settings = program.settings()
+    settings = program.load_settings()
 
-    async def job() -> None:
-        async with opened_engine(settings) as engine:
-            sent = await _found(engine, name, turn, step)
+    async def replay_request() -> None:
+        async with open_engine(settings) as engine:
+            sent = await _find_request(engine, name, turn, step)
             again = (
                 await engine.replays.resend_request(sent, model=model) if model or diff else None
             )
             if as_json:
-                print_json(_shape(sent, again))
+                print_json(_replay_json(sent, again))
             elif again is None:
                 _print_request(sent)
             elif diff:
-                _print_difference(sent, again, outputs()[0])
+                _print_difference(sent, again, get_outputs()[0])
             else:
-                outputs()[0].write(f"{again.now}\n")
+                get_outputs()[0].write(f"{again.now}\n")
 
-    run_job(settings, job())
+    run_job(settings, replay_request())
 
 
-async def _found(engine: Engine, name: str, turn: str, step: int) -> RecordedRequest:
-    conversation = await find(engine, name)
+async def _find_request(engine: Engine, name: str, turn: str, step: int) -> RecordedRequest:
+    conversation = await resolve_conversation(engine, name)
     try:
         return await engine.replays.find_request(conversation, turn, step)
     except NotFound as error:
@@ -87,7 +87,7 @@ def _print_request(sent: RecordedRequest) -> None:
             f"{sent.model or 'the model'} is not asked over the network, so there is no request: "
             "--model sends to another one what it was asked"
         )
-    out, _ = outputs()
+    out, _ = get_outputs()
     if out.is_terminal:
         out.write(sent.body.decode())
         out.end_line()
@@ -107,7 +107,7 @@ def _print_difference(sent: RecordedRequest, again: ReplayResult, out: Output) -
     out.write("".join(f"{line}\n" for line in lines) or "the same answer\n")
 
 
-def _shape(sent: RecordedRequest, again: ReplayResult | None) -> dict[str, Any]:
+def _replay_json(sent: RecordedRequest, again: ReplayResult | None) -> dict[str, Any]:
     shape: dict[str, Any] = {
         "conversation": sent.entry.conversation_id,
         "turn": sent.turn,

@@ -1,17 +1,17 @@
-"""``clew serve``: the gateway, until it is told to stop."""
+"""``clew serve``: run the gateway until it is stopped."""
 
 from __future__ import annotations
 
 import click
 
-from clew.cli.common import Globals, example, pass_globals, undisturbed
+from clew.cli.common import CliContext, fast_import, format_examples, pass_cli_context
 
 
 @click.command(
-    epilog=example("clew serve", "clew --set api.port=9000 serve", "clew serve 2> clew.log")
+    epilog=format_examples("clew serve", "clew --set api.port=9000 serve", "clew serve 2> clew.log")
 )
-@pass_globals
-def serve(program: Globals) -> None:
+@pass_cli_context
+def serve(program: CliContext) -> None:
     """
     Run the gateway: channels and API.
 
@@ -19,8 +19,8 @@ def serve(program: Globals) -> None:
     standard error, as JSON lines where that is no terminal. SIGTERM or Ctrl-C ends it: turns that
     are not done go on when it is started again.
     """
-    settings = program.settings()
-    with undisturbed():
-        from clew.cli.gateway import run  # noqa: PLC0415  (help needs no engine)
+    settings = program.load_settings()
+    with fast_import():
+        from clew.cli.gateway import run_gateway  # noqa: PLC0415  (help needs no engine)
 
-    run(settings)
+    run_gateway(settings)

@@ -1,4 +1,4 @@
-"""``clew sessions``: conversations, to be looked at, named and deleted."""
+"""``clew sessions``: list, search, rename and delete conversations."""
 
 from __future__ import annotations
 
@@ -9,13 +9,27 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from clew.cli.changing import NAME, branch, compact, rewind
-from clew.cli.common import Globals, WholeSentences, example, json_option, pass_globals, print_json
+from clew.cli.changing import NAME_ARGUMENT, branch, compact, rewind
+from clew.cli.common import (
+    CliContext,
+    FullHelpGroup,
+    format_examples,
+    json_option,
+    pass_cli_context,
+    print_json,
+)
 from clew.cli.exporting import export
-from clew.cli.importing import import_
-from clew.cli.reading import Reader, find, names, open_records, shape_of, when
+from clew.cli.importing import import_sessions
+from clew.cli.reading import (
+    RecordPrinter,
+    conversation_json,
+    format_names,
+    format_time,
+    open_queries,
+    resolve_conversation,
+)
 from clew.cli.replaying import replay
-from clew.cli.terminal import one_line, outputs
+from clew.cli.terminal import get_outputs, to_single_line
 from clew.cli.verifying import verify
 from clew.core.ids import ConversationId
 from clew.errors import NotFound, UsageError
@@ -29,7 +43,9 @@ if TYPE_CHECKING:
     from clew.store.search import SearchHit
     from clew.store.transactions.undelete import DeletedConversation
 
-CURSOR: Final = click.option("--cursor", help="Go on where this says, which a page before printed.")
+CURSOR_OPTION: Final = click.option(
+    "--cursor", help="Go on where this says, which a page before printed."
+)
 
 
 def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -42,58 +58,64 @@ def limit_option(default: int) -> Callable[[Callable[..., Any]], Callable[..., A
     )
 
 
-def _run(program: Globals, job: Callable[[ConversationQueries], Awaitable[None]]) -> None:
-    async def run() -> None:
-        async with open_records(program.settings()) as records:
+def _run_job(program: CliContext, job: Callable[[ConversationQueries], Awaitable[None]]) -> None:
+    async def open_and_run() -> None:
+        async with open_queries(program.load_settings()) as records:
             await job(records)
 
-    asyncio.run(run())
+    asyncio.run(open_and_run())
 
 
-@click.group(cls=WholeSentences, epilog=example("clew sessions list", "clew sessions show main"))
+@click.group(
+    cls=FullHelpGroup, epilog=format_examples("clew sessions list", "clew sessions show main")
+)
 def sessions() -> None:
     """List, search and change conversations."""
 
 
-@sessions.command("list", epilog=example("clew sessions list", "clew sessions list --title trip"))
+@sessions.command(
+    "list", epilog=format_examples("clew sessions list", "clew sessions list --title trip")
+)
 @click.option("--title", default="", metavar="TEXT", help="Only those with this in their title.")
 @click.option("--all", "adhoc", is_flag=True, help="Also those that clients opened in passing.")
 @limit_option(50)
-@CURSOR
+@CURSOR_OPTION
 @json_option
-@pass_globals
-def list_(
-    program: Globals, *, title: str, adhoc: bool, limit: int, cursor: str | None, as_json: bool
+@pass_cli_context
+def list_conversations(
+    program: CliContext, *, title: str, adhoc: bool, limit: int, cursor: str | None, as_json: bool
 ) -> None:
     """List conversations, the last used first."""
 
-    async def job(records: ConversationQueries) -> None:
+    async def print_list(records: ConversationQueries) -> None:
         page = await records.list_views(title=title, cursor=cursor, limit=limit, adhoc=adhoc)
         if as_json:
-            print_json(shapes.serialize_page([shape_of(view) for view in page.items], page.next))
+            print_json(
+                shapes.serialize_page([conversation_json(view) for view in page.items], page.next)
+            )
             return
-        reader = Reader(*outputs())
-        reader.conversations(page.items)
-        reader.more(page.next)
+        reader = RecordPrinter(*get_outputs())
+        reader.print_conversations(page.items)
+        reader.print_cursor(page.next)
 
-    _run(program, job)
+    _run_job(program, print_list)
 
 
 @sessions.command(
-    epilog=example(
+    epilog=format_examples(
         "clew sessions show main",
         "clew sessions show main --cursor 0 --json",
         "clew sessions show main --context",
     )
 )
-@NAME
+@NAME_ARGUMENT
 @limit_option(50)
 @click.option("--cursor", type=click.IntRange(min=0), help="From after this entry, in order.")
 @click.option("--context", is_flag=True, help="Instead, what the model will be sent, in full.")
 @json_option
-@pass_globals
+@pass_cli_context
 def show(
-    program: Globals, *, name: str, limit: int, cursor: int | None, context: bool, as_json: bool
+    program: CliContext, *, name: str, limit: int, cursor: int | None, context: bool, as_json: bool
 ) -> None:
     """
     Print a conversation: its sessions, what it used, and its newest entries.
@@ -101,86 +123,90 @@ def show(
     With --cursor 0 it begins with the first entry.
     """
 
-    async def job(records: ConversationQueries) -> None:
+    async def print_entries(records: ConversationQueries) -> None:
         if context:
             await _print_context(records, name, as_json=as_json)
             return
-        view = await records.get_view(await find(records, name))
+        view = await records.get_view(await resolve_conversation(records, name))
         last = view.conversation.last_seq
         after = max(0, last - limit) if cursor is None else cursor
         entries = await records.read_entries(view.conversation.id, after=after, limit=limit)
         more = str(entries[-1].seq) if entries and entries[-1].seq < last else None
         if as_json:
             page = shapes.serialize_page([shapes.serialize_entry(entry) for entry in entries], more)
-            print_json({"conversation": shape_of(view), **page, "usage": asdict(view.usage)})
+            print_json(
+                {"conversation": conversation_json(view), **page, "usage": asdict(view.usage)}
+            )
             return
-        _print(view, entries, before=after if cursor is None else 0, more=more)
+        _print_conversation(view, entries, before=after if cursor is None else 0, more=more)
 
-    _run(program, job)
+    _run_job(program, print_entries)
 
 
 async def _print_context(records: ConversationQueries, name: str, *, as_json: bool) -> None:
-    view = await records.inspect_context(await find(records, name))
+    view = await records.inspect_context(await resolve_conversation(records, name))
     if as_json:
         print_json(shapes.serialize_context(view))
     else:
-        Reader(*outputs()).context(view)
+        RecordPrinter(*get_outputs()).print_context(view)
 
 
-def _print(
+def _print_conversation(
     view: ConversationView, entries: Sequence[Entry], *, before: int, more: str | None
 ) -> None:
-    out, notes = outputs()
-    reader = Reader(out, notes)
-    reader.conversation(view)
+    out, notes = get_outputs()
+    reader = RecordPrinter(out, notes)
+    reader.print_conversation(view)
     if before:
-        notes.dim(f"\n{before} entries before these: --cursor 0 begins with the first")
+        notes.print_dim(f"\n{before} entries before these: --cursor 0 begins with the first")
     for entry in entries:
-        reader.entry(entry)
-    reader.more(more)
+        reader.print_entry(entry)
+    reader.print_cursor(more)
 
 
-@sessions.command(epilog=example("clew sessions search invoice", 'clew sessions search "to do"'))
+@sessions.command(
+    epilog=format_examples("clew sessions search invoice", 'clew sessions search "to do"')
+)
 @click.argument("query", nargs=-1, required=True)
 @limit_option(20)
-@CURSOR
+@CURSOR_OPTION
 @json_option
-@pass_globals
+@pass_cli_context
 def search(
-    program: Globals, query: Sequence[str], limit: int, cursor: str | None, as_json: bool
+    program: CliContext, query: Sequence[str], limit: int, cursor: str | None, as_json: bool
 ) -> None:
     """Find messages that have all words of QUERY, newest first; quote words to keep them side by
     side."""
 
-    async def job(records: ConversationQueries) -> None:
-        found = await records.search_messages(_joined(query), cursor=cursor, limit=limit)
+    async def print_hits(records: ConversationQueries) -> None:
+        found = await records.search_messages(_join_query(query), cursor=cursor, limit=limit)
         if as_json:
-            print_json(shapes.serialize_page([_hit(hit) for hit in found.items], found.next))
+            print_json(shapes.serialize_page([_hit_json(hit) for hit in found.items], found.next))
             return
         named: dict[ConversationId, str] = {}
         for hit in found.items:
             if hit.conversation_id not in named:
-                named[hit.conversation_id] = await _names(records, hit.conversation_id)
-        reader = Reader(*outputs())
-        reader.hits(found.items, named)
-        reader.more(found.next)
+                named[hit.conversation_id] = await _find_names(records, hit.conversation_id)
+        reader = RecordPrinter(*get_outputs())
+        reader.print_hits(found.items, named)
+        reader.print_cursor(found.next)
 
-    _run(program, job)
+    _run_job(program, print_hits)
 
 
-def _joined(words: Sequence[str]) -> str:
-    """The words as one query; what the shell was given in quotes stays side by side."""
+def _join_query(words: Sequence[str]) -> str:
+    """Join the words to one query; words quoted in the shell stay a phrase."""
     return " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
 
 
-async def _names(records: ConversationQueries, conversation: ConversationId) -> str:
+async def _find_names(records: ConversationQueries, conversation: ConversationId) -> str:
     try:
-        return names(await records.get_view(conversation))
+        return format_names(await records.get_view(conversation))
     except NotFound:  # it was deleted since
         return ""
 
 
-def _hit(hit: SearchHit) -> dict[str, object]:
+def _hit_json(hit: SearchHit) -> dict[str, object]:
     return {
         "conversation": hit.conversation_id,
         "seq": hit.seq,
@@ -191,59 +217,65 @@ def _hit(hit: SearchHit) -> dict[str, object]:
     }
 
 
-@sessions.command(epilog=example("clew sessions new", 'clew sessions new work --title "Plans"'))
+@sessions.command(
+    epilog=format_examples("clew sessions new", 'clew sessions new work --title "Plans"')
+)
 @click.argument("name", default="main")
 @click.option("--title", metavar="TEXT", help="The new conversation's title.")
 @json_option
-@pass_globals
-def new(program: Globals, name: str, title: str | None, as_json: bool) -> None:
+@pass_cli_context
+def new(program: CliContext, name: str, title: str | None, as_json: bool) -> None:
     """
     Begin a new conversation under NAME (default: main).
 
     The one that NAME meant until now stays, and is reached by its id.
     """
-    from clew.cli.afresh import begin  # noqa: PLC0415  (needs an engine; the other commands do not)
+    from clew.cli.afresh import start_new_conversation  # noqa: PLC0415  (needs an engine; the other commands do not)
 
-    view = begin(program.settings(), name, title)
+    view = start_new_conversation(program.load_settings(), name, title)
     if as_json:
-        print_json(shape_of(view))
+        print_json(conversation_json(view))
     else:
         click.echo(view.conversation.id)
 
 
-@sessions.command(epilog=example('clew sessions rename main "Holiday plans"'))
-@NAME
+@sessions.command(epilog=format_examples('clew sessions rename main "Holiday plans"'))
+@NAME_ARGUMENT
 @click.argument("title")
 @json_option
-@pass_globals
-def rename(program: Globals, name: str, title: str, as_json: bool) -> None:
+@pass_cli_context
+def rename(program: CliContext, name: str, title: str, as_json: bool) -> None:
     """Give a conversation a TITLE; an empty one takes it away."""
 
-    async def job(records: ConversationQueries) -> None:
-        conversation = await find(records, name)
+    async def rename_conversation(records: ConversationQueries) -> None:
+        conversation = await resolve_conversation(records, name)
         await records.rename_conversation(conversation, title or None)
         view = await records.get_view(conversation)
         if as_json:
-            print_json(shape_of(view))
+            print_json(conversation_json(view))
         else:
-            click.echo(f"{view.conversation.id}  {one_line(view.conversation.title or '-', 200)}")
+            click.echo(
+                f"{view.conversation.id}  {to_single_line(view.conversation.title or '-', 200)}"
+            )
 
-    _run(program, job)
+    _run_job(program, rename_conversation)
 
 
-@sessions.command(epilog=example("clew sessions delete work", "clew sessions delete work --yes"))
-@NAME
+@sessions.command(
+    epilog=format_examples("clew sessions delete work", "clew sessions delete work --yes")
+)
+@NAME_ARGUMENT
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--now", "at_once", is_flag=True, help="Remove it at once: it cannot be undeleted.")
 @json_option
-@pass_globals
-def delete(program: Globals, *, name: str, yes: bool, at_once: bool, as_json: bool) -> None:
+@pass_cli_context
+def delete(program: CliContext, *, name: str, yes: bool, at_once: bool, as_json: bool) -> None:
     """Delete a conversation; `clew sessions undelete` brings it back for a while."""
 
-    async def job(records: ConversationQueries) -> None:
-        found = await _to_delete(records, name, at_once=at_once)
+    async def confirm_and_delete(records: ConversationQueries) -> None:
+        found = await _find_deletion_target(records, name, at_once=at_once)
         if not yes:
-            _confirm(found, at_once=at_once)
+            _confirm_deletion(found, at_once=at_once)
         until = await records.delete_conversation(found.id, at_once=at_once)
         if as_json:
             print_json(
@@ -253,51 +285,59 @@ def delete(program: Globals, *, name: str, yes: bool, at_once: bool, as_json: bo
             click.echo(f"deleted {found.id}")
         else:
             click.echo(f"deleted {found.id}")
-            note = f"until {when(until)} this brings it back: clew sessions undelete {found.id}"
+            note = (
+                f"until {format_time(until)} this brings it back: clew sessions undelete {found.id}"
+            )
             click.echo(note, err=True)
 
-    _run(program, job)
+    _run_job(program, confirm_and_delete)
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Doomed:
-    """What is about to be deleted."""
+class _DeletionTarget:
+    """The conversation to delete."""
 
     id: ConversationId
     name: str
     entries: int
 
 
-async def _to_delete(records: ConversationQueries, name: str, *, at_once: bool) -> _Doomed:
-    """Find a conversation by its name; for good, also one that was deleted already."""
+async def _find_deletion_target(
+    records: ConversationQueries, name: str, *, at_once: bool
+) -> _DeletionTarget:
+    """Find a conversation by name; for a permanent delete, also one deleted before."""
     gone = [each for each in await records.list_deleted() if at_once and each.id == name]
     if gone:
-        return _Doomed(id=gone[0].id, name=gone[0].title or name, entries=gone[0].entries)
-    view = await records.get_view(await find(records, name))
+        return _DeletionTarget(id=gone[0].id, name=gone[0].title or name, entries=gone[0].entries)
+    view = await records.get_view(await resolve_conversation(records, name))
     found = view.conversation
-    title = found.title or names(view) or found.id
-    return _Doomed(id=found.id, name=title, entries=found.last_seq)
+    title = found.title or format_names(view) or found.id
+    return _DeletionTarget(id=found.id, name=title, entries=found.last_seq)
 
 
-def _confirm(found: _Doomed, *, at_once: bool) -> None:
-    """:raises click.Abort: if the person says no"""
+def _confirm_deletion(found: _DeletionTarget, *, at_once: bool) -> None:
+    """
+    Ask for confirmation.
+
+    :raises click.Abort: if the user declines
+    """
     if not sys.stdin.isatty():
         raise UsageError("deleting asks first, and there is nobody to ask: add --yes")
     how = ", for good" if at_once else ""
-    question = f"Delete {one_line(found.name)!r} with its {found.entries} entries{how}?"
+    question = f"Delete {to_single_line(found.name)!r} with its {found.entries} entries{how}?"
     click.confirm(question, abort=True, err=True)
 
 
-@sessions.command(epilog=example("clew sessions undelete", "clew sessions undelete cnv_…"))
+@sessions.command(epilog=format_examples("clew sessions undelete", "clew sessions undelete cnv_…"))
 @click.argument("conversation", required=False, metavar="[ID]")
 @json_option
-@pass_globals
-def undelete(program: Globals, conversation: str | None, as_json: bool) -> None:
+@pass_cli_context
+def undelete(program: CliContext, conversation: str | None, as_json: bool) -> None:
     """Bring a deleted conversation back; without an ID, list those that can be."""
 
-    async def job(records: ConversationQueries) -> None:
+    async def restore_or_list(records: ConversationQueries) -> None:
         if conversation is not None:
-            await _undelete(records, ConversationId(conversation), as_json=as_json)
+            await _undelete_conversation(records, ConversationId(conversation), as_json=as_json)
             return
         found = await records.list_deleted()
         if as_json:
@@ -307,15 +347,15 @@ def undelete(program: Globals, conversation: str | None, as_json: bool) -> None:
         if not found:
             click.echo("No deleted conversation can be brought back.", err=True)
         for each in found:
-            title = one_line(each.title or "-", 60)
+            title = to_single_line(each.title or "-", 60)
             click.echo(
-                f"{each.id}  {title}  ({each.entries} entries, until {when(each.undo_until)})"
+                f"{each.id}  {title}  ({each.entries} entries, until {format_time(each.undo_until)})"
             )
 
-    _run(program, job)
+    _run_job(program, restore_or_list)
 
 
-async def _undelete(
+async def _undelete_conversation(
     records: ConversationQueries, conversation: ConversationId, *, as_json: bool
 ) -> None:
     try:
@@ -324,9 +364,9 @@ async def _undelete(
         raise UsageError(f"{error}: `clew sessions undelete` lists those that can be") from error
     view = await records.get_view(conversation)
     if as_json:
-        print_json(shape_of(view))
+        print_json(conversation_json(view))
     else:
-        click.echo(f"{conversation}  {one_line(view.conversation.title or '-', 200)}")
+        click.echo(f"{conversation}  {to_single_line(view.conversation.title or '-', 200)}")
 
 
 def _deleted_json(found: DeletedConversation) -> dict[str, object]:
@@ -339,5 +379,5 @@ def _deleted_json(found: DeletedConversation) -> dict[str, object]:
     }
 
 
-for _command in (branch, rewind, compact, export, import_, verify, replay):
+for _command in (branch, rewind, compact, export, import_sessions, verify, replay):
     sessions.add_command(_command)

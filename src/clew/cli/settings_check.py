@@ -1,4 +1,4 @@
-"""Everything that is wrong with the settings and can be known before they are used."""
+"""Check the settings for every problem that can be found without using them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ if TYPE_CHECKING:
     from clew.config import Settings
 
 
-def find_problems(settings: Settings) -> list[str]:
-    """Return a sentence for each mistake: values, secrets, and names in every table."""
-    return [*find_problems(settings), *find_channel_problems(settings), *_of_plugins(settings)]
+def find_settings_problems(settings: Settings) -> list[str]:
+    """Return a sentence for each problem: values, secrets, and unknown names in tables."""
+    return [
+        *find_problems(settings),
+        *find_channel_problems(settings),
+        *_find_plugin_problems(settings),
+    ]
 
 
-def _of_plugins(settings: Settings) -> list[str]:
+def _find_plugin_problems(settings: Settings) -> list[str]:
     if not settings.plugins.options:
         return []
     from clew.hooks.manager import find_plugin_problems  # noqa: PLC0415  (only where there are any)

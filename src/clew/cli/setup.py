@@ -1,4 +1,4 @@
-"""``clew setup``: from nothing to a chat."""
+"""``clew setup``: choose and test a model, write the settings, start a chat."""
 
 from __future__ import annotations
 
@@ -9,15 +9,22 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from clew.cli.common import Globals, example, json_option, pass_globals, print_json, undisturbed
+from clew.cli.common import (
+    CliContext,
+    fast_import,
+    format_examples,
+    json_option,
+    pass_cli_context,
+    print_json,
+)
 
 if TYPE_CHECKING:
-    from clew.cli.setting_up.course import Done
-    from clew.cli.setting_up.offers import Key
+    from clew.cli.setting_up.course import SetupResult
+    from clew.cli.setting_up.offers import KeyLocation
 
 
 @click.command(
-    epilog=example(
+    epilog=format_examples(
         "clew setup",
         "clew setup --model openai-chat:llama3 --base-url http://127.0.0.1:11434/v1",
         "clew setup --model anthropic:claude-sonnet-5 --key-env MY_KEY --json",
@@ -44,9 +51,9 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Ask nothing: take the first that is found.")
 @click.option("--no-chat", is_flag=True, help="Do not open a chat in the end.")
 @json_option
-@pass_globals
+@pass_cli_context
 @click.pass_context
-def setup(ctx: click.Context, program: Globals, *, as_json: bool, **said: object) -> None:
+def setup(ctx: click.Context, program: CliContext, *, as_json: bool, **said: object) -> None:
     """
     Choose a model, try it, write config.toml, and chat.
 
@@ -54,71 +61,71 @@ def setup(ctx: click.Context, program: Globals, *, as_json: bool, **said: object
     the place where they are, never as they are. Without a terminal, or with --yes, nothing is
     asked.
     """
-    with undisturbed():
-        from clew.cli.setting_up.course import LeftAsItIs, set_up  # noqa: PLC0415  (help needs no model)
-        from clew.cli.setting_up.offers import LOCAL  # noqa: PLC0415
-        from clew.cli.setting_up.person import Person  # noqa: PLC0415
-        from clew.cli.setting_up.wishes import Wishes  # noqa: PLC0415
-        from clew.cli.terminal import outputs  # noqa: PLC0415
+    with fast_import():
+        from clew.cli.setting_up.course import SetupCancelled, run_setup  # noqa: PLC0415  (help needs no model)
+        from clew.cli.setting_up.offers import LOCAL_SERVERS  # noqa: PLC0415
+        from clew.cli.setting_up.person import Prompter  # noqa: PLC0415
+        from clew.cli.setting_up.wishes import SetupOptions  # noqa: PLC0415
+        from clew.cli.terminal import get_outputs  # noqa: PLC0415
         from clew.config import find_home  # noqa: PLC0415
 
-    _, notes = outputs()
+    _, notes = get_outputs()
     is_there = sys.stdin.isatty() and not said["yes"] and not as_json
     looked_at = cast("tuple[str, ...]", said["look_at"])
-    wishes = Wishes(
-        model=_text(said["model"]),
-        base_url=_text(said["base_url"]),
-        key=_key(said["key_env"], said["key_file"]),
+    wishes = SetupOptions(
+        model=_optional_text(said["model"]),
+        base_url=_optional_text(said["base_url"]),
+        key=_key_location(said["key_env"], said["key_file"]),
         port=said["port"] if isinstance(said["port"], int) else None,
-        servers={url: url for url in looked_at} or LOCAL,
+        servers={url: url for url in looked_at} or LOCAL_SERVERS,
         test=not said["no_test"],
         replace=bool(said["replace"]),
     )
-    person = Person(notes, is_there=is_there)
+    person = Prompter(notes, is_interactive=is_there)
     try:
-        done = set_up(find_home(program.home, os.environ), wishes, os.environ, person)
-    except LeftAsItIs as left:
+        done = run_setup(find_home(program.home, os.environ), wishes, os.environ, person)
+    except SetupCancelled as left:
         notes.write(f"{left}\n")
         return
     if as_json:
-        print_json(_shape(done))
+        print_json(_result_json(done))
         return
     for warning in done.warnings:
         notes.write(f"clew: warning: {warning}\n")
-    notes.write(f"{_told(done)}\n")
+    notes.write(f"{_format_result(done)}\n")
     if not is_there or said["no_chat"]:
-        notes.dim("talk to it: clew, or line by line: clew chat")
+        notes.print_dim("talk to it: clew, or line by line: clew chat")
         return
-    from clew.cli.opening import is_installed, open_terminal  # noqa: PLC0415  (as above)
+    from clew.cli.opening import is_tui_installed, open_tui  # noqa: PLC0415  (as above)
 
-    if is_installed() and sys.stdout.isatty():
-        ctx.exit(open_terminal(program))
-    from clew.cli.lines import run  # noqa: PLC0415  (as above)
+    if is_tui_installed() and sys.stdout.isatty():
+        ctx.exit(open_tui(program))
+    from clew.cli.lines import run_line_chat  # noqa: PLC0415  (as above)
 
-    ctx.exit(run(done.settings, "main"))
+    ctx.exit(run_line_chat(done.settings, "main"))
 
 
-def _text(value: object) -> str | None:
+def _optional_text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _key(env: object, file: object) -> Key | None:
-    from clew.cli.setting_up.offers import Key  # noqa: PLC0415  (help needs no model)
+def _key_location(env: object, file: object) -> KeyLocation | None:
+    from clew.cli.setting_up.offers import KeyLocation  # noqa: PLC0415  (help needs no model)
 
     if env and file:
         raise click.UsageError("say either --key-env or --key-file")
     if isinstance(env, str):
-        return Key(env=env)
-    return Key(file=file.absolute()) if isinstance(file, Path) else None
+        return KeyLocation(env=env)
+    return KeyLocation(file=file.absolute()) if isinstance(file, Path) else None
 
 
-def _told(done: Done) -> str:
-    key = f", with the key in {done.chosen.key.told}" if done.chosen.key else ""
+def _format_result(done: SetupResult) -> str:
+    key = f", with the key in {done.chosen.key.description}" if done.chosen.key else ""
     answers = "answers" if done.tested else "is set; it was not asked"
     return f"{done.chosen.name} {answers}{key}; written to {done.settings.config_file}"
 
 
-def _shape(done: Done) -> dict[str, object]:
+def _result_json(done: SetupResult) -> dict[str, object]:
     key = done.chosen.key
     place = None if key is None else {"env": key.env} if key.env else {"file": str(key.file)}
     return {
@@ -127,6 +134,6 @@ def _shape(done: Done) -> dict[str, object]:
         "key": place,
         "tested": done.tested,
         "config": str(done.settings.config_file),
-        "before": None if done.before is None else str(done.before),
+        "before": None if done.previous_config is None else str(done.previous_config),
         "warnings": list(done.warnings),
     }

@@ -1,10 +1,10 @@
-"""Telling a person, or a program, what becomes of an input."""
+"""Printing of an input's events."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from clew.cli.terminal import one_line
+from clew.cli.terminal import to_single_line
 from clew.core.entry import EntryKind, Role
 from clew.core.events import (
     ConversationStateChanged,
@@ -23,13 +23,13 @@ from clew.core.text import sanitize_text
 from clew.core.turn import TurnOutcome
 
 if TYPE_CHECKING:
-    from clew.cli.talk import Told
+    from clew.cli.talk import InputEvent
     from clew.cli.terminal import Output
     from clew.core.entry import Entry
 
 
-#: How a call ended that did not do what it was asked for.
-_NOT_DONE: Final = {
+#: Texts for tool calls that did not succeed.
+_FAILED_CALL_TEXTS: Final = {
     "denied": "✗ {} was refused and did not run",
     "cancelled": "✗ {} was cancelled",
     "error": "✗ {} failed",
@@ -38,80 +38,80 @@ _NOT_DONE: Final = {
 }
 
 
-class Teller:
+class EventPrinter:
     """
-    Prints one input's events: what the agent says on ``out``, remarks and failures on ``notes``.
+    Printer of one input's events: answers on ``out``, remarks and failures on ``notes``.
 
-    Each text is printed once. What was streamed is completed by the text that is stored; what came
-    without pieces (another process runs the turn, or pieces were left out) is printed whole.
+    Each text is printed once. Streamed text is completed by the stored one; text that was
+    not streamed (another process runs the turn, or deltas were dropped) is printed whole.
     """
 
     def __init__(self, out: Output, notes: Output) -> None:
         self._out, self._notes = out, notes
-        #: The text since the last message that is complete.
+        #: The text since the last complete message.
         self._shown = ""
         self._thinking = False
         #: Whether the last message of the turn is printed already.
         self._answered = False
         self._noticed: list[str] = []
 
-    def tell(self, event: Told) -> None:
+    def print_event(self, event: InputEvent) -> None:
         match event:
             case Delta(kind=DeltaKind.TEXT, text=text) | Snapshot(text=text):
-                self._say(sanitize_text(text))
+                self._print_text(sanitize_text(text))
             case Delta():
-                self._think()
+                self._note_thinking()
             case Retracted(reason=reason):
-                self._retract(reason)
+                self._note_retraction(reason)
             case ToolCalled():
-                self._call(event)
+                self._print_tool_call(event)
             case EntryAppended(entry=entry):
-                self._tell_entry(entry)
+                self._print_entry(entry)
             case InputCompleted():
-                self._end(event)
+                self._print_end(event)
             case TurnStarted() | TurnFinished() | ConversationStateChanged():
                 pass
 
-    def _tell_entry(self, entry: Entry) -> None:
+    def _print_entry(self, entry: Entry) -> None:
         if entry.kind is EntryKind.MESSAGE and entry.role is Role.ASSISTANT:
-            self._complete(entry.text)
-            # Without text it stands for an answer that did not come.
+            self._print_remaining(entry.text)
+            # Without text it marks a missing answer.
             self._answered = bool(entry.text) and not entry.calls
         elif entry.kind is EntryKind.EVENT:
-            self._notice(entry.text)
+            self._print_notice(entry.text)
 
-    def _say(self, text: str) -> None:
+    def _print_text(self, text: str) -> None:
         self._shown += text
         self._answered = False
         self._out.write(text)
 
-    def _think(self) -> None:
+    def _note_thinking(self) -> None:
         if not self._thinking and self._notes.is_terminal and not self._shown:
-            self._notes.dim("(thinking)")
+            self._notes.print_dim("(thinking)")
         self._thinking = True
 
-    def _retract(self, reason: str) -> None:
+    def _note_retraction(self, reason: str) -> None:
         shown, self._shown = self._shown, ""
         self._out.end_line()
         what = "broken off, the text above is void" if shown else "no answer yet"
-        self._notes.dim(f"({what}: {one_line(reason, 300)})")
+        self._notes.print_dim(f"({what}: {to_single_line(reason, 300)})")
 
-    def _call(self, event: ToolCalled) -> None:
+    def _print_tool_call(self, event: ToolCalled) -> None:
         self._out.end_line()
         if event.status is None:
-            self._notes.dim(f"· {event.tool}({one_line(event.args)})")
+            self._notes.print_dim(f"· {event.tool}({to_single_line(event.args)})")
         elif event.status != "ok":
-            self._notes.dim(
-                _NOT_DONE.get(event.status, f"✗ {{}}: {event.status}").format(event.tool)
+            self._notes.print_dim(
+                _FAILED_CALL_TEXTS.get(event.status, f"✗ {{}}: {event.status}").format(event.tool)
             )
 
-    def _notice(self, text: str) -> None:
+    def _print_notice(self, text: str) -> None:
         self._noticed.append(text)
         self._out.end_line()
-        self._notes.dim(f"({one_line(text, 500)})")
+        self._notes.print_dim(f"({to_single_line(text, 500)})")
 
-    def _complete(self, text: str) -> None:
-        rest = rest_of(text, self._shown)
+    def _print_remaining(self, text: str) -> None:
+        rest = remaining_text(text, self._shown)
         if rest is None:
             self._out.end_line()
             rest = text
@@ -119,36 +119,36 @@ class Teller:
         self._out.end_line()
         self._shown, self._thinking = "", False
 
-    def _end(self, end: InputCompleted) -> None:
-        self._outcome(end)
+    def _print_end(self, end: InputCompleted) -> None:
+        self._print_outcome(end)
         for text in end.notices:
             if text not in self._noticed:
-                self._notice(text)
+                self._print_notice(text)
 
-    def _outcome(self, end: InputCompleted) -> None:
+    def _print_outcome(self, end: InputCompleted) -> None:
         if end.turn is None:
-            self._without_turn(end)
+            self._print_turnless_outcome(end)
         elif end.turn.outcome is TurnOutcome.ANSWERED:
             if not self._answered:
-                self._complete(end.text)
+                self._print_remaining(end.text)
         else:
             self._out.end_line()
             if end.turn.outcome is TurnOutcome.FAILED:
                 self._notes.write(f"{end.text}\n")
             else:
-                self._notes.dim("(stopped)")
+                self._notes.print_dim("(stopped)")
 
-    def _without_turn(self, end: InputCompleted) -> None:
+    def _print_turnless_outcome(self, end: InputCompleted) -> None:
         if end.outcome is InboxOutcome.EXECUTED:
-            self._complete(end.note or "done")
+            self._print_remaining(end.note or "done")
             return
         self._out.end_line()
-        self._notes.dim(f"({end.outcome.value}{f': {end.note}' if end.note else ''})")
+        self._notes.print_dim(f"({end.outcome.value}{f': {end.note}' if end.note else ''})")
 
 
-def rest_of(text: str, shown: str) -> str | None:
+def remaining_text(text: str, shown: str) -> str | None:
     """
-    What of ``text`` was not shown yet; ``None`` if ``shown`` is not how it begins.
+    Return the part of ``text`` not shown yet; ``None`` if ``shown`` is not its prefix.
 
     The parts of a response are stored with line ends between them, which are not streamed.
     """
@@ -162,8 +162,8 @@ def rest_of(text: str, shown: str) -> str | None:
     return text[at:]
 
 
-def succeeded(end: InputCompleted) -> bool:
-    """Whether the input led to what it asked for."""
+def is_success(end: InputCompleted) -> bool:
+    """Return whether the input succeeded."""
     if end.turn is None:
         return end.outcome is InboxOutcome.EXECUTED
     return end.turn.outcome is TurnOutcome.ANSWERED

@@ -1,4 +1,4 @@
-"""Typing ahead: bytes of a terminal in, lines out."""
+"""Type-ahead: bytes of a terminal in, lines out."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ class TypedLine:
     """A line that was ended with Enter."""
 
     text: str
-    #: Whether all of it was typed, and none pasted.
+    #: Whether all of it was typed, with no paste.
     by_hand: bool
-    #: Whether it was begun after ``TypedLines.mark`` was called last.
+    #: Whether it was started after the last ``TypeaheadParser.mark_boundary``.
     fresh: bool
 
 
-class TypedLines:
+class TypeaheadParser:
     """
-    What is typed while nothing asks for it.
+    Parser of what is typed while no prompt is open.
 
-    Every line is a message; a paste that the terminal marks as one belongs to one line, whatever
+    Every line is a message; a paste that the terminal marks belongs to one line, whatever
     line ends it has.
     """
 
-    _BEGIN: Final = b"\x1b[200~"
-    _END: Final = b"\x1b[201~"
+    _PASTE_START: Final = b"\x1b[200~"
+    _PASTE_END: Final = b"\x1b[201~"
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self._encoding = encoding
@@ -45,16 +45,16 @@ class TypedLines:
         self._pasted = False
         self._fresh = True
 
-    def mark(self) -> None:
-        """Take note that a line which was begun by now was begun before this moment."""
+    def mark_boundary(self) -> None:
+        """Mark this moment: a line already started counts as older."""
         self._fresh = not (self._rest or self._line or self._pasting)
 
-    def feed(self, data: bytes) -> list[TypedLine]:
-        """Return the lines that are complete now."""
+    def feed_bytes(self, data: bytes) -> list[TypedLine]:
+        """Add bytes, and return the lines that are complete now."""
         self._rest += data
         found: list[TypedLine] = []
         while True:
-            mark = self._END if self._pasting else self._next_mark()
+            mark = self._PASTE_END if self._pasting else self._next_delimiter()
             head, mark, rest = self._rest.partition(mark)
             if not mark:
                 return found
@@ -62,38 +62,40 @@ class TypedLines:
             if mark == b"\n":
                 found.append(self._take_line())
             else:
-                self._pasting = mark == self._BEGIN
+                self._pasting = mark == self._PASTE_START
                 self._pasted = True
 
     def _take_line(self) -> TypedLine:
-        line = TypedLine(text=self._text(self._line), by_hand=not self._pasted, fresh=self._fresh)
+        line = TypedLine(
+            text=self._decode_line(self._line), by_hand=not self._pasted, fresh=self._fresh
+        )
         self._line, self._pasted, self._fresh = b"", False, True
         return line
 
-    def _next_mark(self) -> bytes:
-        line_end, paste = self._rest.find(b"\n"), self._rest.find(self._BEGIN)
+    def _next_delimiter(self) -> bytes:
+        line_end, paste = self._rest.find(b"\n"), self._rest.find(self._PASTE_START)
         begins_first = paste >= 0 and (line_end < 0 or paste < line_end)
-        return self._BEGIN if begins_first else b"\n"
+        return self._PASTE_START if begins_first else b"\n"
 
-    def take_rest(self) -> str:
-        """Return what was begun and not ended; it is forgotten here."""
+    def take_unfinished(self) -> str:
+        """Return the unfinished line, and forget it."""
         rest, self._rest, self._line = self._line + self._rest, b"", b""
         self._pasting = self._pasted = False
         self._fresh = True
-        return self._text(rest)
+        return self._decode_line(rest)
 
-    def _text(self, line: bytes) -> str:
+    def _decode_line(self, line: bytes) -> str:
         return strip_sequences(line.decode(self._encoding, errors="replace"))
 
 
 def read_pending(descriptor: int) -> bytes:
-    """Return all that was typed until now, also a line that is not ended; waits for nothing."""
+    """Return everything typed so far, also an unfinished line, without waiting."""
     found: list[bytes] = []
-    with _without_lines(descriptor):
+    with _unbuffered_input(descriptor):
         while select.select([descriptor], [], [], 0)[0]:
             try:
                 data = os.read(descriptor, 65536)
-            except OSError:  # the terminal is gone, which the next wait notices
+            except OSError:  # the terminal is gone; the next wait notices it
                 break
             if not data:
                 break
@@ -102,8 +104,8 @@ def read_pending(descriptor: int) -> bytes:
 
 
 @contextmanager
-def _without_lines(descriptor: int) -> Generator[None]:
-    """Have a terminal hand out what it would keep until the line is ended."""
+def _unbuffered_input(descriptor: int) -> Generator[None]:
+    """Let the terminal return input before the line is ended."""
     if sys.platform == "win32" or not os.isatty(descriptor):
         yield
         return

@@ -1,4 +1,4 @@
-"""``clew sessions verify``: whether an export is as it was written."""
+"""``clew sessions verify``: check that an export is unchanged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from clew.cli.common import example, json_option, print_json
-from clew.cli.progress import Bar
-from clew.cli.terminal import many, outputs
+from clew.cli.common import format_examples, json_option, print_json
+from clew.cli.progress import ProgressBar
+from clew.cli.terminal import get_outputs, pluralize
 from clew.core.exported.verify import verify_export as verify_lines
 from clew.errors import ClewError
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from clew.cli.terminal import Output
     from clew.core.exported.verify import ExportVerifier
 
-#: Findings that are printed; the others are counted.
-_PRINTED: Final = 50
-FILE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
+#: Findings that are printed; more are only counted.
+_MAX_PRINTED: Final = 50
+EXPORT_FILE_TYPE: Final = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
 
-class Watched:
-    """A file that is read from its beginning, with what is read of it shown."""
+class ProgressReader:
+    """A file read from its beginning, with a progress bar."""
 
-    def __init__(self, file: BinaryIO, progress: Bar) -> None:
+    def __init__(self, file: BinaryIO, progress: ProgressBar) -> None:
         self._file, self._progress = file, progress
 
     def seek(self, offset: int, /) -> int:
@@ -41,28 +41,32 @@ class Watched:
         done = 0
         for line in self._file:
             done += len(line)
-            self._progress.show(done)
+            self._progress.update(done)
             yield line
 
 
 @contextmanager
-def opened(path: Path, notes: Output) -> Generator[Watched]:
-    """:raises ClewError: if the file cannot be read"""
+def open_export(path: Path, notes: Output) -> Generator[ProgressReader]:
+    """
+    Open an export.
+
+    :raises ClewError: if the file cannot be read
+    """
     try:
         with path.open("rb") as file:
-            progress = Bar(notes, f"verifying {path.name}", total=path.stat().st_size)
-            yield Watched(file, progress)
-            progress.clear()
+            progress = ProgressBar(notes, f"verifying {path.name}", total=path.stat().st_size)
+            yield ProgressReader(file, progress)
+            progress.clear_line()
     except OSError as error:
         raise ClewError(f"{path} cannot be read: {error.strerror}") from error
 
 
-@click.command(epilog=example("clew sessions verify conversations.jsonl"))
-@click.argument("path", metavar="FILE", type=FILE)
+@click.command(epilog=format_examples("clew sessions verify conversations.jsonl"))
+@click.argument("path", metavar="FILE", type=EXPORT_FILE_TYPE)
 @click.option(
     "--against",
     metavar="EARLIER",
-    type=FILE,
+    type=EXPORT_FILE_TYPE,
     help="Also check that everything in this earlier export is still there, or marked as deleted.",
 )
 @json_option
@@ -73,26 +77,28 @@ def verify(ctx: click.Context, *, path: Path, against: Path | None, as_json: boo
 
     Needs no store and no settings. Exits 1 if something is found.
     """
-    out, notes = outputs()
-    earlier = None if against is None else _verified(against, notes)
+    out, notes = get_outputs()
+    earlier = None if against is None else _verify_file(against, notes)
     if earlier is not None and not earlier.is_clean:
         print_findings(earlier, notes)
         raise ClewError(f"{against} is not as it was written: nothing can be compared with it")
-    verified = _verified(path, notes, earlier)
+    verified = _verify_file(path, notes, earlier)
     if as_json:
-        print_json(_shape(verified))
+        print_json(_verification_json(verified))
     else:
         print_findings(verified, out)
         _print_summary(verified, out, notes)
     ctx.exit(0 if verified.is_clean else 1)
 
 
-def _verified(path: Path, notes: Output, earlier: ExportVerifier | None = None) -> ExportVerifier:
-    with opened(path, notes) as source:
+def _verify_file(
+    path: Path, notes: Output, earlier: ExportVerifier | None = None
+) -> ExportVerifier:
+    with open_export(path, notes) as source:
         return verify_lines(source, earlier=earlier)
 
 
-def _shape(verified: ExportVerifier) -> dict[str, Any]:
+def _verification_json(verified: ExportVerifier) -> dict[str, Any]:
     return {
         "clean": verified.is_clean,
         "checked": {
@@ -119,10 +125,10 @@ def _shape(verified: ExportVerifier) -> dict[str, Any]:
 
 
 def print_findings(verified: ExportVerifier, out: Output) -> None:
-    """One line each."""
-    for finding in verified.findings[:_PRINTED]:
+    """Print one line per finding."""
+    for finding in verified.findings[:_MAX_PRINTED]:
         out.write(f"{finding}\n")
-    left = len(verified.findings) - _PRINTED + verified.omitted_findings
+    left = len(verified.findings) - _MAX_PRINTED + verified.omitted_findings
     if left > 0:
         out.write(f"and {left} more\n")
 
@@ -130,13 +136,15 @@ def print_findings(verified: ExportVerifier, out: Output) -> None:
 def _print_summary(verified: ExportVerifier, out: Output, notes: Output) -> None:
     if not verified.is_clean:
         found = len(verified.findings) + verified.omitted_findings
-        notes.dim(f"{many(found, 'finding')} in {many(verified.line_count, 'line')}")
+        notes.print_dim(
+            f"{pluralize(found, 'finding')} in {pluralize(verified.line_count, 'line')}"
+        )
         return
     out.write(
-        f"as it was written: {many(len(verified.conversations), 'conversation')}, "
-        f"{many(verified.entries, 'entry', 'entries')}, "
-        f"{many(len(verified.tombstones), 'mark')} of deletions\n"
+        f"as it was written: {pluralize(len(verified.conversations), 'conversation')}, "
+        f"{pluralize(verified.entries, 'entry', 'entries')}, "
+        f"{pluralize(len(verified.tombstones), 'mark')} of deletions\n"
     )
     withheld = sum(one.withheld for one in verified.conversations)
     if withheld:
-        notes.dim(f"secrets were left out of {many(withheld, 'conversation')}")
+        notes.print_dim(f"secrets were left out of {pluralize(withheld, 'conversation')}")

@@ -1,1 +1,1 @@
-"""The terminal UI: a client of the protocol in wire."""
+"""Terminal UI: a client of the protocol in ``clew.wire``."""

@@ -1,4 +1,4 @@
-"""The terminal UI: a client of the protocol, on whatever connection it is given."""
+"""Terminal UI application, independent of the transport."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.worker import WorkerFailed
 
-from clew.tui.desk import Desk
-from clew.tui.screens.chat import Chat
-from clew.tui.state.typed import dumped, loaded
+from clew.tui.desk import ConversationController
+from clew.tui.screens.chat import ChatScreen
+from clew.tui.state.typed import parse_history, serialize_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
     from clew.tui.transports import Connect
 
 
-#: Seconds that the first picture takes at most.
-_FIRST_PICTURE: Final = 0.5
+#: Longest time in seconds until the first paint.
+_MAX_FIRST_PAINT: Final = 0.5
 
 
-class Terminal(App[None]):
+class TerminalApp(App[None]):
     """
-    One person before one conversation at a time.
+    Application that shows one conversation at a time.
 
-    ``folder`` keeps what was typed and the theme, for the user alone.
+    ``folder`` stores the input history and the theme, readable by the user alone.
     """
 
     TITLE = "Clew"
@@ -58,30 +58,34 @@ class Terminal(App[None]):
         super().__init__()
         self._history, self._theme_file = folder / "typed.jsonl", folder / "theme"
         self._fault_file = folder / "logs" / "terminal.log"
-        self.desk = Desk(connect, name, changed=self._changed, refused=self._refused)
-        self._chat = Chat(self.desk, loaded(_read(self._history)), self._keep, clock)
-        self._begun = False
-        #: Whether this is a program of its own, which Ctrl-Z stops.
+        self.controller = ConversationController(
+            connect, name, changed=self._redraw_chat, refused=self._show_refusal
+        )
+        self._chat = ChatScreen(
+            self.controller, parse_history(_read_file(self._history)), self._save_input, clock
+        )
+        self._is_started = False
+        #: Whether this process owns the terminal, so that Ctrl-Z suspends it.
         self.may_stop = False
 
     def on_mount(self) -> None:
-        wanted = _read(self._theme_file).strip()
+        wanted = _read_file(self._theme_file).strip()
         if wanted in self.available_themes:
             self.theme = wanted
-        self.theme_changed_signal.subscribe(self, lambda theme: self._themed(theme.name))
+        self.theme_changed_signal.subscribe(self, lambda theme: self._save_theme(theme.name))
         if not self.is_headless:
-            self._leave_in_order()
-        # After the first picture: nothing that takes time stands before it.
-        self.call_after_refresh(self._begin)
-        # Another screen, opened by a key that came at once, would swallow that.
-        self.set_timer(_FIRST_PICTURE, self._begin)
+            self._handle_exit_signals()
+        # After the first paint: nothing slow may delay it.
+        self.call_after_refresh(self._start_controller)
+        # A screen opened by an early key would swallow that callback.
+        self.set_timer(_MAX_FIRST_PAINT, self._start_controller)
 
     async def on_unmount(self) -> None:
-        """Leave once the server knows that the person has gone: the event loop ends with us."""
-        await self.desk.ended()
+        """Wait until the server knows that the client left: the event loop ends after this."""
+        await self.controller.wait_closed()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the library's driver, on POSIX with our own reading of what is typed."""
+        """Return the library's driver, on POSIX with our own input parser."""
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":
             return chosen
@@ -91,51 +95,51 @@ class Terminal(App[None]):
         return TerminalDriver
 
     def get_default_screen(self) -> Screen[None]:
-        """The conversation is the first thing that is seen."""
+        """Return the conversation screen."""
         return self._chat
 
-    def _leave_in_order(self) -> None:
-        """Ended from outside, or when the terminal has gone, put things back as Ctrl-Q does."""
+    def _handle_exit_signals(self) -> None:
+        """Exit cleanly on SIGTERM and SIGHUP, so that the terminal is restored."""
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGHUP"):
             if (number := getattr(signal, name, None)) is not None:
                 with suppress(NotImplementedError, RuntimeError):  # Windows
                     loop.add_signal_handler(number, self.exit)
 
-    def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
-            self.run_worker(self.desk.run(), name="desk", group="desk")
+    def _start_controller(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            self.run_worker(self.controller.run(), name="desk", group="desk")
 
     def action_stop(self) -> None:
-        """Stop the process as Ctrl-Z does elsewhere; ``fg`` in the shell continues it."""
+        """Suspend the process as Ctrl-Z does elsewhere; ``fg`` in the shell continues it."""
         if self.may_stop:
             self.action_suspend_process()
 
-    def _changed(self) -> None:
-        self._chat.changed()
+    def _redraw_chat(self) -> None:
+        self._chat.schedule_draw()
 
-    def _refused(self, text: str, reason: str) -> None:
+    def _show_refusal(self, text: str, reason: str) -> None:
         if self._chat.is_attached:
-            self._chat.refused(text, reason)
+            self._chat.restore_refused(text, reason)
 
-    def _themed(self, name: str) -> None:
-        if name != _read(self._theme_file).strip():
-            _append(self._theme_file, name, anew=True)
+    def _save_theme(self, name: str) -> None:
+        if name != _read_file(self._theme_file).strip():
+            _append_file(self._theme_file, name, anew=True)
         if self._chat.is_mounted:
-            self._chat.redraw()
+            self._chat.redraw_transcript()
 
-    def _keep(self, text: str) -> None:
-        _append(self._history, dumped(text) + "\n")
+    def _save_input(self, text: str) -> None:
+        _append_file(self._history, serialize_text(text) + "\n")
 
     def _handle_exception(self, error: Exception) -> None:
-        """A fault of our own: it is written down, and the person told what to do."""
+        """Log an internal error and tell the user what to do."""
         if self._exception is not None:
-            return  # one that follows from the first
+            return  # a consequence of the first error
         self._return_code, self._exception = 1, error
         self._exception_event.set()  # pyright: ignore[reportUnknownMemberType]
         cause = error.error if isinstance(error, WorkerFailed) else error
-        kept = _append(self._fault_file, "".join(traceback.format_exception(cause)))
+        kept = _append_file(self._fault_file, "".join(traceback.format_exception(cause)))
         where = f"written to {self._fault_file}" if kept else f"{cause!r}"
         self.panic(
             Text(
@@ -145,7 +149,7 @@ class Terminal(App[None]):
         )
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What Ctrl-P offers beside themes."""
+        """Yield the entries of the command palette (Ctrl-P) beside the themes."""
         yield from super().get_system_commands(screen)  # pyright: ignore[reportUnknownMemberType]
         if screen is not self._chat:
             return
@@ -160,15 +164,15 @@ class Terminal(App[None]):
             yield SystemCommand(title, told, getattr(self._chat, f"action_{action}"))
 
 
-def _read(file: Path) -> str:
+def _read_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
 
 
-def _append(file: Path, text: str, *, anew: bool = False) -> bool:
-    """Keep something, and whether it was; where it cannot be kept it is forgotten."""
+def _append_file(file: Path, text: str, *, anew: bool = False) -> bool:
+    """Write text to a file; return whether it succeeded. Failures are ignored."""
     try:
         file.parent.mkdir(mode=0o700, exist_ok=True)
         file.touch(mode=0o600)

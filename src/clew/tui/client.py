@@ -1,17 +1,18 @@
 """
-A client of the protocol: calls are awaited, events are iterated, and a lost connection comes back.
+Client of the protocol: awaits calls, iterates events and reconnects automatically.
 
 ::
 
-    async with Client(websocket("ws://127.0.0.1:8420/api/ws", token=token)) as client:
+    async with RpcClient(websocket("ws://127.0.0.1:8420/api/ws", token=token)) as client:
         opened = await client.call(methods.OPEN, OpenParams(conversation="main"))
         async with client.follow(opened.conversation.id) as events:
             await client.submit("main", "hello")
             async for notice in events:
                 show(notice)
 
-After a loss the client connects again, with pauses that grow, attaches to what it had open and
-subscribes after the last entry that it heard: whoever iterates notices nothing but a ``Resumed``.
+After a loss the client reconnects with growing pauses, reopens its conversations and
+subscribes after the last entry that it received: iteration continues, with a ``Resumed``
+event in between.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel
 
-from clew.tui.transports import ConnectionLost, Refused
+from clew.tui.transports import ConnectionLost, ConnectionRefused
 from clew.wire import methods
 from clew.wire.caller import (
     ClientProtocol,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
     from types import TracebackType
 
-    from clew.tui.transports import Connect, Connection
+    from clew.tui.transports import Connect, FrameConnection
     from clew.wire.caller import PendingCall, ReceivedMessage
     from clew.wire.methods import RpcMethod
     from clew.wire.params import DoubleTextName, Params
@@ -53,22 +54,22 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=BaseModel)
 
 #: Seconds before the first try to connect again, and the longest pause between two.
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0
+MIN_PAUSE, MAX_PAUSE = 0.1, 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resumed:
-    """The connection was lost and is back: text that was provisional is void, the rest follows."""
+    """Restored connection: provisional text is void, missed events follow."""
 
     conversation: str
 
 
-class Client:
+class RpcClient:
     """
-    One client, over as many connections as it takes.
+    Protocol client that survives connection losses.
 
-    ``on_change`` is told whether it is connected, whenever that changes; ``None`` says that it is
-    refused and gives up.
+    ``on_change`` receives whether the client is connected, on each change; ``None`` means
+    that the server refused it and that it has given up.
     """
 
     def __init__(
@@ -79,16 +80,16 @@ class Client:
     ) -> None:
         self._connect, self.on_change = connect, on_change
         self._caller = ClientProtocol()
-        self._connection: Connection | None = None
+        self._connection: FrameConnection | None = None
         self._connected = asyncio.Event()
-        self._refused: Refused | None = None
+        self._refused: ConnectionRefused | None = None
         self._answers: dict[PendingCall[Any], asyncio.Future[object]] = {}
-        self._followed: dict[str, Followed] = {}
-        #: Conversations that were opened, in order; they are opened again after a loss.
+        self._followed: dict[str, EventSubscription] = {}
+        #: Opened conversations, in order; they are reopened after a loss.
         self._opened: dict[str, None] = {}
 
     async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._live(), name="rpc-client")
+        self._task = asyncio.create_task(self._keep_connected(), name="rpc-client")
         return self
 
     async def __aexit__(
@@ -101,31 +102,35 @@ class Client:
         with suppress(asyncio.CancelledError):
             await self._task
 
-    async def close_all(self, *, seconds: float) -> None:
-        """Close what was opened, as a person who leaves does; not at any price."""
-        closing = [self._close(conversation) for conversation in self._opened if self.connected]
+    async def close_conversations(self, *, seconds: float) -> None:
+        """Close the opened conversations, within ``seconds``."""
+        closing = [
+            self._close_conversation(conversation)
+            for conversation in self._opened
+            if self.is_connected
+        ]
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.gather(*closing), seconds)
 
-    async def _close(self, conversation: str) -> None:
-        with suppress(CallFailed, Refused):  # it may have been deleted
+    async def _close_conversation(self, conversation: str) -> None:
+        with suppress(CallFailed, ConnectionRefused):  # it may have been deleted
             await self.call(methods.CLOSE, Named(conversation=conversation))
 
     @property
-    def connected(self) -> bool:
+    def is_connected(self) -> bool:
         return self._connected.is_set()
 
     async def call(self, method: RpcMethod[Any, R], params: Params) -> R:
         """
         Call a method; waits for a connection if there is none.
 
-        :raises CallFailed: if it comes to nothing; with ``Code.DISCONNECTED`` the connection was
-            lost before the answer, and what was asked for may have happened
-        :raises Refused: if the server does not let this client in
+        :raises CallFailed: if the call fails; with ``Code.DISCONNECTED`` the connection was
+            lost before the answer, and the call may have taken effect
+        :raises ConnectionRefused: if the server refuses this client
         """
-        await self._until_connected()
-        found = await self._ask(method, params)
-        self._note(method, params, found)
+        await self._wait_connected()
+        found = await self._send_request(method, params)
+        self._track_opened(method, params, found)
         return found
 
     async def submit(
@@ -137,9 +142,9 @@ class Client:
         attachments: Sequence[Attachment] | None = None,
     ) -> Submitted:
         """
-        Hand a message in, once: it is sent again as often as connections are lost.
+        Submit a message exactly once, resending it after connection losses.
 
-        :raises CallFailed: if it is refused
+        :raises CallFailed: if the server rejects it
         """
         given: dict[str, Any] = {"session_id": conversation, "text": text, "key": uuid4().hex}
         if double_text is not None:
@@ -157,132 +162,134 @@ class Client:
                     ErrorCode.STOPPING,
                 ):
                     raise
-                await asyncio.sleep(FIRST_PAUSE)
+                await asyncio.sleep(MIN_PAUSE)
 
     @asynccontextmanager
     async def follow(
         self, conversation: str, *, after: int = 0, live: bool = True
-    ) -> AsyncGenerator[Followed]:
+    ) -> AsyncGenerator[EventSubscription]:
         """
-        The events of a conversation (its id) above an entry, for as long as the block lasts.
+        Subscribe to a conversation's events (by its id) while the block lasts.
 
-        Each entry comes once and in order, over all connections.
+        Each entry after ``after`` arrives once and in order, across all connections.
         """
-        followed = Followed(SubscriptionState(conversation, after), live=live)
+        followed = EventSubscription(SubscriptionState(conversation, after), live=live)
         self._followed[conversation] = followed
         try:
-            if self.connected:
-                # Else it is subscribed to with the next connection.
-                await self._subscribe(followed)
+            if self.is_connected:
+                # Otherwise the next connection subscribes to it.
+                await self._subscribe_events(followed)
             yield followed
         finally:
             if self._followed.get(conversation) is followed:
                 del self._followed[conversation]
-                await self._unsubscribe(conversation)
+                await self._unsubscribe_events(conversation)
 
     # Connections
 
-    async def _live(self) -> None:
-        pause = FIRST_PAUSE
+    async def _keep_connected(self) -> None:
+        pause = MIN_PAUSE
         while True:
             try:
                 async with self._connect() as connection:
-                    pause = FIRST_PAUSE
-                    await self._serve(connection)
+                    pause = MIN_PAUSE
+                    await self._serve_connection(connection)
             except ConnectionLost:
                 pass
-            except Refused as error:
+            except ConnectionRefused as error:
                 self._refused = error
                 self._connected.set()
                 self.on_change(None)
                 return
             await asyncio.sleep(pause * random.uniform(0.5, 1))
-            pause = min(2 * pause, LONGEST_PAUSE)
+            pause = min(2 * pause, MAX_PAUSE)
 
-    async def _serve(self, connection: Connection) -> None:
+    async def _serve_connection(self, connection: FrameConnection) -> None:
         self._connection = connection
         try:
             async with AsyncExitStack() as stack:
-                back = asyncio.create_task(self._come_back(), name="rpc-resume")
-                stack.push_async_callback(_cancelled, back)
+                back = asyncio.create_task(self._restore_state(), name="rpc-resume")
+                stack.push_async_callback(_cancel_task, back)
                 while True:
-                    self._take(await connection.receive())
+                    self._handle_frame(await connection.receive())
         finally:
             self._connection = None
             was, _ = self._connected.is_set(), self._connected.clear()
             for lost in self._caller.connection_lost():
-                self._settle(lost)
+                self._resolve_call(lost)
             if was:
                 self.on_change(False)
 
-    async def _come_back(self) -> None:
-        """Attach and subscribe again; then others may call."""
+    async def _restore_state(self) -> None:
+        """Reopen conversations and resubscribe, before other calls are let through."""
         for conversation in list(self._opened):
             with suppress(CallFailed):
-                await self._ask(methods.OPEN, OpenParams(conversation=conversation))
-        told: set[Followed] = set()
-        # Others may begin to follow meanwhile.
+                await self._send_request(methods.OPEN, OpenParams(conversation=conversation))
+        told: set[EventSubscription] = set()
+        # Further subscriptions may be added meanwhile.
         while pending := [each for each in self._followed.values() if each not in told]:
             told.update(pending)
             for followed in pending:
-                followed.put(Resumed(conversation=followed.heard.conversation))
-                await self._subscribe(followed)
+                followed.put_event(Resumed(conversation=followed.heard.conversation))
+                await self._subscribe_events(followed)
         self._connected.set()
         self.on_change(True)
 
-    async def _subscribe(self, followed: Followed) -> None:
+    async def _subscribe_events(self, followed: EventSubscription) -> None:
         try:
-            await self._ask(methods.SUBSCRIBE, followed.heard.subscribe_params(live=followed.live))
+            await self._send_request(
+                methods.SUBSCRIBE, followed.heard.subscribe_params(live=followed.live)
+            )
         except CallFailed as error:
             if error.code != ErrorCode.DISCONNECTED:
-                followed.end(error)
+                followed.finish(error)
 
-    async def _unsubscribe(self, conversation: str) -> None:
-        if self.connected:
+    async def _unsubscribe_events(self, conversation: str) -> None:
+        if self.is_connected:
             with suppress(CallFailed):
-                await self._ask(methods.UNSUBSCRIBE, Named(conversation=conversation))
+                await self._send_request(methods.UNSUBSCRIBE, Named(conversation=conversation))
 
-    async def _until_connected(self) -> None:
+    async def _wait_connected(self) -> None:
         await self._connected.wait()
         if self._refused is not None:
             raise self._refused
 
-    async def _ask(self, method: RpcMethod[Any, R], params: Params) -> R:
+    async def _send_request(self, method: RpcMethod[Any, R], params: Params) -> R:
         if self._connection is None:
             raise CallFailed(RpcError.from_code(ErrorCode.DISCONNECTED))
         call, frame = self._caller.call(method, params)
         answer = self._answers[call] = asyncio.get_running_loop().create_future()
         try:
-            # A connection that fails now is noticed by whoever receives, and settles the call.
+            # If the connection fails now, the receiving task notices and fails the call.
             with suppress(ConnectionLost):
                 await self._connection.send(frame)
             return call.parse_result(await answer)
         finally:
             del self._answers[call]
-            _disregard(answer)
+            _discard_answer(answer)
 
-    def _note(self, method: RpcMethod[Any, Any], params: Params, result: BaseModel) -> None:
-        """Remember what is open, to be opened again."""
+    def _track_opened(self, method: RpcMethod[Any, Any], params: Params, result: BaseModel) -> None:
+        """Track opened conversations, to reopen them after a loss."""
         told: Mapping[str, Any] = result.model_dump(include={"conversation"})
         if method in (methods.OPEN, methods.NEW, methods.RESUME):
             self._opened[told["conversation"]["id"]] = None
         elif method is methods.CLOSE:
             self._opened.pop(told["conversation"], None)
 
-    # What arrives
+    # Incoming frames
 
-    def _take(self, frame: str | bytes) -> None:
+    def _handle_frame(self, frame: str | bytes) -> None:
         try:
             arrived = self._caller.feed(frame)
         except FrameError as error:
             raise ConnectionLost(f"the server does not speak JSON-RPC: {error}") from error
         for each in arrived:
             if isinstance(each, EventReceived):
-                self._tell(each.notice)
+                self._deliver_event(each.notice)
             else:
-                self._settle(each)
+                self._resolve_call(each)
 
-    def _settle(self, arrived: ReceivedMessage) -> None:
+    def _resolve_call(self, arrived: ReceivedMessage) -> None:
         match arrived:
             case ResultReceived(call=call) if answer := self._answers.get(call):
                 if not answer.done():
@@ -295,41 +302,41 @@ class Client:
             case _:
                 pass
 
-    def _tell(self, notice: AnyNotice) -> None:
+    def _deliver_event(self, notice: AnyNotice) -> None:
         followed = self._followed.get(notice.conversation)
         if followed is None:
             return
         try:
             new = followed.heard.accept_notice(notice)
         except EntryGapError as error:
-            # Never seen; connecting again asks for what is missing.
+            # Never observed; reconnecting requests the missing entries.
             raise ConnectionLost(str(error)) from error
         if isinstance(notice, EndedNotice):
             raise ConnectionLost(notice.reason)
         if new:
-            followed.put(notice)
+            followed.put_event(notice)
         if isinstance(notice, DeletedNotice):
-            followed.end(None)
+            followed.finish(None)
 
 
-class Followed:
-    """The events of one conversation: iterate; ends when it is deleted."""
+class EventSubscription:
+    """Events of one conversation; iteration ends when it is deleted."""
 
     def __init__(self, heard: SubscriptionState, *, live: bool) -> None:
         self.heard, self.live = heard, live
         self._queue: asyncio.Queue[AnyNotice | Resumed | None] = asyncio.Queue()
         self._error: CallFailed | None = None
 
-    def put(self, told: AnyNotice | Resumed) -> None:
+    def put_event(self, told: AnyNotice | Resumed) -> None:
         self._queue.put_nowait(told)
 
-    def end(self, error: CallFailed | None) -> None:
-        """Nothing more comes; ``error`` is raised to whoever iterates."""
+    def finish(self, error: CallFailed | None) -> None:
+        """End the iteration; ``error`` is raised to the iterating caller."""
         self._error = error
         self._queue.put_nowait(None)
 
-    def waiting(self) -> int:
-        """How many events were received and not taken yet: who draws may take them together."""
+    def pending_count(self) -> int:
+        """Return the number of received events that are not taken yet, for batching."""
         return self._queue.qsize()
 
     def __aiter__(self) -> AsyncIterator[AnyNotice | Resumed]:
@@ -345,13 +352,13 @@ class Followed:
         raise StopAsyncIteration
 
 
-def _disregard(answer: asyncio.Future[object]) -> None:
-    """Let go of an answer: it may have failed while its caller was cancelled, or failed to send."""
+def _discard_answer(answer: asyncio.Future[object]) -> None:
+    """Discard an answer whose caller is gone, so that asyncio does not report it."""
     if not answer.cancel() and not answer.cancelled():
         answer.exception()  # asked for, so that it does not complain
 
 
-async def _cancelled(task: asyncio.Task[None]) -> None:
+async def _cancel_task(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

@@ -1,8 +1,8 @@
 """
-The desk: what a person does becomes calls, what happens becomes the view.
+Controller: turns user actions into calls, and events into the view.
 
-Holds one conversation at a time. The client comes back by itself after a loss; what is shown stays,
-and goes on after the last entry that was told.
+Holds one conversation at a time. The client reconnects by itself; the view stays and
+continues after the last entry received.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from clew.core.showing import MAX_FILE_BYTES
-from clew.tui.client import Client, Resumed
+from clew.tui.client import Resumed, RpcClient
 from clew.tui.outbox import Outbox
 from clew.tui.state import reduce
-from clew.tui.state.typed import files_in
-from clew.tui.state.view import Link, View
-from clew.tui.transports import Refused
+from clew.tui.state.typed import find_file_mentions
+from clew.tui.state.view import LinkState, ViewState
+from clew.tui.transports import ConnectionRefused
 from clew.wire import methods
 from clew.wire.errors import CallFailed, ErrorCode
 from clew.wire.params import (
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from clew.tui.state.view import Block, Sending
+    from clew.tui.state.view import Block, PendingText
     from clew.tui.transports import Connect
     from clew.wire.methods import RpcMethod
     from clew.wire.notices import AnyNotice
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
 
     R = TypeVar("R", bound=BaseModel)
 
-#: Entries of the end of a conversation that are loaded at first, and before them at a time.
-TAIL: Final = 60
-#: Conversations among which branches are looked for, the last used first.
-_MANY_CONVERSATIONS: Final = 100
-#: Entries that are loaded at a time on the way to one that is far back.
-_MANY: Final = 500
-#: Seconds that a server has to take note that the person leaves.
-_LEAVING: Final = 2.0
+#: Entries that are loaded at first, and per page before them.
+PAGE_SIZE: Final = 60
+#: Recently used conversations that are searched for branches.
+_MAX_RELATED: Final = 100
+#: Entries per page on the way to a distant one.
+_LARGE_PAGE_SIZE: Final = 500
+#: Seconds that the server has to close the conversations on exit.
+_CLOSE_TIMEOUT: Final = 2.0
 
 
-class Desk:
-    """One person's place before one conversation at a time."""
+class ConversationController:
+    """Controller of one conversation at a time."""
 
     def __init__(
         self,
@@ -72,155 +72,165 @@ class Desk:
         refused: Callable[[str, str], None] = lambda _text, _reason: None,
     ) -> None:
         """
-        Begin without a connection.
+        Start without a connection.
 
-        ``changed`` is called after each change of ``view``, from the event loop; ``refused`` with a
-        text that was sent and not taken, and why.
+        ``changed`` is called on the event loop after each change of ``view``; ``refused``
+        with a sent text that the server rejected, and the reason.
         """
-        self._client = Client(connect, on_change=self._linked)
+        self._client = RpcClient(connect, on_change=self._update_link)
         self._changed = changed
-        #: The name that ``/new`` and ``/resume`` move.
+        #: The name that ``/new`` and ``/resume`` rebind.
         self.name = name
-        self.view = View()
-        self.outbox = Outbox(changed=self._sending, refused=refused)
+        self.view = ViewState()
+        self.outbox = Outbox(changed=self._set_sending, refused=refused)
         self._following: asyncio.Task[None] | None = None
-        self._measuring: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
         #: Set while nothing runs.
         self._ended = asyncio.Event()
         self._ended.set()
 
-    async def ended(self) -> None:
-        """Wait until ``run``, which was cancelled, has come to its end."""
+    async def wait_closed(self) -> None:
+        """Wait until the cancelled ``run`` has finished."""
         await self._ended.wait()
 
-    def _become(self, view: View) -> None:
+    def _set_view(self, view: ViewState) -> None:
         if view is not self.view:
             self.view = view
             self._changed()
 
-    def _sending(self, items: tuple[Sending, ...]) -> None:
-        self._become(reduce.sending(self.view, items))
+    def _set_sending(self, items: tuple[PendingText, ...]) -> None:
+        self._set_view(reduce.set_sending(self.view, items))
 
-    def _linked(self, is_up: bool | None) -> None:
+    def _update_link(self, is_up: bool | None) -> None:
         if is_up:
-            self._become(reduce.found(self.view))
+            self._set_view(reduce.mark_connected(self.view))
         else:
             why = "the server has gone; waiting for it to come back"
-            self._become(reduce.lost(self.view, why if is_up is False else "not let in"))
+            self._set_view(
+                reduce.mark_disconnected(self.view, why if is_up is False else "not let in")
+            )
 
     async def run(self) -> None:
-        """Stay connected, until it is cancelled."""
+        """Stay connected until cancelled."""
         self._ended.clear()
         try:
             async with self._client, AsyncExitStack() as stack:
-                stack.push_async_callback(self._leave)
-                await self._begin()
+                stack.push_async_callback(self._shut_down)
+                await self._open_initial()
                 await self.outbox.run()
         finally:
             self._ended.set()
 
-    async def _leave(self) -> None:
-        tasks = {task for task in (self._following, self._measuring) if task is not None}
+    async def _shut_down(self) -> None:
+        tasks = {task for task in (self._following, self._refreshing) if task is not None}
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
-        await self._client.close_all(seconds=_LEAVING)
+        await self._client.close_conversations(seconds=_CLOSE_TIMEOUT)
 
-    async def _begin(self) -> None:
+    async def _open_initial(self) -> None:
         while True:
             try:
                 named = OpenParams(conversation=self.name)
-                await self._attach(await self._client.call(methods.OPEN, named))
-                await self._describe()
+                await self._show_conversation(await self._client.call(methods.OPEN, named))
+                await self._load_agent()
             except CallFailed as error:
                 if error.code != ErrorCode.DISCONNECTED:
-                    self.trouble(str(error))
+                    self.set_error(str(error))
                     return
-            except Refused as error:
-                self._become(reduce.lost(self.view, str(error)))
+            except ConnectionRefused as error:
+                self._set_view(reduce.mark_disconnected(self.view, str(error)))
                 return
             else:
                 return
 
-    async def _describe(self) -> None:
-        """Learn who answers; a server of an older version does not tell."""
+    async def _load_agent(self) -> None:
+        """Load the agent's description; older servers do not provide it."""
         with suppress(CallFailed):
-            self._become(reduce.described(self.view, await self.call(methods.DESCRIBE, NoParams())))
+            self._set_view(
+                reduce.set_agent(self.view, await self.call(methods.DESCRIBE, NoParams()))
+            )
 
-    async def _open(self, name: str) -> Opened:
+    async def _open_conversation(self, name: str) -> Opened:
         return await self.call(methods.OPEN, OpenParams(conversation=name))
 
-    async def _attach(self, opened: Opened) -> None:
-        """Show a conversation, and hear of it from the last entry on that was told."""
-        view = reduce.opened(self.view, opened.conversation, opened.state)
+    async def _show_conversation(self, opened: Opened) -> None:
+        """Show a conversation and follow it after the last entry received."""
+        view = reduce.open_conversation(self.view, opened.conversation, opened.state)
         if not view.blocks and view.seq:
-            tail = EntriesParams(conversation=opened.conversation.id, before=view.first, limit=TAIL)
-            view = reduce.older(view, (await self.call(methods.ENTRIES, tail)).items)
-        self._become(view)
+            tail = EntriesParams(
+                conversation=opened.conversation.id, before=view.first, limit=PAGE_SIZE
+            )
+            view = reduce.prepend_entries(view, (await self.call(methods.ENTRIES, tail)).items)
+        self._set_view(view)
         if self._following is not None:
             self._following.cancel()
-        self._following = asyncio.create_task(self._follow(opened.conversation.id), name="follow")
+        self._following = asyncio.create_task(
+            self._follow_events(opened.conversation.id), name="follow"
+        )
 
-    async def _follow(self, conversation: str) -> None:
+    async def _follow_events(self, conversation: str) -> None:
         try:
             async with self._client.follow(conversation, after=self.view.seq) as events:
-                self._measure()
+                self._schedule_refresh()
                 async for told in events:
-                    self._hear(told)
+                    self._apply_event(told)
         except CallFailed as error:
-            self.trouble(str(error))
+            self.set_error(str(error))
 
-    def _hear(self, told: AnyNotice | Resumed) -> None:
+    def _apply_event(self, told: AnyNotice | Resumed) -> None:
         if isinstance(told, Resumed):
-            self._become(reduce.caught_up(self.view))
+            self._set_view(reduce.reset_live(self.view))
             return
         head = self.view.head
-        self._become(reduce.told(self.view, told))
+        self._set_view(reduce.apply_event(self.view, told))
         if self.view.head != head or told.type in ("turn_closed", "turn_begun"):
-            self._measure()
+            self._schedule_refresh()
 
     async def call(self, method: RpcMethod[Any, R], params: Params) -> R:
         """
-        Ask the server; waits for it where it is away.
+        Call the server; waits for it while it is unreachable.
 
-        :raises CallFailed: if it has come to nothing
+        :raises CallFailed: if the call fails
         """
-        with _told():
+        with _refusal_as_failure():
             return await self._client.call(method, params)
 
-    def trouble(self, text: str) -> None:
-        """Say that something could not be done; "" once it is of no interest any more."""
-        self._become(reduce.troubled(self.view, text))
+    def set_error(self, text: str) -> None:
+        """Show an error; "" clears it."""
+        self._set_view(reduce.set_error(self.view, text))
 
-    async def go_to(self, opened: Opened) -> None:
-        """Show another conversation, which this client has opened."""
-        await self._attach(opened)
+    async def switch_to(self, opened: Opened) -> None:
+        """Show another conversation that this client has opened."""
+        await self._show_conversation(opened)
 
-    async def go_to_named(self, name: str) -> None:
-        """Show another conversation: by its name, its id, or one of its sessions' ids."""
-        await self._attach(await self._open(name))
+    async def switch_to_named(self, name: str) -> None:
+        """Show another conversation: by name, id, or the id of one of its sessions."""
+        await self._show_conversation(await self._open_conversation(name))
 
-    async def older(self, count: int = TAIL) -> None:
-        """Load entries that stand before the first one that is loaded."""
+    async def load_older(self, count: int = PAGE_SIZE) -> None:
+        """Load entries before the first one that is loaded."""
         conversation = self.view.conversation
         if conversation is None or self.view.first <= 1:
             return
         wanted = EntriesParams(conversation=conversation.id, before=self.view.first, limit=count)
-        self._become(reduce.older(self.view, (await self.call(methods.ENTRIES, wanted)).items))
+        self._set_view(
+            reduce.prepend_entries(self.view, (await self.call(methods.ENTRIES, wanted)).items)
+        )
 
-    async def reach(self, session: str) -> Block | None:
+    async def load_session_start(self, session: str) -> Block | None:
         """
-        Load what is needed to see where a session begins: its first block.
+        Load entries back to the start of a session, and return its first block.
 
-        ``None`` if nothing was said in it.
+        Returns ``None`` if the session has no entries.
         """
-        while self.view.first > 1 and not self._is_before(session):
-            await self.older(_MANY)
+        while self.view.first > 1 and not self._starts_before(session):
+            await self.load_older(_LARGE_PAGE_SIZE)
         return next((block for block in self.view.blocks if block.session == session), None)
 
-    def _is_before(self, session: str) -> bool:
-        """Whether what is loaded begins before a session."""
+    def _starts_before(self, session: str) -> bool:
+        """Return whether the loaded entries start before a session."""
         conversation, blocks = self.view.conversation, self.view.blocks
         known = [one.id for one in conversation.sessions] if conversation else []
         begins = blocks[0].session if blocks else ""
@@ -228,114 +238,114 @@ class Desk:
             return session not in known
         return known.index(begins) < known.index(session)
 
-    def _measure(self) -> None:
-        """See anew, beside everything else, what was used and how full the context is."""
-        if self._measuring is None or self._measuring.done():
-            self._measuring = asyncio.create_task(self.measured(), name="measure")
+    def _schedule_refresh(self) -> None:
+        """Refresh usage and context size in the background."""
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = asyncio.create_task(self.refresh_usage(), name="measure")
 
-    async def measured(self) -> None:
-        """See anew what was used, how full the context is, and the lineage."""
+    async def refresh_usage(self) -> None:
+        """Refresh usage, context size and lineage."""
         conversation = self.view.conversation
         if conversation is None:
             return
         with suppress(CallFailed):
             status = await self.call(methods.STATUS, Named(conversation=conversation.id))
-            self._become(reduce.measured(self.view, status.conversation, status.usage))
+            self._set_view(reduce.set_usage(self.view, status.conversation, status.usage))
 
-    def say(self, text: str, *, double_text: DoubleTextName | None = None) -> None:
+    def queue_message(self, text: str, *, double_text: DoubleTextName | None = None) -> None:
         """
-        Take a message over, for the conversation that is shown now.
+        Queue a message for the conversation that is shown now.
 
-        It is kept and handed in with the same key until it is stored, once, or refused. Behind a
-        command that leads elsewhere it belongs to where that leads.
+        It is submitted with the same key until it is stored once or rejected. After a
+        command that switches the conversation, it goes to the new one.
         """
-        name = None if self.outbox.leads_on else self._here
-        self.outbox.add(text, partial(self._submit, name, text, double_text))
+        name = None if self.outbox.may_switch_conversation else self._conversation_id
+        self.outbox.add_text(text, partial(self._submit_message, name, text, double_text))
 
     @property
-    def _here(self) -> str:
+    def _conversation_id(self) -> str:
         there = self.view.conversation
         return there.id if there else self.name
 
-    async def _submit(
+    async def _submit_message(
         self, name: str | None, text: str, double_text: DoubleTextName | None
     ) -> None:
         """
-        Hand a message in, with the files that it names; when this returns it is stored.
+        Submit a message with the files that it names; it is stored when this returns.
 
-        :raises CallFailed: if it was refused
+        :raises CallFailed: if it was rejected
         :raises OSError: if a file cannot be read
         """
-        files = await asyncio.to_thread(_attachments, text)
-        with _told():
+        files = await asyncio.to_thread(_load_attachments, text)
+        with _refusal_as_failure():
             await self._client.submit(
-                name or self._here, text, double_text=double_text, attachments=files
+                name or self._conversation_id, text, double_text=double_text, attachments=files
             )
 
-    async def command(self, text: str) -> CommandReply:
+    async def run_command(self, text: str) -> CommandReply:
         """
-        Carry out a chat command, and go where it leads.
+        Run a chat command, and switch to the conversation that it leads to.
 
-        :raises CallFailed: if it could not be
+        :raises CallFailed: if it fails
         """
         there = self.view.conversation
         names = [route.rpartition(":")[2] for route in there.routes] if there else [self.name]
         name = self.name if self.name in names or there is None else there.id
         reply = await self.call(methods.RUN, RunParams(text=text, conversation=name))
         if reply.conversation and (there is None or reply.conversation != there.id):
-            await self.go_to_named(reply.conversation)
-        self._measure()
+            await self.switch_to_named(reply.conversation)
+        self._schedule_refresh()
         return reply
 
-    async def answer(self, approval: str, *, approve: bool) -> None:
+    async def answer_approval(self, approval: str, *, approve: bool) -> None:
         """
-        Answer a question; it is not asked again, unless the answer does not get there.
+        Answer an approval; it is hidden at once and reappears if the answer fails.
 
-        :raises CallFailed: if it did not
+        :raises CallFailed: if the answer was not delivered
         """
-        self._become(reduce.answered(self.view, approval, given=True))
+        self._set_view(reduce.mark_answered(self.view, approval, given=True))
         try:
             await self.call(methods.RESPOND, RespondParams(approval=approval, approve=approve))
         except CallFailed:
-            self._become(reduce.answered(self.view, approval, given=False))
+            self._set_view(reduce.mark_answered(self.view, approval, given=False))
             raise
 
-    async def related(self, conversation: ConversationShape) -> list[ConversationShape]:
+    async def list_related(self, conversation: ConversationShape) -> list[ConversationShape]:
         """
-        Return the conversations that branched from one, and the one that it branched from.
+        Return a conversation's branches and the one that it branched from.
 
         :raises CallFailed: if they cannot be listed
         """
         origin = conversation.origin.id if conversation.origin else None
-        listed = await self.call(methods.LIST, ListParams(limit=_MANY_CONVERSATIONS))
+        listed = await self.call(methods.LIST, ListParams(limit=_MAX_RELATED))
         return [
             one
             for one in listed.items
             if one.id == origin or (one.origin is not None and one.origin.id == conversation.id)
         ]
 
-    async def interrupt(self) -> None:
-        """Stop the running turn; what it has said is kept."""
-        if self.view.conversation is not None and self.view.link is Link.UP:
+    async def interrupt_turn(self) -> None:
+        """Stop the running turn; its partial text is kept."""
+        if self.view.conversation is not None and self.view.link is LinkState.UP:
             await self.call(methods.INTERRUPT, Named(conversation=self.view.conversation.id))
 
 
 @contextmanager
-def _told() -> Generator[None]:
-    """Who is not let in has a call that fails, with the reason."""
+def _refusal_as_failure() -> Generator[None]:
+    """Convert a refused connection to a failed call with the reason."""
     try:
         yield
-    except Refused as error:
+    except ConnectionRefused as error:
         raise CallFailed.from_code(ErrorCode.UNAVAILABLE, str(error)) from error
 
 
-def _attachments(text: str) -> list[Attachment]:
-    """The files that a text names, where there are such files."""
-    found = [Path(name).expanduser() for name in files_in(text)]
-    return [_attachment(path) for path in dict.fromkeys(found) if path.is_file()]
+def _load_attachments(text: str) -> list[Attachment]:
+    """Load the existing files that a text names."""
+    found = [Path(name).expanduser() for name in find_file_mentions(text)]
+    return [_load_attachment(path) for path in dict.fromkeys(found) if path.is_file()]
 
 
-def _attachment(path: Path) -> Attachment:
+def _load_attachment(path: Path) -> Attachment:
     try:
         size = path.stat().st_size
         content = path.read_bytes() if size <= MAX_FILE_BYTES else b""

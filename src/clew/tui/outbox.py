@@ -1,4 +1,4 @@
-"""What a person has sent and the server has not confirmed yet: kept, in order, sent once."""
+"""Outbox of texts that the server has not confirmed yet: in order, each sent once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
 
-from clew.tui.state.view import Sending
+from clew.tui.state.view import PendingText
 from clew.wire.errors import CallFailed, ErrorCode
 
 if TYPE_CHECKING:
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Item:
-    shown: Sending
-    #: It may lead to another conversation, where what is sent after it belongs.
-    leads_on: bool
+    shown: PendingText
+    #: It may switch the conversation for the texts sent after it.
+    may_switch: bool
     deliver: Callable[[], Awaitable[None]]
 
 
 class Outbox:
     """
-    Delivers one text after the other.
+    Queue that delivers one text after the other.
 
-    ``changed`` gets what is still on its way after each change. ``refused`` gets a text that the
-    server did not take, and why; the texts behind it go on.
+    ``changed`` receives the unconfirmed texts after each change. ``refused`` receives a
+    text that the server rejected, and why; the later ones are still sent.
     """
 
     def __init__(
         self,
         *,
-        changed: Callable[[tuple[Sending, ...]], None],
+        changed: Callable[[tuple[PendingText, ...]], None],
         refused: Callable[[str, str], None],
     ) -> None:
         self._changed, self._refused = changed, refused
@@ -43,43 +43,43 @@ class Outbox:
 
     @property
     def unsent(self) -> tuple[str, ...]:
-        """The texts that are not confirmed, oldest first."""
+        """Return the unconfirmed texts, oldest first."""
         return tuple(item.shown.text for item in self._items)
 
     @property
-    def leads_on(self) -> bool:
-        """Whether something is on its way that may lead to another conversation."""
-        return any(item.leads_on for item in self._items)
+    def may_switch_conversation(self) -> bool:
+        """Return whether an unconfirmed command may switch the conversation."""
+        return any(item.may_switch for item in self._items)
 
-    def add(
+    def add_text(
         self, text: str, deliver: Callable[[], Awaitable[None]], *, leads_on: bool = False
     ) -> None:
-        """Take a text over; ``deliver`` hands it in, and raises where it is refused."""
-        shown = Sending(number=next(self._numbers), text=text)
-        self._items.append(_Item(shown=shown, leads_on=leads_on, deliver=deliver))
-        self._tell()
+        """Queue a text; ``deliver`` submits it, and raises if it is rejected."""
+        shown = PendingText(number=next(self._numbers), text=text)
+        self._items.append(_Item(shown=shown, may_switch=leads_on, deliver=deliver))
+        self._notify_changed()
         self._filled.set()
 
     async def run(self) -> None:
-        """Deliver what is added, until cancelled."""
+        """Deliver queued texts until cancelled."""
         while True:
             await self._filled.wait()
             item = self._items[0]
-            reason, keep = await _outcome(item)
-            # Removed only now: until then it is shown as on its way.
+            reason, keep = await _deliver_item(item)
+            # Removed only now: until then it is shown as being sent.
             del self._items[0]
             if not self._items:
                 self._filled.clear()
-            self._tell()
+            self._notify_changed()
             if reason:
                 self._refused("" if keep else item.shown.text, reason)
 
-    def _tell(self) -> None:
+    def _notify_changed(self) -> None:
         self._changed(tuple(item.shown for item in self._items))
 
 
-async def _outcome(item: _Item) -> tuple[str, bool]:
-    """Return why a text was not taken, "" if it was; and whether it may have been all the same."""
+async def _deliver_item(item: _Item) -> tuple[str, bool]:
+    """Return why a text was rejected ("" if it was not), and whether it may be stored."""
     try:
         await item.deliver()
     except CallFailed as error:

@@ -1,4 +1,4 @@
-"""What a terminal sends, told apart: keys, and text that was pasted."""
+"""Terminal input: separates pasted text from keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.events import Paste
 
-from clew.tui.text.pasted import pasted_text
+from clew.tui.text.pasted import decode_paste
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
     from textual._xterm_parser import XTermParser
     from textual.message import Message
 
-START: Final = "\x1b[200~"
-END: Final = "\x1b[201~"
-#: Seconds of silence after which a paste without an end is over: keys must not vanish into it.
-SILENCE: Final = 5.0
+PASTE_START: Final = "\x1b[200~"
+PASTE_END: Final = "\x1b[201~"
+#: Seconds of silence that end an unterminated paste: it must not swallow keys.
+PASTE_TIMEOUT: Final = 5.0
 
 
 class TerminalInput:
     """
-    Takes pastes out before keys are read.
+    Parser that extracts pastes before keys are read.
 
-    Within a paste every byte is text: escape sequences in it are no keys, whatever they look like.
+    Within a paste every byte is text: its escape sequences are not keys.
     """
 
     def __init__(self, parser: XTermParser, clock: Callable[[], float]) -> None:
         self._parser, self._clock = parser, clock
-        #: The end of what came, where it may be the beginning of a mark.
+        #: The end of the input, if it may be a partial marker.
         self._held = ""
         #: The paste so far; ``None`` outside of one.
         self._paste: list[str] | None = None
@@ -37,52 +37,52 @@ class TerminalInput:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something is held back until more comes, or nothing does."""
+        """Return whether a partial marker is held back."""
         return bool(self._held)
 
     def feed(self, data: str) -> Iterator[Message]:
-        """Read what came."""
+        """Yield the messages of a chunk of input."""
         self._heard = self._clock()
         data, self._held = self._held + data, ""
         while data:
-            mark = START if self._paste is None else END
+            mark = PASTE_START if self._paste is None else PASTE_END
             before, found, data = data.partition(mark)
             if not found:
-                kept = _beginning(before, mark)
+                kept = _partial_marker_length(before, mark)
                 self._held = before[len(before) - kept :]
                 before = before[: len(before) - kept]
-            yield from self._text(before)
+            yield from self._feed_text(before)
             if found:
-                yield from self._toggle()
+                yield from self._toggle_paste()
 
     def tick(self) -> Iterator[Message]:
-        """Nothing came for a moment: what was held back is no mark."""
+        """Yield held-back input after a silence: it was not a marker."""
         if self._paste is None:
             held, self._held = self._held, ""
-            yield from self._text(held)
-        elif self._clock() - self._heard > SILENCE:
+            yield from self._feed_text(held)
+        elif self._clock() - self._heard > PASTE_TIMEOUT:
             self._paste.append(self._held)
             self._held = ""
-            yield from self._toggle()
+            yield from self._toggle_paste()
         yield from self._parser.tick()
 
-    def _text(self, text: str) -> Iterator[Message]:
+    def _feed_text(self, text: str) -> Iterator[Message]:
         if self._paste is not None:
             self._paste.append(text)
         elif text:
             yield from self._parser.feed(text)
 
-    def _toggle(self) -> Iterator[Message]:
+    def _toggle_paste(self) -> Iterator[Message]:
         if self._paste is None:
             self._paste = []
             return
-        text = pasted_text("".join(self._paste))
+        text = decode_paste("".join(self._paste))
         self._paste = None
         if text:
             yield Paste(text)
 
 
-def _beginning(text: str, mark: str) -> int:
-    """How many characters at the end of a text may begin a mark."""
+def _partial_marker_length(text: str, mark: str) -> int:
+    """Return how many characters at the end of a text may start a marker."""
     sizes = range(min(len(text), len(mark) - 1), 0, -1)
     return next((size for size in sizes if text.endswith(mark[:size])), 0)

@@ -1,4 +1,4 @@
-"""Transports of the protocol: WebSocket, pipes to a child process, and within this process."""
+"""Transports of the protocol: WebSocket, pipes to a child process, and in-process."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
     from websockets.exceptions import InvalidStatus
 
-#: Frames that wait between the two ends within a process.
-_MOST = 1000
+#: Frames that wait between the two ends of an in-process connection.
+_MAX_QUEUED_FRAMES = 1000
 
 
 class ConnectionLost(Exception):
-    """The connection is over, or could not be made."""
+    """The connection is closed, or could not be opened."""
 
 
-class Refused(Exception):
+class ConnectionRefused(Exception):
     """
-    The server does not let this client in: trying again is no use. The text says why.
+    The server refuses this client, and a retry is useless; the message says why.
 
-    ``other``: it is another server than the one that was meant.
+    ``other``: it is a different server from the one that was meant.
     """
 
     def __init__(self, message: str, *, other: bool = False) -> None:
@@ -40,40 +40,44 @@ class Refused(Exception):
         self.other = other
 
 
-class Connection(Protocol):
-    """Frames both ways."""
+class FrameConnection(Protocol):
+    """Bidirectional connection for frames."""
 
     async def send(self, frame: str) -> None:
-        """:raises ConnectionLost: if the connection is over"""
+        """
+        Send a frame.
+
+        :raises ConnectionLost: if the connection is closed
+        """
         ...
 
     async def receive(self) -> str | bytes:
         """
-        The next frame. Cancelling is safe.
+        Return the next frame. Cancelling is safe.
 
-        :raises ConnectionLost: if the connection is over
+        :raises ConnectionLost: if the connection is closed
         """
         ...
 
 
-#: Opens a connection and closes it; raises ``ConnectionLost`` or ``Refused`` where it cannot.
-Connect = Callable[[], AbstractAsyncContextManager[Connection]]
-#: Serves one client: the frames that it sends, and what sends it one.
+#: Opens and closes a connection; raises ``ConnectionLost`` or ``ConnectionRefused``.
+Connect = Callable[[], AbstractAsyncContextManager[FrameConnection]]
+#: Serves one client: receives its frames and a function that sends it one.
 Serve = Callable[[AsyncIterator[str], Callable[[str], Awaitable[None]]], Awaitable[None]]
 
 
 def websocket(url: str, *, token: str | None = None, server: str | None = None) -> Connect:
     """
-    Connections to ``ws://HOST:PORT/api/ws``.
+    Return a connector to ``ws://HOST:PORT/api/ws``.
 
-    With ``server`` only the one that gives this as its name will do: another program, or a
-    server of other conversations, may have got the port since.
+    With ``server``, only a server of this name is accepted: another program, or a server of
+    other conversations, may have taken over the port.
     """
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Connection]:
-        # A tenth of the imports that stand before a first picture.
+    async def open_socket() -> AsyncGenerator[FrameConnection]:
+        # A tenth of the import time before the first paint.
         from websockets.asyncio.client import connect  # noqa: PLC0415
         from websockets.exceptions import InvalidHandshake, InvalidStatus  # noqa: PLC0415
 
@@ -87,44 +91,44 @@ def websocket(url: str, *, token: str | None = None, server: str | None = None) 
                 close_timeout=1,
             )
         except InvalidStatus as error:
-            raise _refused(error) from error
+            raise _error_from_status(error) from error
         except (OSError, InvalidHandshake, TimeoutError) as error:
             raise ConnectionLost(f"{url} cannot be reached: {error}") from error
         async with socket:
-            if server is not None and _name(socket) != server:
-                raise Refused(f"{url} is served by another program now", other=True)
-            yield _Socket(socket)
+            if server is not None and _server_name(socket) != server:
+                raise ConnectionRefused(f"{url} is served by another program now", other=True)
+            yield _SocketConnection(socket)
 
-    return opened
+    return open_socket
 
 
-def _name(socket: ClientConnection) -> str | None:
+def _server_name(socket: ClientConnection) -> str | None:
     return None if socket.response is None else socket.response.headers.get("x-clew-server")
 
 
-def _refused(error: InvalidStatus) -> Refused | ConnectionLost:
+def _error_from_status(error: InvalidStatus) -> ConnectionRefused | ConnectionLost:
     status = error.response.status_code
     body = bytes(error.response.body or b"").decode("utf-8", "replace")
     if status in (401, 403):
-        return Refused(f"the server does not let this client in ({status}): {body}")
+        return ConnectionRefused(f"the server does not let this client in ({status}): {body}")
     return ConnectionLost(f"the server answered {status}")
 
 
-class _Socket:
+class _SocketConnection:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
 
     async def send(self, frame: str) -> None:
-        with _closing_told():
+        with _translate_closed():
             await self._socket.send(frame)
 
     async def receive(self) -> str | bytes:
-        with _closing_told():
+        with _translate_closed():
             return await self._socket.recv()
 
 
 @contextmanager
-def _closing_told() -> Generator[None]:
+def _translate_closed() -> Generator[None]:
     from websockets.exceptions import ConnectionClosed  # noqa: PLC0415  (loaded with the socket)
 
     try:
@@ -134,10 +138,10 @@ def _closing_told() -> Generator[None]:
 
 
 def pipes(command: Sequence[str]) -> Connect:
-    """Connections to a child process, as ``["clew", "rpc"]``; its stderr is this process's."""
+    """Return a connector to a child process such as ``["clew", "rpc"]``; shares stderr."""
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Connection]:
+    async def open_pipes() -> AsyncGenerator[FrameConnection]:
         child = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -147,7 +151,7 @@ def pipes(command: Sequence[str]) -> Connect:
         assert child.stdin is not None
         assert child.stdout is not None
         try:
-            yield _Pipes(child.stdout, child.stdin)
+            yield _PipeConnection(child.stdout, child.stdin)
         finally:
             child.stdin.close()
             with suppress(TimeoutError):
@@ -157,10 +161,10 @@ def pipes(command: Sequence[str]) -> Connect:
                 child.kill()
                 await child.wait()
 
-    return opened
+    return open_pipes
 
 
-class _Pipes:
+class _PipeConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
@@ -182,61 +186,61 @@ class _Pipes:
 
 
 def in_process(serve: Serve) -> Connect:
-    """Connections to a server in this process and event loop."""
+    """Return a connector to a server in this process and event loop."""
 
     @asynccontextmanager
-    async def opened() -> AsyncGenerator[Connection]:
-        ends = _Ends()
-        task = asyncio.create_task(ends.serve(serve), name="rpc-in-process")
+    async def open_queues() -> AsyncGenerator[FrameConnection]:
+        ends = _QueueConnection()
+        task = asyncio.create_task(ends.run_server(serve), name="rpc-in-process")
         try:
             yield ends
         finally:
             ends.close()
-            # It ends by itself once it sees that nothing more comes.
+            # It ends by itself at the end of its input.
             await asyncio.wait({task})
             if not task.cancelled() and (error := task.exception()):
                 raise error
 
-    return opened
+    return open_queues
 
 
-class _Ends:
-    """Both ends of a connection within a process."""
+class _QueueConnection:
+    """Both ends of an in-process connection."""
 
     def __init__(self) -> None:
-        self._there: asyncio.Queue[str | None] = asyncio.Queue()
-        self._back: asyncio.Queue[str | None] = asyncio.Queue(_MOST)
-        self._over = asyncio.Event()
+        self._to_server: asyncio.Queue[str | None] = asyncio.Queue()
+        self._to_client: asyncio.Queue[str | None] = asyncio.Queue(_MAX_QUEUED_FRAMES)
+        self._closed = asyncio.Event()
 
     async def send(self, frame: str) -> None:
-        self._there.put_nowait(frame)
+        self._to_server.put_nowait(frame)
 
     async def receive(self) -> str:
-        frame = await self._back.get()
+        frame = await self._to_client.get()
         if frame is None:
-            self._back.put_nowait(None)
+            self._to_client.put_nowait(None)
             raise ConnectionLost("the server has stopped")
         return frame
 
     def close(self) -> None:
-        self._there.put_nowait(None)
-        self._over.set()
-        # Whoever waits to send goes on, and is told that nobody reads.
-        while not self._back.empty():
-            self._back.get_nowait()
+        self._to_server.put_nowait(None)
+        self._closed.set()
+        # A blocked sender continues and sees that the connection is closed.
+        while not self._to_client.empty():
+            self._to_client.get_nowait()
 
-    async def serve(self, serve: Serve) -> None:
+    async def run_server(self, serve: Serve) -> None:
         try:
-            await serve(self._frames(), self._answer)
+            await serve(self._iter_frames(), self._send_to_client)
         finally:
-            while self._back.full():
-                self._back.get_nowait()
-            self._back.put_nowait(None)
+            while self._to_client.full():
+                self._to_client.get_nowait()
+            self._to_client.put_nowait(None)
 
-    async def _frames(self) -> AsyncIterator[str]:
-        while (frame := await self._there.get()) is not None:
+    async def _iter_frames(self) -> AsyncIterator[str]:
+        while (frame := await self._to_server.get()) is not None:
             yield frame
 
-    async def _answer(self, frame: str) -> None:
-        if not self._over.is_set():
-            await self._back.put(frame)
+    async def _send_to_client(self, frame: str) -> None:
+        if not self._closed.is_set():
+            await self._to_client.put(frame)

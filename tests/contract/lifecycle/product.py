@@ -26,7 +26,7 @@ from clew.store.opening import open_store
 from clew.store.transactions import conversations, leases, sessions
 from clew.testing import FakeProvider, echo
 from clew.testing.telegram import FakeTelegram
-from clew.tui.client import Client
+from clew.tui.client import RpcClient
 from clew.tui.transports import in_process
 from clew.wire import methods
 from clew.wire.params import Named, OpenParams, RunParams, SubmitParams
@@ -167,34 +167,34 @@ class Product:
     # A program over JSON-RPC
 
     @asynccontextmanager
-    async def client(self) -> AsyncGenerator[Client]:
+    async def client(self) -> AsyncGenerator[RpcClient]:
         office = RpcContext(engine=self.engine, settings=self.settings)
 
         async def serve(frames: AsyncIterator[str], send: Callable[[str], Awaitable[None]]) -> None:
             await serve_client(office, frames, send)
 
-        async with Client(in_process(serve)) as found:
+        async with RpcClient(in_process(serve)) as found:
             yield found
 
-    async def submit(self, client: Client, text: str, *, to: str = "talk") -> Submitted:
+    async def submit(self, client: RpcClient, text: str, *, to: str = "talk") -> Submitted:
         return await client.call(methods.SUBMIT, SubmitParams(session_id=to, text=text))
 
-    async def say(self, client: Client, text: str, *, to: str = "talk") -> str:
+    async def say(self, client: RpcClient, text: str, *, to: str = "talk") -> str:
         """Submit a message and wait until its turn is over; the last thing that was said."""
         sent = await self.submit(client, text, to=to)
         await self.at_rest(sent.conversation)
         return (await self.log(sent.conversation))[-1].text
 
-    async def command(self, client: Client, text: str, *, to: str = "talk") -> str:
+    async def command(self, client: RpcClient, text: str, *, to: str = "talk") -> str:
         """Carry out a chat command; the reply."""
         return (await client.call(methods.RUN, RunParams(text=text, conversation=to))).text
 
-    async def open(self, client: Client, name: str = "talk") -> ConversationId:
+    async def open(self, client: RpcClient, name: str = "talk") -> ConversationId:
         """The conversation of a name, attached."""
         opened = await client.call(methods.OPEN, OpenParams(conversation=name))
         return await self.engine.resolve_name(opened.conversation.id)
 
-    async def head_by(self, client: Client, name: str) -> str:
+    async def head_by(self, client: RpcClient, name: str) -> str:
         """The current session, as a client is told it."""
         found = await client.call(methods.STATUS, Named(conversation=name))
         return found.conversation.head_session

@@ -1,1 +1,1 @@
-"""The checks of ``clew doctor``: each looks at one thing and tells what it found."""
+"""Checks of ``clew doctor``; each examines one thing and reports findings."""

@@ -1,4 +1,4 @@
-"""The channels: whether each can be made from its settings, and whether its messages arrive."""
+"""Checks of the channels: their settings, and the delivery of their messages."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from clew.store.transactions.backlog import backlogs_by_account, count_dead_lett
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.cli.doctoring.findings import Finding
+    from clew.cli.doctoring.findings import DoctorFinding
     from clew.config import Settings
     from clew.store.contract import Store
     from clew.store.transactions.backlog import DeliveryBacklog, PlatformAccount
 
-#: What was given up in so long is told of.
-_LATELY: Final = timedelta(days=1)
+#: Deliveries given up within this time are reported.
+_RECENT: Final = timedelta(days=1)
 
 
-def channels(settings: Settings) -> Iterator[Finding]:
-    """Make each channel that is enabled; that opens nothing."""
+def check_channels(settings: Settings) -> Iterator[DoctorFinding]:
+    """Build each enabled channel from its settings; opens no connection."""
     for name, channel in settings.channels.items():
         if not channel.enabled:
             continue
@@ -35,29 +35,29 @@ def channels(settings: Settings) -> Iterator[Finding]:
             ).create_channel()
         except ClewError as error:
             yield fail(f"channel {name}", str(error))
-        except Exception as error:  # noqa: BLE001  (somebody else's code)
+        except Exception as error:  # noqa: BLE001  (third-party code)
             what = f"{type(error).__name__}: {error}"
             yield fail(f"channel {name}", f"it cannot be loaded: {what}")
         else:
             yield ok(f"channel {name}", f"{made.platform}, account {made.account}")
 
 
-async def deliveries(store: Store, settings: Settings) -> Sequence[Finding]:
-    """Look at what waits to be delivered, and at what was given up lately."""
+async def check_deliveries(store: Store, settings: Settings) -> Sequence[DoctorFinding]:
+    """Check pending deliveries, and those given up recently."""
     now = SystemClock().now()
     waiting = await store.read(backlogs_by_account)
-    lost = await store.read(count_dead_letters, since=to_millis(now - _LATELY))
+    lost = await store.read(count_dead_letters, since=to_millis(now - _RECENT))
     troubles = [
         warn("deliveries", detail, fix="clew deliveries list --all")
         for front in sorted({*waiting, *lost}, key=lambda front: (front[0], front[1] or ""))
-        for detail in _troubles(front, waiting, lost, _limits(settings, front))
+        for detail in _describe_problems(front, waiting, lost, _delivery_limits(settings, front))
     ]
     count = sum(each.waiting for each in waiting.values())
     fine = ok("deliveries", f"{count or 'none'} under way, none given up in the last day")
     return troubles or [fine]
 
 
-def _limits(settings: Settings, front: PlatformAccount) -> DeliveryLimits:
+def _delivery_limits(settings: Settings, front: PlatformAccount) -> DeliveryLimits:
     platform, account = front
     channel = settings.channels.get(account or platform)
     if channel is None:
@@ -65,7 +65,7 @@ def _limits(settings: Settings, front: PlatformAccount) -> DeliveryLimits:
     return DeliveryLimits(failures=channel.alarm_failures, after=channel.alarm_after)
 
 
-def _troubles(
+def _describe_problems(
     front: PlatformAccount,
     waiting: Mapping[PlatformAccount, DeliveryBacklog],
     lost: Mapping[PlatformAccount, int],

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The findings of the checks."""
 
 from __future__ import annotations
 
@@ -6,38 +6,42 @@ import enum
 from dataclasses import dataclass
 
 
-class Level(enum.Enum):
+class FindingLevel(enum.Enum):
+    """The severity of a finding."""
+
     OK = "ok"
     WARN = "warn"  #: it works, and something should be done
     FAIL = "fail"  #: it does not work, or is not safe
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    level: Level
-    #: What was looked at, in a word or two.
+class DoctorFinding:
+    """One result of a check."""
+
+    level: FindingLevel
+    #: The subject of the check, one or two words.
     what: str
-    #: How it is.
+    #: The state that was found.
     detail: str
-    #: What to do next, where there is something to do.
+    #: How to fix it, if there is something to fix.
     fix: str | None = None
 
 
-def ok(what: str, detail: str) -> Finding:
-    return Finding(level=Level.OK, what=what, detail=detail)
+def ok(what: str, detail: str) -> DoctorFinding:
+    return DoctorFinding(level=FindingLevel.OK, what=what, detail=detail)
 
 
-def warn(what: str, detail: str, *, fix: str) -> Finding:
-    return Finding(level=Level.WARN, what=what, detail=detail, fix=fix)
+def warn(what: str, detail: str, *, fix: str) -> DoctorFinding:
+    return DoctorFinding(level=FindingLevel.WARN, what=what, detail=detail, fix=fix)
 
 
-def fail(what: str, detail: str, *, fix: str | None = None) -> Finding:
-    """Without ``fix`` the detail says what to do: errors of ours do."""
-    return Finding(level=Level.FAIL, what=what, detail=detail, fix=fix)
+def fail(what: str, detail: str, *, fix: str | None = None) -> DoctorFinding:
+    """Return a failed finding; without ``fix`` the detail says how to fix it."""
+    return DoctorFinding(level=FindingLevel.FAIL, what=what, detail=detail, fix=fix)
 
 
-def size(count: int) -> str:
-    """A number of bytes, for people."""
+def format_size(count: int) -> str:
+    """Format a number of bytes for people."""
     value, units = float(count), ["bytes", "KB", "MB", "GB", "TB"]
     while value >= 1024 and len(units) > 1:
         value, units = value / 1024, units[1:]

@@ -1,4 +1,4 @@
-"""The models: whether they can be used with these settings, and whether they answer."""
+"""Checks of the models: usable settings, and an answer from each."""
 
 from __future__ import annotations
 
@@ -16,34 +16,36 @@ from clew.runtime import find_unknown_providers, make_model_spec
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from clew.cli.doctoring.findings import Finding
+    from clew.cli.doctoring.findings import DoctorFinding
     from clew.config import Settings
 
-#: What each setting that names a model is called.
-_WHAT: Final = {
+#: The label of each setting that names a model.
+_LABELS: Final = {
     "model.name": "model",
     "model.fallback": "stand-in",
     "compaction.model": "summariser",
     "session.title_model": "titler",
 }
-#: Seconds that a provider may take for a few words.
-PATIENCE: Final = 30.0
+#: Seconds to wait for a short answer.
+TIMEOUT: Final = 30.0
 
 
-async def models(settings: Settings, *, offline: bool) -> AsyncIterator[Finding]:
-    """Every model that the settings name; asks each for a word unless ``offline``."""
+async def check_models(settings: Settings, *, offline: bool) -> AsyncIterator[DoctorFinding]:
+    """Check every model that the settings name; send each a request unless ``offline``."""
     for problem in find_unknown_providers(settings):
         yield fail("providers", problem)
     for setting, name in iter_named_models(settings):
         if setting == "model.name" and name == OFFLINE:
             continue
         async with close_models_on_exit():
-            finding = await _model(settings, name, setting, asked=not offline)
+            finding = await _check_model(settings, name, setting, asked=not offline)
         yield finding
 
 
-async def _model(settings: Settings, name: str, setting: str, *, asked: bool) -> Finding:
-    what = _WHAT[setting]
+async def _check_model(
+    settings: Settings, name: str, setting: str, *, asked: bool
+) -> DoctorFinding:
+    what = _LABELS[setting]
     try:
         spec = make_model_spec(settings, name, setting=setting)
         model = build_model(spec)
@@ -51,7 +53,7 @@ async def _model(settings: Settings, name: str, setting: str, *, asked: bool) ->
         return fail(what, str(error))
     if not asked or name == OFFLINE:
         return ok(what, f"{name} can be used; it was not asked")
-    failure = await probe_model(model, patience=PATIENCE)
+    failure = await probe_model(model, patience=TIMEOUT)
     if failure is None:
         return ok(what, f"{name} answers")
     detail = f"{name} does not answer: {failure.user_message}"

@@ -1,24 +1,24 @@
-"""What people wrote themselves: whether it can be imported."""
+"""Check that the user's own code can be imported."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.apart import stdout_apart
+from clew.cli.apart import reserve_stdout
 from clew.cli.doctoring.findings import fail, ok
 from clew.errors import SettingsError
 from clew.runtime import load_enabled_plugins, make_agent
 
 if TYPE_CHECKING:
-    from clew.cli.doctoring.findings import Finding
+    from clew.cli.doctoring.findings import DoctorFinding
     from clew.config import Settings
 
 
-def own_code(settings: Settings) -> Finding:
-    """The agent, tools and plugins of the settings, imported as a gateway does it."""
+def check_user_code(settings: Settings) -> DoctorFinding:
+    """Import the agent, tools and plugins of the settings as a gateway does."""
     try:
-        # What they print is no finding.
-        with stdout_apart():
+        # Their output is not a finding.
+        with reserve_stdout():
             make_agent(settings, "")
             load_enabled_plugins(settings)
     except SettingsError as error:

@@ -1,4 +1,4 @@
-"""The store: whether it opens, is whole and up to date, who works on it, what they left behind."""
+"""Checks of the store: integrity, schema version, open processes, leftovers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.commands import VERSION
-from clew.cli.doctoring.channels import deliveries
-from clew.cli.doctoring.findings import fail, ok, size, warn
-from clew.cli.reading import when
+from clew.cli.doctoring.channels import check_deliveries
+from clew.cli.doctoring.findings import fail, format_size, ok, warn
+from clew.cli.reading import format_time
 from clew.clock import SystemClock
 from clew.errors import ClewError, StoreDamaged, StoreError
 from clew.store import health, space
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from clew.cli.doctoring.findings import Finding
+    from clew.cli.doctoring.findings import DoctorFinding
     from clew.config import Settings
     from clew.store.contract import Store
     from clew.store.transactions.owners import OwnerRecord
 
-#: Seconds for looking through the pages of a file.
-THOROUGHNESS: Final = 3.0
-#: Clocks that differ by more are not kept by anybody.
-_SKEW: Final = timedelta(seconds=5)
-#: An entry from later than this was stored before a clock was put back.
-_FUTURE: Final = timedelta(minutes=1)
-_RESTORE: Final = "stop everything that uses it, keep a copy, and restore a backup"
+#: Seconds for the integrity check of a file.
+INTEGRITY_CHECK_SECONDS: Final = 3.0
+#: Clocks that differ by more are not synchronised.
+_MAX_CLOCK_SKEW: Final = timedelta(seconds=5)
+#: An entry further in the future was stored before a clock was set back.
+_FUTURE_TOLERANCE: Final = timedelta(minutes=1)
+_RESTORE_HINT: Final = "stop everything that uses it, keep a copy, and restore a backup"
 
 
-async def store(settings: Settings) -> AsyncIterator[Finding]:
-    """Everything about the store; what cannot be looked at once something failed is left out."""
+async def check_store(settings: Settings) -> AsyncIterator[DoctorFinding]:
+    """Run all checks of the store; a failure skips the checks that depend on it."""
     file = sqlite_path(settings.store.url, home=settings.home)
     if file is not None:
         try:
@@ -54,21 +54,23 @@ async def store(settings: Settings) -> AsyncIterator[Finding]:
     try:
         opened = await open_store(settings.store.url, home=settings.home, upgrade=False)
     except ClewError as error:
-        yield _broken(error)
+        yield _store_failure(error)
         return
     async with opened as found:
         try:
-            async for finding in _inside(found, file, settings):
+            async for finding in _check_open_store(found, file, settings):
                 yield finding
         except StoreError as error:
-            yield _broken(error)
+            yield _store_failure(error)
 
 
-def _broken(error: ClewError) -> Finding:
-    return fail("store", str(error), fix=_RESTORE if isinstance(error, StoreDamaged) else None)
+def _store_failure(error: ClewError) -> DoctorFinding:
+    return fail("store", str(error), fix=_RESTORE_HINT if isinstance(error, StoreDamaged) else None)
 
 
-async def _inside(store: Store, file: Path | None, settings: Settings) -> AsyncIterator[Finding]:
+async def _check_open_store(
+    store: Store, file: Path | None, settings: Settings
+) -> AsyncIterator[DoctorFinding]:
     await store.check_available()
     due = await store.read(find_pending_migrations, "postgres" if file is None else "sqlite")
     if due:
@@ -80,37 +82,39 @@ async def _inside(store: Store, file: Path | None, settings: Settings) -> AsyncI
     else:
         yield ok("store", "it can be read and written, and its schema is up to date")
     if file is None:
-        async for finding in _server(store):
+        async for finding in _check_server(store):
             yield finding
     else:
-        async for finding in _file(store, file):
+        async for finding in _check_file(store, file):
             yield finding
     if not due:
-        yield await clock(store)
-        async for finding in processes(store):
+        yield await check_clocks(store)
+        async for finding in check_processes(store):
             yield finding
-        yield await search(store)
-        yield await contents(store)
-        for finding in await deliveries(store, settings):
+        yield await check_search_index(store)
+        yield await check_disk_usage(store)
+        for finding in await check_deliveries(store, settings):
             yield finding
 
 
-async def _file(store: Store, file: Path) -> AsyncIterator[Finding]:
-    found = await store.read(quick_check, seconds=THOROUGHNESS)
+async def _check_file(store: Store, file: Path) -> AsyncIterator[DoctorFinding]:
+    found = await store.read(quick_check, seconds=INTEGRITY_CHECK_SECONDS)
     if found:
-        yield fail("integrity", f"{file} is damaged: {'; '.join(found)}", fix=_RESTORE)
+        yield fail("integrity", f"{file} is damaged: {'; '.join(found)}", fix=_RESTORE_HINT)
     elif found is None:
-        part = f"nothing wrong in what could be looked at within {THOROUGHNESS:.0f} seconds"
+        part = (
+            f"nothing wrong in what could be looked at within {INTEGRITY_CHECK_SECONDS:.0f} seconds"
+        )
         yield ok("integrity", f"{part}; clew fsck looks at everything")
     else:
         yield ok("integrity", "the file is whole; clew fsck checks what is in it")
-    yield await journal(store, file)
-    yield sizes(file)
+    yield await check_journal(store, file)
+    yield check_file_size(file)
 
 
-async def journal(store: Store, file: Path) -> Finding:
-    """Report how the file is written, which its file system decides, or somebody has by hand."""
-    # A network file system is refused when the store is opened.
+async def check_journal(store: Store, file: Path) -> DoctorFinding:
+    """Check the journal mode, which depends on the file system or was set by hand."""
+    # Opening the store already refuses network file systems.
     kind = detect_filesystem(file) or "unknown"
     mode = await store.read(health.read_journal_mode)
     if mode == "wal":
@@ -123,11 +127,13 @@ async def journal(store: Store, file: Path) -> Finding:
     )
 
 
-def sizes(file: Path) -> Finding:
-    """How large the files are."""
+def check_file_size(file: Path) -> DoctorFinding:
+    """Check the sizes of the database file and its write-ahead log."""
     log = file.with_name(f"{file.name}-wal")
     wal = log.stat().st_size if log.exists() else 0
-    detail = f"{size(file.stat().st_size)}, and {size(wal)} of log not written back yet"
+    detail = (
+        f"{format_size(file.stat().st_size)}, and {format_size(wal)} of log not written back yet"
+    )
     if wal <= 2 * JOURNAL_LIMIT:
         return ok("size", detail)
     return warn(
@@ -135,23 +141,23 @@ def sizes(file: Path) -> Finding:
     )
 
 
-async def contents(store: Store) -> Finding:
-    """What takes how much room."""
+async def check_disk_usage(store: Store) -> DoctorFinding:
+    """Report the disk space used by each kind of data."""
     found = await store.read(space.measure_disk_usage)
     rest = found.total - found.index - found.blobs - (found.free or 0)
     parts = [
-        f"conversations {size(max(rest, 0))}",
-        f"search index {size(found.index)}",
-        f"{found.attachments} attachment{'s' * (found.attachments != 1)} {size(found.blobs)}",
+        f"conversations {format_size(max(rest, 0))}",
+        f"search index {format_size(found.index)}",
+        f"{found.attachments} attachment{'s' * (found.attachments != 1)} {format_size(found.blobs)}",
     ]
     if found.free is not None:
-        parts.append(f"free {size(found.free)}")
+        parts.append(f"free {format_size(found.free)}")
     return ok("room", ", ".join(parts))
 
 
-async def _server(store: Store) -> AsyncIterator[Finding]:
+async def _check_server(store: Store) -> AsyncIterator[DoctorFinding]:
     found = await store.read(health.read_server_info)
-    yield ok("postgresql", f"version {found.version}, the database has {size(found.size)}")
+    yield ok("postgresql", f"version {found.version}, the database has {format_size(found.size)}")
     if not found.syncs:
         yield warn(
             "durability",
@@ -168,30 +174,30 @@ async def _server(store: Store) -> AsyncIterator[Finding]:
         )
 
 
-async def clock(store: Store) -> Finding:
-    """Whether the clocks agree, and nothing was stored in the future."""
+async def check_clocks(store: Store) -> DoctorFinding:
+    """Check that the clocks agree and no entry lies in the future."""
     before = SystemClock().now()
     found = await store.read(health.read_clocks)
     after = SystemClock().now()
     fix = "have both machines keep their time (NTP)"
-    if not before - _SKEW <= found.now <= after + _SKEW:
+    if not before - _MAX_CLOCK_SKEW <= found.now <= after + _MAX_CLOCK_SKEW:
         ahead = (found.now - after).total_seconds()
         word = "ahead of" if ahead > 0 else "behind"
         return warn("clock", f"the database's is {abs(ahead):.0f} s {word} this machine's", fix=fix)
-    if found.newest is not None and found.newest > found.now + _FUTURE:
+    if found.newest is not None and found.newest > found.now + _FUTURE_TOLERANCE:
         return warn(
             "clock",
-            f"the newest entry is of {when(found.newest)}, which is yet to come: a clock was wrong",
+            f"the newest entry is of {format_time(found.newest)}, which is yet to come: a clock was wrong",
             fix="check the date of this machine",
         )
     return ok("clock", "the database's and this machine's agree")
 
 
-async def processes(store: Store) -> AsyncIterator[Finding]:
-    """Who has the store open, and what those left who had."""
+async def check_processes(store: Store) -> AsyncIterator[DoctorFinding]:
+    """Report the processes that have the store open, and the leases of dead ones."""
     living = await store.read(list_living_owners)
     foreign = sorted({each.version for each in living} - {VERSION})
-    told = "; ".join(map(_process, living)) or "none has the store open"
+    told = "; ".join(map(_format_process, living)) or "none has the store open"
     if foreign:
         yield warn(
             "processes",
@@ -215,13 +221,13 @@ async def processes(store: Store) -> AsyncIterator[Finding]:
         yield ok("leases", "none is held by a process that died")
 
 
-def _process(owner: OwnerRecord) -> str:
-    since = when(owner.started_at)
+def _format_process(owner: OwnerRecord) -> str:
+    since = format_time(owner.started_at)
     return f"{owner.role} {owner.version}, pid {owner.pid} on {owner.host} since {since}"
 
 
-async def search(store: Store) -> Finding:
-    """Whether search answers."""
+async def check_search_index(store: Store) -> DoctorFinding:
+    """Check that search works."""
     found = await store.read(health.read_search_state)
     fix = "leave clew serve running: it brings the index up to date"
     if found.damaged:

@@ -1,1 +1,1 @@
-"""The first run: a model that answers, and the settings that name it."""
+"""Setup wizard: choose a model that answers, and write the settings."""

@@ -1,4 +1,4 @@
-"""Which model: as was said, as was found, or as a person answers."""
+"""Model selection: as given on the command line, as found, or as the user answers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from clew.cli.setting_up import offers as places
-from clew.cli.setting_up.offers import KNOWN, Key, Listing, Offer, shown
-from clew.cli.setting_up.wishes import Chosen, Wishes
+from clew.cli.setting_up.offers import (
+    PRESETS,
+    KeyLocation,
+    ModelListing,
+    ProviderOption,
+    format_model_names,
+)
+from clew.cli.setting_up.wishes import SelectedModel, SetupOptions
 from clew.config.settings import OFFLINE
 from clew.config.writing import atomic_write
 from clew.errors import UsageError
@@ -17,163 +23,174 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from clew.cli.setting_up.person import Person
+    from clew.cli.setting_up.person import Prompter
 
-#: How names of models begin that are reached here; ``llama3:8b`` is a name without a beginning.
-_PREFIXES: Final = frozenset(each.prefix for each in KNOWN)
-_MOST: Final = 20
+#: Known prefixes of model names; ``llama3:8b`` is a name without a prefix.
+_PREFIXES: Final = frozenset(each.prefix for each in PRESETS)
+_MAX_LISTED: Final = 20
 
 
-class Chooser:
-    """Finds what there is, and asks where there is a choice."""
+class ModelSelector:
+    """Selector of a model: finds the options, and prompts where there is a choice."""
 
     def __init__(
-        self, home: Path, wishes: Wishes, environ: Mapping[str, str], person: Person
+        self, home: Path, wishes: SetupOptions, environ: Mapping[str, str], person: Prompter
     ) -> None:
-        self._home, self._wishes = home, wishes
-        self._environ, self._person = environ, person
+        self._home, self._options = home, wishes
+        self._environ, self._prompter = environ, person
 
-    def choose(self) -> Chosen:
+    def select_model(self) -> SelectedModel:
         """
-        The model to try.
+        Return the model to test.
 
-        :raises UsageError: if what was said cannot be, or nothing was found and nobody is there
+        :raises UsageError: if the options are unusable, or nothing was found and prompts
+            are off
         """
-        wishes, model = self._wishes, self._wishes.model
+        wishes, model = self._options, self._options.model
         if model == OFFLINE:
-            return Chosen(name=OFFLINE)
+            return SelectedModel(name=OFFLINE)
         if wishes.base_url is not None:
-            return self._at(wishes.base_url)
+            return self._select_at_url(wishes.base_url)
         if model is not None and model.partition(":")[0] in _PREFIXES:
-            return Chosen(name=model, key=wishes.key or self._key_of(model.partition(":")[0]))
-        found = self._found()
-        return self._one(found) if model is None else self._named(model, found)
+            return SelectedModel(
+                name=model, key=wishes.key or self._find_provider_key(model.partition(":")[0])
+            )
+        found = self._find_options()
+        return self._select_option(found) if model is None else self._select_by_name(model, found)
 
-    def with_new_key(self, chosen: Chosen) -> Chosen:
-        """The same model with a key that the person types; it is kept in a file of its own."""
-        known = next((k for k in KNOWN if k.base_url == (chosen.base_url or "")), None)
+    def prompt_new_key(self, chosen: SelectedModel) -> SelectedModel:
+        """Return the same model with a key typed by the user, stored in a file of its own."""
+        known = next((k for k in PRESETS if k.base_url == (chosen.base_url or "")), None)
         name = known.title.lower().replace(" ", "-") if known else "model"
-        key = self._typed_key(name, "The key (it is not shown)")
-        return Chosen(name=chosen.name, base_url=chosen.base_url, key=key)
+        key = self._prompt_for_key(name, "The key (it is not shown)")
+        return SelectedModel(name=chosen.name, base_url=chosen.base_url, key=key)
 
-    def _found(self) -> list[Offer]:
-        local = asyncio.run(places.on_this_machine(self._wishes.servers))
-        return [*places.with_keys(self._environ), *local]
+    def _find_options(self) -> list[ProviderOption]:
+        local = asyncio.run(places.find_local_servers(self._options.servers))
+        return [*places.find_configured_providers(self._environ), *local]
 
-    def _key_of(self, prefix: str) -> Key | None:
-        """The usual variable of a provider, if it is set."""
-        names = [each.variable for each in KNOWN if each.prefix == prefix and not each.base_url]
-        return next((Key(env=name) for name in names if self._environ.get(name)), None)
+    def _find_provider_key(self, prefix: str) -> KeyLocation | None:
+        """Return the usual variable of a provider, if it is set."""
+        names = [each.variable for each in PRESETS if each.prefix == prefix and not each.base_url]
+        return next((KeyLocation(env=name) for name in names if self._environ.get(name)), None)
 
-    def _at(self, url: str) -> Chosen:
-        """A model at an address that was given."""
+    def _select_at_url(self, url: str) -> SelectedModel:
+        """Return a model at a given address."""
         if not url.startswith(("http://", "https://")):
             raise UsageError(
                 f"{url!r} is no address: it begins with http:// or https://, for example "
                 "http://127.0.0.1:11434/v1"
             )
-        prefix, _, name = (self._wishes.model or "").partition(":")
+        prefix, _, name = (self._options.model or "").partition(":")
         if prefix not in _PREFIXES:
-            prefix, name = "openai-chat", self._wishes.model or ""
-        offer = Offer(what=url, prefix=prefix, base_url=url, key=self._wishes.key, models=())
-        return self._of(offer, name)
+            prefix, name = "openai-chat", self._options.model or ""
+        offer = ProviderOption(
+            label=url, prefix=prefix, base_url=url, key=self._options.key, models=()
+        )
+        return self._select_from_option(offer, name)
 
-    def _of(self, offer: Offer, name: str = "") -> Chosen:
-        """A model of an offer: as was said, the only one, or as the person chooses."""
+    def _select_from_option(self, offer: ProviderOption, name: str = "") -> SelectedModel:
+        """Return a model of an option: as given, the only one, or as the user chooses."""
         if not name and not offer.models:
-            offer = self._listed(offer)
+            offer = self._with_listed_models(offer)
         if not name and offer.models:
-            name = self._one_of(offer.what, offer.models)
-        if not name and self._person.is_there:
-            name = self._person.ask(f"Which model of {offer.what}? Its name")
+            name = self._pick_model(offer.label, offer.models)
+        if not name and self._prompter.is_interactive:
+            name = self._prompter.ask_text(f"Which model of {offer.label}? Its name")
         if not name:
             raise UsageError(
-                f"{offer.what} does not tell its models: name one with --model, and check that "
+                f"{offer.label} does not tell its models: name one with --model, and check that "
                 "the address is right (it mostly ends in /v1) and the server is started"
             )
-        return Chosen(name=f"{offer.prefix}:{name}", base_url=offer.base_url, key=offer.key)
+        return SelectedModel(name=f"{offer.prefix}:{name}", base_url=offer.base_url, key=offer.key)
 
-    def _listed(self, offer: Offer) -> Offer:
-        """Return an offer with the models that its server names, with a key if it wants one."""
-        found = self._ask_for_models(offer)
+    def _with_listed_models(self, offer: ProviderOption) -> ProviderOption:
+        """Add the models that the server lists to the option; prompt for a key if needed."""
+        found = self._list_models(offer)
         if found.wants_key and not found.models:
-            if not self._person.is_there:
+            if not self._prompter.is_interactive:
                 raise UsageError(
-                    f"{offer.what} names its models only to those with a key: say where it is with "
+                    f"{offer.label} names its models only to those with a key: say where it is with "
                     "--key-env NAME or --key-file PATH, or name a model with --model"
                 )
-            self._person.tell(f"{offer.what} names its models only to those with a key")
-            offer = replace(offer, key=self._typed_key("model", "The key (it is not shown)"))
-            found = self._ask_for_models(offer)
+            self._prompter.print_note(f"{offer.label} names its models only to those with a key")
+            offer = replace(offer, key=self._prompt_for_key("model", "The key (it is not shown)"))
+            found = self._list_models(offer)
         if found.models and found.base_url != offer.base_url:
-            self._person.tell(f"its API is at {found.base_url}")
+            self._prompter.print_note(f"its API is at {found.base_url}")
         return replace(offer, models=found.models, base_url=found.base_url)
 
-    def _ask_for_models(self, offer: Offer) -> Listing:
+    def _list_models(self, offer: ProviderOption) -> ModelListing:
         key = offer.key.reveal(self._environ) if offer.key else None
         return asyncio.run(places.list_models(offer.prefix, offer.base_url, key))
 
-    def _one_of(self, what: str, models: Sequence[str]) -> str:
-        """Return a model of many: the person may narrow them down."""
-        person = self._person
-        while person.is_there and len(models) > _MOST:
-            part = person.ask(
+    def _pick_model(self, what: str, models: Sequence[str]) -> str:
+        """Return one model of a list; the user may filter a long one."""
+        person = self._prompter
+        while person.is_interactive and len(models) > _MAX_LISTED:
+            part = person.ask_text(
                 f"{what} has {len(models)} models. A part of the name, or nothing for the first "
-                f"{_MOST}",
+                f"{_MAX_LISTED}",
                 default="",
             )
             fitting = [name for name in models if part.lower() in name.lower()]
             if not fitting:
-                person.tell(f"no name has {part!r} in it")
+                person.print_note(f"no name has {part!r} in it")
                 continue
-            models = fitting if part else fitting[:_MOST]
-        return models[person.choose(f"Which model of {what}?", models)]
+            models = fitting if part else fitting[:_MAX_LISTED]
+        return models[person.choose_option(f"Which model of {what}?", models)]
 
-    def _named(self, model: str, found: Sequence[Offer]) -> Chosen:
-        """The model of this name, wherever it was found."""
+    def _select_by_name(self, model: str, found: Sequence[ProviderOption]) -> SelectedModel:
+        """Return the model of this name, wherever it was found."""
         for offer in found:
             if model in offer.models:
-                return self._of(offer, model)
+                return self._select_from_option(offer, model)
         if ":" in model:
-            return Chosen(name=model, key=self._wishes.key)
-        told = [f"{offer.what} has {shown(offer.models)}" for offer in found if offer.models]
+            return SelectedModel(name=model, key=self._options.key)
+        told = [
+            f"{offer.label} has {format_model_names(offer.models)}"
+            for offer in found
+            if offer.models
+        ]
         raise UsageError(
             f"no model {model!r} was found{' (' + '; '.join(told) + ')' if told else ''}: write "
             "PROVIDER:MODEL, or say where it is served with --base-url"
         )
 
-    def _one(self, found: Sequence[Offer]) -> Chosen:
-        """One of what was found; without a person the first."""
-        person = self._person
+    def _select_option(self, found: Sequence[ProviderOption]) -> SelectedModel:
+        """Return one of the options found; without prompts the first."""
+        person = self._prompter
         if len(found) == 1:
-            person.tell(f"found {found[0].what}")
-            return self._of(found[0])
-        if not person.is_there:
+            person.print_note(f"found {found[0].label}")
+            return self._select_from_option(found[0])
+        if not person.is_interactive:
             if found:
-                person.tell(f"found {', '.join(offer.what for offer in found)}")
-                return self._of(found[0])
-            raise UsageError(self._nothing())
+                person.print_note(f"found {', '.join(offer.label for offer in found)}")
+                return self._select_from_option(found[0])
+            raise UsageError(self._nothing_found_message())
         others = (
-            *(f"{each.title}, with a key that you paste" for each in KNOWN[:3]),
+            *(f"{each.title}, with a key that you paste" for each in PRESETS[:3]),
             "another server, by its address",
             "none now: a script answers, to look around",
         )
         if not found:
-            person.tell("no provider's key is in the environment, and no server answers here")
-        number = person.choose(
-            "Which model shall answer?", [*(each.what for each in found), *others]
+            person.print_note("no provider's key is in the environment, and no server answers here")
+        number = person.choose_option(
+            "Which model shall answer?", [*(each.label for each in found), *others]
         )
         if number < len(found):
-            return self._of(found[number])
-        return self._other(number - len(found))
+            return self._select_from_option(found[number])
+        return self._select_other(number - len(found))
 
-    def _other(self, number: int) -> Chosen:
+    def _select_other(self, number: int) -> SelectedModel:
         if number < 3:
-            known = KNOWN[number]
-            key = self._typed_key(known.title.lower(), f"Your key for {known.title} (not shown)")
-            return self._of(
-                Offer(
-                    what=known.title,
+            known = PRESETS[number]
+            key = self._prompt_for_key(
+                known.title.lower(), f"Your key for {known.title} (not shown)"
+            )
+            return self._select_from_option(
+                ProviderOption(
+                    label=known.title,
                     prefix=known.prefix,
                     base_url=known.base_url or None,
                     key=key,
@@ -181,20 +198,20 @@ class Chooser:
                 )
             )
         if number == 3:
-            url = self._person.ask("Its address", default="http://127.0.0.1:11434/v1")
-            return self._at(url if "://" in url else f"http://{url}")
-        return Chosen(name=OFFLINE)
+            url = self._prompter.ask_text("Its address", default="http://127.0.0.1:11434/v1")
+            return self._select_at_url(url if "://" in url else f"http://{url}")
+        return SelectedModel(name=OFFLINE)
 
-    def _typed_key(self, name: str, question: str) -> Key:
+    def _prompt_for_key(self, name: str, question: str) -> KeyLocation:
         folder = self._home / "keys"
         folder.mkdir(mode=0o700, exist_ok=True)
         file = folder / name
-        atomic_write(file, self._person.ask(question, secret=True) + "\n")
-        return Key(file=file)
+        atomic_write(file, self._prompter.ask_text(question, secret=True) + "\n")
+        return KeyLocation(file=file)
 
-    def _nothing(self) -> str:
-        variables = ", ".join(each.variable for each in KNOWN)
-        servers = ", ".join(f"{name} ({url})" for name, url in self._wishes.servers.items())
+    def _nothing_found_message(self) -> str:
+        variables = ", ".join(each.variable for each in PRESETS)
+        servers = ", ".join(f"{name} ({url})" for name, url in self._options.servers.items())
         return (
             f"no provider's key is in the environment ({variables}) and no server answers with a "
             f"model ({servers}): set a key or start a server and run clew setup again, say where "

@@ -1,4 +1,4 @@
-"""The course of the first run: find, choose, try, write."""
+"""Steps of the setup: find, choose, test, write."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from clew.agent.failures import FailureKind
 from clew.cli.doctoring import machine
-from clew.cli.doctoring.findings import Level
-from clew.cli.setting_up.choosing import Chooser
-from clew.cli.setting_up.trial import Choice, ask_once
+from clew.cli.doctoring.findings import FindingLevel
+from clew.cli.setting_up.choosing import ModelSelector
+from clew.cli.setting_up.trial import ConnectionTarget, check_connection_sync
 from clew.config import ensure_home, load_settings
 from clew.config.settings import OFFLINE, ApiSettings, Settings
 from clew.config.sources import read_config_file
@@ -20,63 +20,65 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from clew.cli.setting_up.person import Person
-    from clew.cli.setting_up.trial import Trouble
-    from clew.cli.setting_up.wishes import Chosen, Wishes
+    from clew.cli.setting_up.person import Prompter
+    from clew.cli.setting_up.trial import ConnectionProblem
+    from clew.cli.setting_up.wishes import SelectedModel, SetupOptions
 
 
-class LeftAsItIs(Exception):
-    """The person wants nothing changed, which is no failure; the text says how things are."""
+class SetupCancelled(Exception):
+    """The user wants nothing changed, which is no failure; the text describes the state."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Done:
-    """How it is set up now."""
+class SetupResult:
+    """The result of the setup."""
 
-    chosen: Chosen
+    chosen: SelectedModel
     settings: Settings
     tested: bool
-    #: Where the file of before is kept, if there was one.
-    before: Path | None
-    #: What is not as it should be, and what to do about it.
+    #: The copy of the previous ``config.toml``, if there was one.
+    previous_config: Path | None
+    #: Problems, and how to fix them.
     warnings: tuple[str, ...]
 
 
-def set_up(home: Path, wishes: Wishes, environ: Mapping[str, str], person: Person) -> Done:
+def run_setup(
+    home: Path, wishes: SetupOptions, environ: Mapping[str, str], person: Prompter
+) -> SetupResult:
     """
-    Find a model that answers and write it down.
+    Find a model that answers and write it to the settings.
 
-    :raises ClewError: with what to do; the settings are as they were then
-    :raises LeftAsItIs: if the person wants that
+    :raises ClewError: with what to do; the settings are unchanged then
+    :raises SetupCancelled: if the user wants nothing changed
     """
-    before = _before(home / "config.toml", wishes, person)
+    before = _read_current_config(home / "config.toml", wishes, person)
     ensure_home(Settings(home=home))
-    _refuse(machine.disk(home))
+    _raise_if_failed(machine.check_disk(home))
     if wishes.port is not None:
-        _refuse(machine.port(ApiSettings(port=wishes.port)))
-    chosen = _answering(home, wishes, environ, person)
-    _write(home, before, chosen, wishes.port)
+        _raise_if_failed(machine.check_port(ApiSettings(port=wishes.port)))
+    chosen = _select_working_model(home, wishes, environ, person)
+    _write_config(home, before, chosen, wishes.port)
     settings = load_settings(home=home, environ=environ)
-    return Done(
+    return SetupResult(
         chosen=chosen,
         settings=settings,
-        tested=_is_tested(chosen, wishes),
-        before=home / BACKUP_NAME if before else None,
-        warnings=tuple(_warnings(settings, chosen)),
+        tested=_should_test(chosen, wishes),
+        previous_config=home / BACKUP_NAME if before else None,
+        warnings=tuple(_find_warnings(settings, chosen)),
     )
 
 
-def _before(file: Path, wishes: Wishes, person: Person) -> str:
-    """What the file says, if it may be changed."""
+def _read_current_config(file: Path, wishes: SetupOptions, person: Prompter) -> str:
+    """Return the text of ``config.toml``, if it may be changed."""
     try:
         read_config_file(file)
     except SettingsError as error:
         raise UsageError(f"{error}; mend it, or move it away and run setup again") from error
     if not file.exists():
         return ""
-    if not wishes.replace and not person.agrees(f"{file} is there already. Change its model?"):
-        if person.is_there:
-            raise LeftAsItIs(f"{file} was left as it is: clew chat talks to its model")
+    if not wishes.replace and not person.confirm(f"{file} is there already. Change its model?"):
+        if person.is_interactive:
+            raise SetupCancelled(f"{file} was left as it is: clew chat talks to its model")
         raise UsageError(
             f"{file} is there already and was left as it is: say --replace to change its model "
             f"(a copy stays as {BACKUP_NAME}, and all other settings), or edit it"
@@ -84,60 +86,66 @@ def _before(file: Path, wishes: Wishes, person: Person) -> str:
     return file.read_text(encoding="utf-8")
 
 
-def _refuse(finding: machine.Finding) -> None:
-    if finding.level is Level.FAIL:
+def _raise_if_failed(finding: machine.DoctorFinding) -> None:
+    if finding.level is FindingLevel.FAIL:
         raise ClewError(f"{finding.detail}: {finding.fix}")
 
 
-def _answering(home: Path, wishes: Wishes, environ: Mapping[str, str], person: Person) -> Chosen:
-    """A model that answered, or was not to be asked."""
-    chooser = Chooser(home, wishes, environ, person)
-    chosen = chooser.choose()
-    while _is_tested(chosen, wishes):
-        person.tell(f"asking {chosen.name} for a word …")
-        trouble = ask_once(_as_asked(chosen, environ))
+def _select_working_model(
+    home: Path, wishes: SetupOptions, environ: Mapping[str, str], person: Prompter
+) -> SelectedModel:
+    """Return a model that answered, or one whose test was skipped."""
+    chooser = ModelSelector(home, wishes, environ, person)
+    chosen = chooser.select_model()
+    while _should_test(chosen, wishes):
+        person.print_note(f"asking {chosen.name} for a word …")
+        trouble = check_connection_sync(_connection_target(chosen, environ))
         if trouble is None:
             break
-        if not person.is_there:
-            raise ClewError(trouble.told)
-        person.notes.write(f"clew: {trouble.told}\n")
+        if not person.is_interactive:
+            raise ClewError(trouble.message)
+        person.notes.write(f"clew: {trouble.message}\n")
         wishes = replace(wishes, model=None, base_url=None)
-        chosen = _again(Chooser(home, wishes, environ, person), chosen, trouble, person)
+        chosen = _select_again(
+            ModelSelector(home, wishes, environ, person), chosen, trouble, person
+        )
     return chosen
 
 
-def _is_tested(chosen: Chosen, wishes: Wishes) -> bool:
+def _should_test(chosen: SelectedModel, wishes: SetupOptions) -> bool:
     return wishes.test and chosen.name != OFFLINE
 
 
-def _as_asked(chosen: Chosen, environ: Mapping[str, str]) -> Choice:
-    return Choice(
+def _connection_target(chosen: SelectedModel, environ: Mapping[str, str]) -> ConnectionTarget:
+    return ConnectionTarget(
         name=chosen.name,
         base_url=chosen.base_url,
         key=chosen.key.reveal(environ) if chosen.key else None,
-        key_told=chosen.key.told if chosen.key else "",
+        key_location=chosen.key.description if chosen.key else "",
     )
 
 
-def _again(chooser: Chooser, chosen: Chosen, trouble: Trouble, person: Person) -> Chosen:
-    """What is tried next, as the person says."""
+def _select_again(
+    chooser: ModelSelector, chosen: SelectedModel, trouble: ConnectionProblem, person: Prompter
+) -> SelectedModel:
+    """Return the model to test next, as the user chooses."""
     by_key = trouble.kind is FailureKind.AUTH
     first = "type a key" if by_key else "try the same again"
-    match person.choose("What now?", [first, "choose something else", "leave all as it is"]):
+    match person.choose_option("What now?", [first, "choose something else", "leave all as it is"]):
         case 0:
-            return chooser.with_new_key(chosen) if by_key else chosen
+            return chooser.prompt_new_key(chosen) if by_key else chosen
         case 1:
-            return chooser.choose()
+            return chooser.select_model()
         case _:
-            raise LeftAsItIs("nothing was changed: run clew setup again at any time")
+            raise SetupCancelled("nothing was changed: run clew setup again at any time")
 
 
-def _write(home: Path, before: str, chosen: Chosen, port: int | None) -> None:
+def _write_config(home: Path, before: str, chosen: SelectedModel, port: int | None) -> None:
     changes = {
         ("model", "name"): quote_toml(chosen.name),
         ("model", "base_url"): quote_toml(chosen.base_url) if chosen.base_url else None,
-        ("model", "api_key"): chosen.key.toml(home) if chosen.key else None,
-        # Whatever it was, it was that of another model.
+        ("model", "api_key"): chosen.key.to_toml(home) if chosen.key else None,
+        # The old value belongs to another model.
         ("model", "context_window"): None,
     }
     if port is not None:
@@ -148,12 +156,12 @@ def _write(home: Path, before: str, chosen: Chosen, port: int | None) -> None:
     atomic_write(home / "config.toml", after)
 
 
-def _warnings(settings: Settings, chosen: Chosen) -> list[str]:
+def _find_warnings(settings: Settings, chosen: SelectedModel) -> list[str]:
     found = list(settings.warnings)
     if settings.model.name != chosen.name:
         place = settings.origins["model.name"].place
         found.append(f"{place} goes before the file and names {settings.model.name}: take it away")
-    port = machine.port(settings.api)
-    if port.level is Level.FAIL:
+    port = machine.check_port(settings.api)
+    if port.level is FindingLevel.FAIL:
         found.append(f"clew serve cannot start: {port.detail}; {port.fix} (clew setup --port)")
     return found

@@ -1,4 +1,4 @@
-"""What could be used here: keys in the environment, servers on this machine."""
+"""Available providers: API keys in the environment, model servers on this machine."""
 
 from __future__ import annotations
 
@@ -19,64 +19,64 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-#: Seconds that a server on this machine, or a provider, may take to tell its models.
-_NEAR: Final = 1.0
-_FAR: Final = 10.0
-#: A version in the path of an address.
-_VERSION: Final = re.compile(r"/v\d")
-_KEY_WANTED: Final = (401, 403)
-#: Parts of the names of models that do not chat.
-_MUTE: Final = ("embed", "whisper", "tts", "dall-e", "rerank", "moderation", "image")
+#: Seconds that a server on this machine, or a provider, may take to list its models.
+_LOCAL_TIMEOUT: Final = 1.0
+_REMOTE_TIMEOUT: Final = 10.0
+#: A version in the path of a URL.
+_VERSION_IN_PATH: Final = re.compile(r"/v\d")
+_KEY_REQUIRED_STATUSES: Final = (401, 403)
+#: Name parts of models that cannot chat.
+_NON_CHAT_PARTS: Final = ("embed", "whisper", "tts", "dall-e", "rerank", "moderation", "image")
 
 
-class Known(NamedTuple):
+class ProviderPreset(NamedTuple):
     """A provider whose key may be in the environment."""
 
     title: str
     variable: str
-    #: How a model's name begins.
+    #: The prefix of its model names.
     prefix: str
-    #: Where it is served; "" for the library's own place.
+    #: Its API; "" for the library's default.
     base_url: str
     #: Where its models are listed.
     listed_at: str
-    #: The model to start with; "" if the person is to choose.
+    #: The default model; "" if the user has to choose.
     model: str = ""
 
 
-_FIRST: Final = {each.variable: each.model.partition(":")[2] for each in DEFAULT_PROVIDERS}
-_GEMINI: Final = "https://generativelanguage.googleapis.com/v1beta/openai"
+_DEFAULT_MODELS: Final = {each.variable: each.model.partition(":")[2] for each in DEFAULT_PROVIDERS}
+_GEMINI_URL: Final = "https://generativelanguage.googleapis.com/v1beta/openai"
 #: In order of preference.
-KNOWN: Final = (
-    Known(
+PRESETS: Final = (
+    ProviderPreset(
         "OpenAI",
         "OPENAI_API_KEY",
         "openai",
         "",
         "https://api.openai.com/v1",
-        _FIRST["OPENAI_API_KEY"],
+        _DEFAULT_MODELS["OPENAI_API_KEY"],
     ),
-    Known(
+    ProviderPreset(
         "Anthropic",
         "ANTHROPIC_API_KEY",
         "anthropic",
         "",
         "https://api.anthropic.com/v1",
-        _FIRST["ANTHROPIC_API_KEY"],
+        _DEFAULT_MODELS["ANTHROPIC_API_KEY"],
     ),
     *(
-        Known(title, variable, "openai-chat", url, url)
+        ProviderPreset(title, variable, "openai-chat", url, url)
         for title, variable, url in (
             ("OpenRouter", "OPENROUTER_API_KEY", "https://openrouter.ai/api/v1"),
-            ("Google Gemini", "GEMINI_API_KEY", _GEMINI),
+            ("Google Gemini", "GEMINI_API_KEY", _GEMINI_URL),
             ("Groq", "GROQ_API_KEY", "https://api.groq.com/openai/v1"),
             ("Mistral", "MISTRAL_API_KEY", "https://api.mistral.ai/v1"),
             ("DeepSeek", "DEEPSEEK_API_KEY", "https://api.deepseek.com/v1"),
         )
     ),
 )
-#: Where servers of one's own listen, unless somebody moved them.
-LOCAL: Final = {
+#: The default addresses of local model servers.
+LOCAL_SERVERS: Final = {
     "Ollama": "http://127.0.0.1:11434/v1",
     "LM Studio": "http://127.0.0.1:1234/v1",
     "llama.cpp": "http://127.0.0.1:8080/v1",
@@ -84,19 +84,19 @@ LOCAL: Final = {
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Key:
-    """Where a key is kept: an environment variable, or a file."""
+class KeyLocation:
+    """The place where a key is kept: an environment variable, or a file."""
 
     env: str | None = None
     file: Path | None = None
 
     @property
-    def told(self) -> str:
-        """For people: never the key itself."""
+    def description(self) -> str:
+        """Return the place for people, never the key itself."""
         return f"the environment variable {self.env}" if self.env else f"the file {self.file}"
 
-    def toml(self, home: Path) -> str:
-        """How ``config.toml`` says it; files in the home by their name in it."""
+    def to_toml(self, home: Path) -> str:
+        """Return the reference for ``config.toml``; files in the home are relative to it."""
         if self.env is not None:
             return f"{{ env = {json.dumps(self.env)} }}"
         assert self.file is not None
@@ -106,7 +106,7 @@ class Key:
 
     def reveal(self, environ: Mapping[str, str]) -> str:
         """
-        The key itself.
+        Return the key itself.
 
         :raises SettingsError: if it is not there
         """
@@ -117,129 +117,138 @@ class Key:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
-    """A place where a model is served."""
+class ProviderOption:
+    """A place where models are served."""
 
     #: For people: ``Ollama at http://127.0.0.1:11434/v1``.
-    what: str
-    #: How a model's name begins: ``openai-chat``.
+    label: str
+    #: The prefix of its model names: ``openai-chat``.
     prefix: str
     base_url: str | None
-    key: Key | None
-    #: Names of models without their beginning; the one to start with first.
+    key: KeyLocation | None
+    #: Names of models without their prefix; the default first.
     models: tuple[str, ...]
 
 
-def with_keys(environ: Mapping[str, str]) -> list[Offer]:
-    """Providers whose keys are in the environment and whose packages are installed."""
+def find_configured_providers(environ: Mapping[str, str]) -> list[ProviderOption]:
+    """Return the providers whose key is in the environment and whose package is installed."""
     return [
-        Offer(
-            what=f"{each.title} ({each.variable} is in the environment)",
+        ProviderOption(
+            label=f"{each.title} ({each.variable} is in the environment)",
             prefix=each.prefix,
             base_url=each.base_url or None,
-            key=Key(env=each.variable),
+            key=KeyLocation(env=each.variable),
             models=(each.model,) if each.model else (),
         )
-        for each in KNOWN
+        for each in PRESETS
         if environ.get(each.variable) and find_spec(each.prefix.partition("-")[0])
     ]
 
 
-async def on_this_machine(places: Mapping[str, str]) -> list[Offer]:
-    """The servers that answer at these places (URLs by name) and have a model."""
+async def find_local_servers(places: Mapping[str, str]) -> list[ProviderOption]:
+    """Return the servers that answer at these addresses (URLs by name) and have a model."""
     told = await asyncio.gather(
-        *(_listed(url, {}, patience=_NEAR, near=True) for url in places.values())
+        *(
+            _fetch_model_names(url, {}, patience=_LOCAL_TIMEOUT, near=True)
+            for url in places.values()
+        )
     )
     return [
-        Offer(what=f"{name} at {url}", prefix="openai-chat", base_url=url, key=None, models=models)
+        ProviderOption(
+            label=f"{name} at {url}", prefix="openai-chat", base_url=url, key=None, models=models
+        )
         for (name, url), models in zip(places.items(), told, strict=True)
         if models
     ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Listing:
-    """The models that a server names."""
+class ModelListing:
+    """The models that a server lists."""
 
     models: tuple[str, ...] = ()
-    #: The address at which it named them; ``None`` for the provider's own.
+    #: The URL of the list; ``None`` for the provider's own.
     base_url: str | None = None
-    #: It tells nothing without a key, or with this one.
+    #: It lists nothing without a key, or with this one.
     wants_key: bool = False
 
 
-async def list_models(prefix: str, base_url: str | None, key: str | None) -> Listing:
-    """Ask a server for its models: at its address, and below ``/v1`` where that is missing."""
+async def list_models(prefix: str, base_url: str | None, key: str | None) -> ModelListing:
+    """List a server's models: at its address, and below ``/v1`` where that is missing."""
     places: list[str | None] = [base_url]
-    if base_url is not None and not _VERSION.search(urlsplit(base_url).path):
+    if base_url is not None and not _VERSION_IN_PATH.search(urlsplit(base_url).path):
         places.append(f"{base_url.rstrip('/')}/v1")
     wants_key = False
     for place in places:
-        found = await _list_at(prefix, place, key)
+        found = await _list_models_at(prefix, place, key)
         if found.models:
             return found
         wants_key = wants_key or found.wants_key
-    return Listing(base_url=base_url, wants_key=wants_key)
+    return ModelListing(base_url=base_url, wants_key=wants_key)
 
 
-async def models_of(prefix: str, base_url: str | None, key: str | None) -> tuple[str, ...]:
-    """What a server says that it has; nothing if it does not say."""
+async def list_model_names(prefix: str, base_url: str | None, key: str | None) -> tuple[str, ...]:
+    """Return the models that a server lists; empty if it lists none."""
     return (await list_models(prefix, base_url, key)).models
 
 
-async def _list_at(prefix: str, base_url: str | None, key: str | None) -> Listing:
-    known = next((each.listed_at for each in KNOWN if each.prefix == prefix), None)
+async def _list_models_at(prefix: str, base_url: str | None, key: str | None) -> ModelListing:
+    known = next((each.listed_at for each in PRESETS if each.prefix == prefix), None)
     url = base_url or known
     if url is None:
-        return Listing()
+        return ModelListing()
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     if prefix == "anthropic":
         headers = {"x-api-key": key or "", "anthropic-version": "2023-06-01"}
-    status, models = await _asked(url, headers, patience=_FAR, near=is_near(url))
-    return Listing(models=models, base_url=base_url, wants_key=status in _KEY_WANTED)
+    status, models = await _fetch_models(
+        url, headers, patience=_REMOTE_TIMEOUT, near=is_local_address(url)
+    )
+    return ModelListing(
+        models=models, base_url=base_url, wants_key=status in _KEY_REQUIRED_STATUSES
+    )
 
 
-def is_near(url: str) -> bool:
-    """Whether a URL leads to this machine."""
+def is_local_address(url: str) -> bool:
+    """Return whether a URL leads to this machine."""
     host = urlsplit(url).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-async def _listed(
+async def _fetch_model_names(
     url: str, headers: Mapping[str, str], *, patience: float, near: bool
 ) -> tuple[str, ...]:
-    return (await _asked(url, headers, patience=patience, near=near))[1]
+    return (await _fetch_models(url, headers, patience=patience, near=near))[1]
 
 
-async def _asked(
+async def _fetch_models(
     url: str, headers: Mapping[str, str], *, patience: float, near: bool
 ) -> tuple[int, tuple[str, ...]]:
-    """Return a server's status, 0 for none, and the models that it names."""
+    """Return a server's status, 0 for none, and the models that it lists."""
     try:
-        # A proxy does not lead to this machine.
+        # No proxy for this machine.
         async with httpx2.AsyncClient(timeout=patience, trust_env=not near) as client:
             answer = await client.get(f"{url.rstrip('/')}/models", headers=dict(headers))
         told: Any = answer.json() if answer.status_code == 200 else None
-    # ImportError: a proxy of a kind whose package is missing, which the trial explains.
+    # ImportError: the package for this kind of proxy is missing; the connection check explains it.
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, OSError, ImportError):
         return 0, ()
-    return answer.status_code, _names(told)
+    return answer.status_code, _parse_model_names(told)
 
 
-def _names(told: object) -> tuple[str, ...]:
-    """The models of a list: as OpenAI gives it, under another name, or bare."""
+def _parse_model_names(told: object) -> tuple[str, ...]:
+    """Parse a list of models: in OpenAI's format, under another key, or bare."""
     if isinstance(told, dict):
         fields = cast("dict[str, object]", told)
         told = fields.get("data") or fields.get("models")
     if not isinstance(told, list):
         return ()
-    names = [_name(each).removeprefix("models/") for each in cast("list[object]", told)]
+    names = [_parse_model_name(each).removeprefix("models/") for each in cast("list[object]", told)]
     given = [name for name in names if name]
-    # Where none would be left, the names say nothing about what the models do.
-    return tuple([name for name in given if not _is_mute(name)] or given)
+    # If none would be left, the names do not tell what the models do.
+    return tuple([name for name in given if not _is_non_chat_model(name)] or given)
 
 
-def _name(listed: object) -> str:
+def _parse_model_name(listed: object) -> str:
     if isinstance(listed, str):
         return listed
     if not isinstance(listed, dict):
@@ -248,11 +257,11 @@ def _name(listed: object) -> str:
     return next((str(fields[key]) for key in ("id", "name", "model") if fields.get(key)), "")
 
 
-def _is_mute(name: str) -> bool:
-    return any(part in name.lower() for part in _MUTE)
+def _is_non_chat_model(name: str) -> bool:
+    return any(part in name.lower() for part in _NON_CHAT_PARTS)
 
 
-def shown(models: Sequence[str], most: int = 8) -> str:
-    """Names of models in a sentence."""
+def format_model_names(models: Sequence[str], most: int = 8) -> str:
+    """Format names of models for a sentence."""
     more = f" and {len(models) - most} more" if len(models) > most else ""
     return ", ".join(models[:most]) + more

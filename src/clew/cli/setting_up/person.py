@@ -1,4 +1,4 @@
-"""Whoever is asked, and what they are told meanwhile."""
+"""Prompts to the user, and notes between them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class _Number(click.IntRange):
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """Asks on the terminal; where nobody sits before one, takes what stands first."""
+class Prompter:
+    """Prompts on the terminal; without a user, the first option is taken."""
 
     notes: Output
-    #: Whether there is somebody to ask.
-    is_there: bool
+    #: Whether a user can be prompted.
+    is_interactive: bool
 
-    def tell(self, text: str) -> None:
-        self.notes.dim(text)
+    def print_note(self, text: str) -> None:
+        self.notes.print_dim(text)
 
-    def choose(self, question: str, options: Sequence[str]) -> int:
-        """The index of an option; the first one without a person, or where there is no choice."""
-        if not self.is_there or len(options) == 1:
+    def choose_option(self, question: str, options: Sequence[str]) -> int:
+        """Return the index of an option; 0 without a user, or if there is only one."""
+        if not self.is_interactive or len(options) == 1:
             return 0
         self.notes.write(f"{question}\n")
         for number, option in enumerate(options, start=1):
@@ -38,11 +38,11 @@ class Person:
         chosen = click.prompt("Number", type=_Number(1, len(options)), default=1, err=True)
         return int(chosen) - 1
 
-    def ask(self, question: str, *, default: str | None = None, secret: bool = False) -> str:
-        """A text."""
+    def ask_text(self, question: str, *, default: str | None = None, secret: bool = False) -> str:
+        """Prompt for a text."""
         answer: str = click.prompt(question, default=default, hide_input=secret, err=True)
         return answer.strip()
 
-    def agrees(self, question: str) -> bool:
-        """Yes or no; no without a person."""
-        return self.is_there and click.confirm(question, default=False, err=True)
+    def confirm(self, question: str) -> bool:
+        """Ask for a yes or no; no without a user."""
+        return self.is_interactive and click.confirm(question, default=False, err=True)

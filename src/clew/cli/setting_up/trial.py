@@ -1,4 +1,4 @@
-"""One request to the model that was chosen: that it answers, or what to do about it."""
+"""Connection check: one request to the chosen model, and how to fix a failure."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from clew.agent.advice import ADVICE
 from clew.agent.failures import FailureKind
 from clew.agent.models import ModelSpec, build_model, close_models_on_exit
 from clew.agent.probe import probe_model
-from clew.cli.setting_up.offers import is_near, models_of, shown
+from clew.cli.setting_up.offers import format_model_names, is_local_address, list_model_names
 from clew.core.text import REDACTED
 from clew.errors import SettingsError
 
 if TYPE_CHECKING:
     from clew.agent.failures import ProviderFailure
 
-#: Seconds that a model may take for a word; one of one's own may have to be loaded first.
-PATIENCE: Final = 120.0
+#: Seconds to wait for an answer; a local model may have to be loaded first.
+TIMEOUT: Final = 120.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """A model as it is asked: its full name, its place, its key."""
+class ConnectionTarget:
+    """The model to send the request to: full name, address, key."""
 
     name: str
     base_url: str | None
-    #: The key itself: only to ask with, never to tell.
+    #: The key itself: for the request only, never printed.
     key: str | None
     #: Where the key is kept, for people; "" without one.
-    key_told: str
+    key_location: str
 
     @property
     def place(self) -> str:
@@ -38,15 +38,17 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Trouble:
-    """Why a model cannot be used, and what to do about it."""
+class ConnectionProblem:
+    """Why a model cannot be used, and how to fix it."""
 
     kind: FailureKind
-    told: str
+    message: str
 
 
-async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None:
-    """Ask the model for a word; what is the matter, ``None`` if it answers."""
+async def check_connection(
+    choice: ConnectionTarget, *, patience: float = TIMEOUT
+) -> ConnectionProblem | None:
+    """Send the model a short request; return the problem, ``None`` if it answers."""
     spec = ModelSpec(
         name=choice.name, base_url=choice.base_url, api_key=choice.key, timeout=patience
     )
@@ -54,31 +56,31 @@ async def tried(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None
         try:
             model = build_model(spec)
         except SettingsError as error:
-            return Trouble(kind=FailureKind.REFUSED, told=str(error))
+            return ConnectionProblem(kind=FailureKind.REFUSED, message=str(error))
         failure = await probe_model(model, patience=patience)
     if failure is None:
         return None
-    told = await _told(choice, failure)
-    # A provider may tell the key that it refuses.
-    return Trouble(
-        kind=failure.kind, told=told.replace(choice.key, REDACTED) if choice.key else told
+    told = await _describe_failure(choice, failure)
+    # A provider may quote the key that it rejects.
+    return ConnectionProblem(
+        kind=failure.kind, message=told.replace(choice.key, REDACTED) if choice.key else told
     )
 
 
-async def _told(choice: Choice, failure: ProviderFailure) -> str:
+async def _describe_failure(choice: ConnectionTarget, failure: ProviderFailure) -> str:
     match failure.kind:
         case FailureKind.AUTH:
-            return _key_refused(choice, failure)
+            return _describe_key_refusal(choice, failure)
         case FailureKind.FORBIDDEN:
             return (
-                f"{choice.place} does not let the key in {choice.key_told or 'use'} do this "
+                f"{choice.place} does not let the key in {choice.key_location or 'use'} do this "
                 f"({failure.text}): look at what this account and region may use, or choose "
                 "another model with --model"
             )
         case FailureKind.NO_MODEL:
-            return await _no_such_model(choice, failure)
+            return await _describe_missing_model(choice, failure)
         case FailureKind.CONNECTION | FailureKind.DNS | FailureKind.UNREACHABLE:
-            return _not_reached(choice, failure)
+            return _describe_unreachable(choice, failure)
         case FailureKind.TIMEOUT:
             return (
                 f"{choice.place} did not answer in time ({failure.text}): a model that is being "
@@ -103,21 +105,21 @@ async def _told(choice: Choice, failure: ProviderFailure) -> str:
             )
 
 
-def _key_refused(choice: Choice, failure: ProviderFailure) -> str:
+def _describe_key_refusal(choice: ConnectionTarget, failure: ProviderFailure) -> str:
     if not choice.key:
         return (
             f"{choice.place} wants a key ({failure.text}): put it into an environment variable "
             "and name that with --key-env NAME, or a file with --key-file PATH"
         )
     return (
-        f"{choice.place} does not take the key in {choice.key_told} ({failure.text}): put the "
+        f"{choice.place} does not take the key in {choice.key_location} ({failure.text}): put the "
         "right key there, or name another place with --key-env NAME or --key-file PATH"
     )
 
 
-async def _no_such_model(choice: Choice, failure: ProviderFailure) -> str:
+async def _describe_missing_model(choice: ConnectionTarget, failure: ProviderFailure) -> str:
     prefix, _, name = choice.name.partition(":")
-    offered = await models_of(prefix, choice.base_url, choice.key)
+    offered = await list_model_names(prefix, choice.base_url, choice.key)
     if not offered:
         return (
             f"there is no model {name!r} at {choice.place} ({failure.text}): check --model, and "
@@ -125,12 +127,12 @@ async def _no_such_model(choice: Choice, failure: ProviderFailure) -> str:
         )
     return (
         f"there is no model {name!r} at {choice.place}: choose one with --model; it has "
-        f"{shown(offered)}"
+        f"{format_model_names(offered)}"
     )
 
 
-def _not_reached(choice: Choice, failure: ProviderFailure) -> str:
-    if choice.base_url and is_near(choice.base_url):
+def _describe_unreachable(choice: ConnectionTarget, failure: ProviderFailure) -> str:
+    if choice.base_url and is_local_address(choice.base_url):
         return (
             f"nothing answers at {choice.base_url} ({failure.text}): start the server, or name "
             "another place with --base-url"
@@ -141,6 +143,8 @@ def _not_reached(choice: Choice, failure: ProviderFailure) -> str:
     )
 
 
-def ask_once(choice: Choice, *, patience: float = PATIENCE) -> Trouble | None:
-    """As ``tried``, where no event loop runs."""
-    return asyncio.run(tried(choice, patience=patience))
+def check_connection_sync(
+    choice: ConnectionTarget, *, patience: float = TIMEOUT
+) -> ConnectionProblem | None:
+    """Run ``check_connection`` where no event loop runs."""
+    return asyncio.run(check_connection(choice, patience=patience))

@@ -1,38 +1,38 @@
-"""What the command line said, and what came of it."""
+"""Options of ``clew setup``, and the model selected from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.cli.setting_up.offers import LOCAL
+from clew.cli.setting_up.offers import LOCAL_SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.cli.setting_up.offers import Key
+    from clew.cli.setting_up.offers import KeyLocation
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
-    """What the command line said."""
+class SetupOptions:
+    """The options given on the command line."""
 
     model: str | None = None
     base_url: str | None = None
-    key: Key | None = None
+    key: KeyLocation | None = None
     port: int | None = None
-    #: Where servers of one's own are looked for: URLs by name.
-    servers: Mapping[str, str] = field(default_factory=lambda: LOCAL)
-    #: Whether the model is asked for a word before it is written down.
+    #: Where to look for local servers: URLs by name.
+    servers: Mapping[str, str] = field(default_factory=lambda: LOCAL_SERVERS)
+    #: Whether the model is tested before it is written to the settings.
     test: bool = True
     replace: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Chosen:
-    """The model that is to be used."""
+class SelectedModel:
+    """The model to use."""
 
     #: ``PROVIDER:MODEL``, or ``offline``.
     name: str
     base_url: str | None = None
-    key: Key | None = None
+    key: KeyLocation | None = None

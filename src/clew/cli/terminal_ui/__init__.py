@@ -1,1 +1,1 @@
-"""``clew`` on a terminal: the terminal UI, with a server or an engine of its own behind it."""
+"""``clew`` on a terminal: the terminal UI and its backend, a server or an embedded engine."""

@@ -1,7 +1,8 @@
 """
-The engine of a terminal UI, in a thread with an event loop of its own.
+Backend of the terminal UI: the running server, else an engine in a thread.
 
-Whatever it does, keys are echoed; and it is loaded while the first picture is seen.
+The engine has its own event loop, so that it never delays the echo of keys, and is imported
+while the first screen is visible.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import TYPE_CHECKING, Final, Self
 from anyio.from_thread import start_blocking_portal
 
 from clew.api.whereabouts import discover_server
-from clew.cli.common import undisturbed
+from clew.cli.common import fast_import
 from clew.errors import ClewError
-from clew.tui.transports import ConnectionLost, Refused, websocket
+from clew.tui.transports import ConnectionLost, ConnectionRefused, websocket
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -27,23 +28,23 @@ if TYPE_CHECKING:
     from clew.api.rpc.office import RpcContext
     from clew.api.whereabouts import ServerAddress
     from clew.config import Settings
-    from clew.tui.transports import Connection
+    from clew.tui.transports import FrameConnection
 
 
-#: Seconds that a server which has gone may take to come back before this process works by itself.
-_PATIENCE: Final = 15.0
+#: Seconds to wait for a lost server before this process starts its own engine.
+_RECONNECT_TIMEOUT: Final = 15.0
 
 
-class Behind:
-    """What is behind a screen: the server that runs on this home, else an engine in a thread."""
+class TuiBackend:
+    """Backend of a terminal UI: the server that runs on this home, else an engine in a thread."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
-        self._office: RpcContext | None = None
-        #: When a server was last there.
-        self._attached: float | None = None
+        self._rpc_server: RpcContext | None = None
+        #: When a server was last connected.
+        self._last_attached: float | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -52,26 +53,31 @@ class Behind:
         self._stack.close()
 
     @asynccontextmanager
-    async def connect(self) -> AsyncGenerator[Connection]:
+    async def connect(self) -> AsyncGenerator[FrameConnection]:
         """
-        A connection.
+        Open a connection.
 
-        :raises ConnectionLost: while a server that was there is waited for
-        :raises Refused: if none can be had
+        :raises ConnectionLost: while it waits for a server that has gone
+        :raises ConnectionRefused: if no connection is possible
         """
-        if self._office is None and (found := discover_server(self._settings.home)) is not None:
+        if self._rpc_server is None and (found := discover_server(self._settings.home)) is not None:
             async with AsyncExitStack() as stack:
-                if (server := await self._reached(found, stack)) is not None:
+                if (server := await self._connect_to_server(found, stack)) is not None:
                     yield server
-                    self._attached = time.monotonic()
+                    self._last_attached = time.monotonic()
                     return
-        if self._attached is not None and time.monotonic() - self._attached < _PATIENCE:
+        if (
+            self._last_attached is not None
+            and time.monotonic() - self._last_attached < _RECONNECT_TIMEOUT
+        ):
             raise ConnectionLost("the server has gone")
-        async with self._by_itself() as connection:
+        async with self._connect_to_engine() as connection:
             yield connection
 
-    async def _reached(self, found: ServerAddress, stack: AsyncExitStack) -> Connection | None:
-        """A connection to a server; ``None`` if it is not there any more."""
+    async def _connect_to_server(
+        self, found: ServerAddress, stack: AsyncExitStack
+    ) -> FrameConnection | None:
+        """Return a connection to the server; ``None`` if it has gone."""
         api = self._settings.api
         token = None if api.token is None else api.token.reveal()
         try:
@@ -79,41 +85,41 @@ class Behind:
             server = await stack.enter_async_context(connect())
         except ConnectionLost:
             return None
-        except Refused as error:
+        except ConnectionRefused as error:
             if error.other:
                 return None
             raise
-        self._attached = time.monotonic()
+        self._last_attached = time.monotonic()
         return server
 
     @asynccontextmanager
-    async def _by_itself(self) -> AsyncGenerator[Connection]:
-        if self._office is None:
-            await asyncio.to_thread(self._begin)
+    async def _connect_to_engine(self) -> AsyncGenerator[FrameConnection]:
+        if self._rpc_server is None:
+            await asyncio.to_thread(self._start_engine)
         assert self._portal is not None
-        assert self._office is not None
-        bridge = _Bridge(asyncio.get_running_loop())
-        serving = self._portal.start_task_soon(bridge.serve, self._office)
+        assert self._rpc_server is not None
+        bridge = _LoopBridge(asyncio.get_running_loop())
+        serving = self._portal.start_task_soon(bridge.serve_frames, self._rpc_server)
         try:
             yield bridge
         finally:
             await bridge.close(serving)
 
-    def _begin(self) -> None:
+    def _start_engine(self) -> None:
         try:
-            self._start()
+            self._load_engine()
         except ClewError as error:
-            raise Refused(str(error)) from error
+            raise ConnectionRefused(str(error)) from error
         except OSError as error:
             home = self._settings.home
-            raise Refused(
+            raise ConnectionRefused(
                 f"{home} cannot be written to: {error.strerror}; mend that, or name another folder "
                 "with --home or CLEW_HOME"
             ) from error
 
-    def _start(self) -> None:
-        # Half a second of imports: the person sees the screen meanwhile.
-        with undisturbed():
+    def _load_engine(self) -> None:
+        # Half a second of imports, while the screen is visible.
+        with fast_import():
             from clew.api.rpc.office import RpcContext  # noqa: PLC0415
             from clew.cli.logs import logs_to_file  # noqa: PLC0415
             from clew.runtime import open_application  # noqa: PLC0415
@@ -126,56 +132,56 @@ class Behind:
             )
         )
         self._portal = portal
-        self._office = RpcContext(
+        self._rpc_server = RpcContext(
             engine=product.engine, settings=self._settings, may_configure=True
         )
 
 
-class _Bridge:
-    """Frames between the loop of the screen and that of the engine."""
+class _LoopBridge:
+    """Frame queue between the event loops of the screen and the engine."""
 
     def __init__(self, here: asyncio.AbstractEventLoop) -> None:
-        self._here = here
-        self._back: asyncio.Queue[str | None] = asyncio.Queue()
-        #: Set in the other loop, once it serves.
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._there: asyncio.Queue[str | None] = asyncio.Queue()
+        self._client_loop = here
+        self._to_client: asyncio.Queue[str | None] = asyncio.Queue()
+        #: Set in the engine's loop, once it serves.
+        self._server_loop: asyncio.AbstractEventLoop | None = None
+        self._to_server: asyncio.Queue[str | None] = asyncio.Queue()
         self._ready = asyncio.Event()
 
     async def send(self, frame: str) -> None:
         await self._ready.wait()
-        self._put(frame)
+        self._enqueue_frame(frame)
 
-    def _put(self, frame: str | None) -> None:
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._there.put_nowait, frame)
+    def _enqueue_frame(self, frame: str | None) -> None:
+        if self._server_loop is not None:
+            self._server_loop.call_soon_threadsafe(self._to_server.put_nowait, frame)
 
     async def receive(self) -> str:
-        frame = await self._back.get()
+        frame = await self._to_client.get()
         if frame is None:
-            self._back.put_nowait(None)
+            self._to_client.put_nowait(None)
             raise ConnectionLost("the engine has stopped")
         return frame
 
     async def close(self, serving: Future[None]) -> None:
         await self._ready.wait()
-        self._put(None)
+        self._enqueue_frame(None)
         await asyncio.wrap_future(serving)
 
-    async def serve(self, office: RpcContext) -> None:
-        """In the engine's loop."""
+    async def serve_frames(self, office: RpcContext) -> None:
+        """Serve the client; runs in the engine's loop."""
         from clew.api.rpc.peer import serve_client  # noqa: PLC0415  (loaded with the engine)
 
-        self._loop = asyncio.get_running_loop()
-        self._here.call_soon_threadsafe(self._ready.set)
+        self._server_loop = asyncio.get_running_loop()
+        self._client_loop.call_soon_threadsafe(self._ready.set)
         try:
-            await serve_client(office, self._frames(), self._answer)
+            await serve_client(office, self._iter_frames(), self._return_frame)
         finally:
-            self._here.call_soon_threadsafe(self._back.put_nowait, None)
+            self._client_loop.call_soon_threadsafe(self._to_client.put_nowait, None)
 
-    async def _frames(self) -> AsyncIterator[str]:
-        while (frame := await self._there.get()) is not None:
+    async def _iter_frames(self) -> AsyncIterator[str]:
+        while (frame := await self._to_server.get()) is not None:
             yield frame
 
-    async def _answer(self, frame: str) -> None:
-        self._here.call_soon_threadsafe(self._back.put_nowait, frame)
+    async def _return_frame(self, frame: str) -> None:
+        self._client_loop.call_soon_threadsafe(self._to_client.put_nowait, frame)

@@ -1,22 +1,22 @@
-"""Opening the terminal UI."""
+"""Start of the terminal UI."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.cli.terminal_ui.engine import Behind
+from clew.cli.terminal_ui.engine import TuiBackend
 from clew.config import ensure_home
-from clew.tui.app import Terminal
+from clew.tui.app import TerminalApp
 
 if TYPE_CHECKING:
     from clew.config import Settings
 
 
-def run(settings: Settings, name: str) -> int:
-    """Talk on the whole screen until the person leaves; the exit code."""
+def run_tui(settings: Settings, name: str) -> int:
+    """Run the terminal UI until the user exits, and return the exit code."""
     ensure_home(settings)
-    with Behind(settings) as behind:
-        app = Terminal(behind.connect, name=name, folder=settings.home)
+    with TuiBackend(settings) as behind:
+        app = TerminalApp(behind.connect, name=name, folder=settings.home)
         app.may_stop = True
         app.run()
     return app.return_code or 0

@@ -1,3 +1,3 @@
-"""The screens."""
+"""Screens."""
 
 from __future__ import annotations

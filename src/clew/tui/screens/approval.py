@@ -1,4 +1,4 @@
-"""Tool calls that wait for approval: shown whole, and allowed or denied on purpose."""
+"""Approval screen: shows waiting tool calls in full, to allow or deny them deliberately."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.binding import Binding
 
 from clew.tui.screens.decision import DecisionScreen
-from clew.tui.text.clean import clean
+from clew.tui.text.clean import strip_controls
 from clew.tui.widgets.arguments import CallArguments
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """A person's answer to calls that they have seen."""
+class ApprovalAnswer:
+    """Answer to calls that were shown in full."""
 
     approvals: tuple[str, ...]
     approve: bool
 
 
-class ApprovalScreen(DecisionScreen[Answer]):
-    """Y allows the marked call, N denies it, A allows all that are listed."""
+class ApprovalScreen(DecisionScreen[ApprovalAnswer]):
+    """Screen where Y allows the marked call, N denies it and A allows all."""
 
     DEFAULT_CSS = """
     ApprovalScreen #box { height: 90%; }
@@ -55,56 +55,56 @@ class ApprovalScreen(DecisionScreen[Answer]):
         count = len(self._calls)
         return "Allow this tool call?" if count == 1 else f"Allow these {count} tool calls?"
 
-    def body(self) -> ComposeResult:
+    def compose_body(self) -> ComposeResult:
         yield CallArguments()
 
     def on_mount(self) -> None:
-        self._show_calls()
+        self._update_arguments()
 
-    def show(self, calls: Sequence[ApprovalShape]) -> None:
-        """Other calls wait now: a choice was for those before."""
+    def show_calls(self, calls: Sequence[ApprovalShape]) -> None:
+        """Replace the list of calls; a choice made before is reset."""
         if [one.id for one in calls] == [one.id for one in self._calls]:
             return
-        current = self._current.id
+        current = self._current_call.id
         self._calls = tuple(calls)
         self._at = next((n for n, one in enumerate(self._calls) if one.id == current), 0)
         if not self._calls:
             self.action_leave()
         elif self.is_mounted:
-            self._show_calls()
-            self.unchoose()
+            self._update_arguments()
+            self.reset_choice()
 
     @property
-    def _current(self) -> ApprovalShape:
+    def _current_call(self) -> ApprovalShape:
         return self._calls[self._at]
 
     @property
     def _arguments(self) -> CallArguments:
         return self.query_one(CallArguments)
 
-    def _show_calls(self) -> None:
-        self._arguments.show(self._calls, current=self._current.id)
+    def _update_arguments(self) -> None:
+        self._arguments.show_calls(self._calls, current=self._current_call.id)
 
-    def choices(self) -> dict[str, str]:
-        name = clean(self._current.tool)
+    def choice_labels(self) -> dict[str, str]:
+        name = strip_controls(self._current_call.tool)
         which = name if len(self._calls) == 1 else f"call {self._at + 1}, {name}"
         found = {"y": f"allow {which}", "n": f"deny {which}"}
         if len(self._calls) > 1:
-            names = ", ".join(clean(one.tool) for one in self._calls)
+            names = ", ".join(strip_controls(one.tool) for one in self._calls)
             found["a"] = f"allow all {len(self._calls)}: {names}"
         return found
 
-    def obstacle(self, letter: str) -> str:
-        wanted = () if letter == "n" else self._meant(letter)
+    def blocking_hint(self, letter: str) -> str:
+        wanted = () if letter == "n" else self._target_ids(letter)
         if all(self._arguments.was_seen(one) for one in wanted):
             return ""
         return "There is more than was shown: Down, PgDn and End scroll to the rest."
 
-    def _meant(self, letter: str) -> tuple[str, ...]:
-        return tuple(one.id for one in self._calls) if letter == "a" else (self._current.id,)
+    def _target_ids(self, letter: str) -> tuple[str, ...]:
+        return tuple(one.id for one in self._calls) if letter == "a" else (self._current_call.id,)
 
-    def result(self, letter: str) -> Answer:
-        return Answer(approvals=self._meant(letter), approve=letter != "n")
+    def build_result(self, letter: str) -> ApprovalAnswer:
+        return ApprovalAnswer(approvals=self._target_ids(letter), approve=letter != "n")
 
     def action_scroll(self, step: int) -> None:
         self._arguments.scroll_relative(y=step, animate=False)
@@ -115,6 +115,6 @@ class ApprovalScreen(DecisionScreen[Answer]):
 
     def action_mark(self, step: int) -> None:
         self._at = (self._at + step) % len(self._calls)
-        self._show_calls()
-        self._arguments.go_to(self._current.id)
-        self.unchoose()
+        self._update_arguments()
+        self._arguments.scroll_to_call(self._current_call.id)
+        self.reset_choice()

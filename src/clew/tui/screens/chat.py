@@ -1,4 +1,4 @@
-"""The screen of a conversation."""
+"""Conversation screen."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static
 
-from clew.tui.screens.deeds import Deeds
-from clew.tui.screens.keys import overview
-from clew.tui.state.view import Link
-from clew.tui.widgets.activity import Activity
-from clew.tui.widgets.bars import Question, StatusBar, TitleBar, Waiting
+from clew.tui.screens.deeds import ChatActions
+from clew.tui.screens.keys import build_overview
+from clew.tui.state.view import LinkState
+from clew.tui.widgets.activity import ActivityBar
+from clew.tui.widgets.bars import ApprovalBar, QueueBar, StatusBar, TitleBar
 from clew.tui.widgets.prompt import Prompt
-from clew.tui.widgets.proposals import Proposals
+from clew.tui.widgets.proposals import CompletionMenu
 from clew.tui.widgets.transcript import Transcript
 from clew.tui.widgets.welcome import Welcome
 from clew.wire import methods
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from clew.tui.desk import Desk
-    from clew.tui.state.typed import History
-    from clew.tui.state.view import Block, View
+    from clew.tui.desk import ConversationController
+    from clew.tui.state.typed import InputHistory
+    from clew.tui.state.view import Block, ViewState
 
-#: Seconds between two drawings while much is told: about 15 in a second.
-PACE = 1 / 15
-#: At most a part of the time goes into drawing: what takes long is drawn less often.
-_SHARE = 4
-#: Seconds in which Ctrl-C, pressed again, leaves.
-_AGAIN = 2.0
+#: Shortest time between two redraws: about 15 per second.
+MIN_FRAME_INTERVAL = 1 / 15
+#: Limits the share of time spent drawing: a slow redraw is repeated less often.
+_REDRAW_FACTOR = 4
+#: Seconds within which a second Ctrl-C quits.
+_QUIT_WINDOW = 2.0
 #: Alone in the prompt, it shows the keys.
 HELP = "?"
-#: Lines below which the prompt has no frame.
-LOW = 16
-#: Columns of the last line that its keys take.
-_KEYS = 32
+#: Height below which the prompt has no frame.
+LOW_HEIGHT = 16
+#: Columns of the key hints in the status bar.
+_KEY_HINT_WIDTH = 32
 
 
-class Chat(Screen[None]):
-    """Shows the desk's view, and hands to the desk what a person does."""
+class ChatScreen(Screen[None]):
+    """Screen that shows the controller's view and forwards user actions to it."""
 
     AUTO_FOCUS = "#prompt"
     DEFAULT_CSS = """
@@ -78,20 +78,20 @@ class Chat(Screen[None]):
 
     def __init__(
         self,
-        desk: Desk,
-        typed: History,
+        desk: ConversationController,
+        typed: InputHistory,
         keep: Callable[[str], None],
         clock: Callable[[], float],
     ) -> None:
         super().__init__()
-        self._desk, self._typed, self._keep = desk, typed, keep
-        self._deeds = Deeds(self, desk, clock)
-        self._shown: View | None = None
-        self._clock, self._leaves_until = clock, 0.0
-        self._due = False
-        self._pace = PACE
-        #: What was typed before this screen was there; ``None`` since it is.
-        self._early: list[events.Event] | None = []
+        self._controller, self._input_history, self._save_input = desk, typed, keep
+        self._actions = ChatActions(self, desk, clock)
+        self._shown: ViewState | None = None
+        self._clock, self._quit_deadline = clock, 0.0
+        self._is_draw_scheduled = False
+        self._frame_interval = MIN_FRAME_INTERVAL
+        #: Input that arrived before the screen was mounted; ``None`` afterwards.
+        self._early_events: list[events.Event] | None = []
         #: Keys that were typed here, and not in a dialog.
         self.keys_typed = 0
 
@@ -100,173 +100,177 @@ class Chat(Screen[None]):
         yield Welcome()
         yield Transcript()
         with Vertical(id="low"):
-            yield Activity()
+            yield ActivityBar()
             yield Static(id="reply")
             yield Static(id="help")
-            yield Question()
-            yield Waiting()
-            proposals = Proposals()
+            yield ApprovalBar()
+            yield QueueBar()
+            proposals = CompletionMenu()
             yield proposals
-            yield Prompt(self._typed, proposals)
+            yield Prompt(self._input_history, proposals)
             yield StatusBar()
 
     def on_mount(self) -> None:
-        early, self._early = self._early or [], None
+        early, self._early_events = self._early_events or [], None
         for event in early:
-            self._hand_to_prompt(event)
+            self._forward_to_prompt(event)
         self.query_one(Prompt).focus()
-        self._draw()
+        self._draw_now()
 
     def _forward_event(self, event: events.Event) -> None:
         """
-        What is typed before anything has the focus is meant for the prompt.
+        Forward input to the prompt while no widget has the focus.
 
-        Keys come as soon as the terminal is read, also those from before there was a screen. They
-        are not left to wait in this screen's own queue: it would find the prompt in focus then.
+        Keys arrive as soon as the terminal is read, even before the first paint. They must
+        not wait in this screen's own queue: by then the prompt may have the focus.
         """
         self.keys_typed += isinstance(event, (events.Key, events.Paste))
         if not isinstance(event, (events.Key, events.Paste)) or self.focused is not None:
             super()._forward_event(event)
-        elif self._early is not None:
-            self._early.append(event)
+        elif self._early_events is not None:
+            self._early_events.append(event)
         else:
-            self._hand_to_prompt(event)
+            self._forward_to_prompt(event)
 
-    def _hand_to_prompt(self, event: events.Event) -> None:
+    def _forward_to_prompt(self, event: events.Event) -> None:
         prompt = self.query_one(Prompt).focus()
         prompt._forward_event(event)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     def on_resize(self, event: events.Resize) -> None:
-        self.set_class(event.size.height < LOW, "low")
-        self.query_one(Prompt).fit(event.size.width)
-        self.query_one(Welcome).show(self._desk.view, lines=event.size.height)
-        self.query_one(StatusBar).show(self._desk.view)
+        self.set_class(event.size.height < LOW_HEIGHT, "low")
+        self.query_one(Prompt).fit_width(event.size.width)
+        self.query_one(Welcome).show_view(self._controller.view, lines=event.size.height)
+        self.query_one(StatusBar).show_view(self._controller.view)
 
-    def changed(self) -> None:
-        """The view is another one: draw it, with whatever else comes in the same moment."""
-        if not self._due and self.is_attached:
-            self._due = True
-            self.set_timer(self._pace, self._draw)
+    def schedule_draw(self) -> None:
+        """Schedule a redraw that also covers other changes of the same moment."""
+        if not self._is_draw_scheduled and self.is_attached:
+            self._is_draw_scheduled = True
+            self.set_timer(self._frame_interval, self._draw_now)
 
-    def _draw(self) -> None:
-        self._due = False
+    def _draw_now(self) -> None:
+        self._is_draw_scheduled = False
         begun = time.perf_counter()
-        self._show_view()
-        self._pace = max(PACE, _SHARE * (time.perf_counter() - begun))
+        self._update_widgets()
+        self._frame_interval = max(
+            MIN_FRAME_INTERVAL, _REDRAW_FACTOR * (time.perf_counter() - begun)
+        )
 
-    def _show_view(self) -> None:
-        view, before = self._desk.view, self._shown
+    def _update_widgets(self) -> None:
+        view, before = self._controller.view, self._shown
         if view is before or not self.is_attached:
             return
         self._shown = view
-        self.query_one(Transcript).show(view)
-        self.query_one(Welcome).show(view, lines=self.size.height)
-        self.query_one(Activity).show(view)
+        self.query_one(Transcript).show_view(view)
+        self.query_one(Welcome).show_view(view, lines=self.size.height)
+        self.query_one(ActivityBar).show_view(view)
         if (
-            view.link is Link.LOST
+            view.link is LinkState.LOST
             and view.trouble
             and (before is None or before.trouble != view.trouble)
         ):
-            self._tell_in_full(view.trouble)
-        if before is not None and _around(before) == _around(view):
+            self._show_long_error(view.trouble)
+        if before is not None and _bar_state(before) == _bar_state(view):
             return
-        self.query_one(TitleBar).show(view)
-        self.query_one(StatusBar).show(view)
-        self.query_one(Waiting).show(view)
-        self.query_one(Question).show(view)
-        self._deeds.ask(view.approvals)
+        self.query_one(TitleBar).show_view(view)
+        self.query_one(StatusBar).show_view(view)
+        self.query_one(QueueBar).show_view(view)
+        self.query_one(ApprovalBar).show_view(view)
+        self._actions.update_approvals(view.approvals)
 
-    def _tell_in_full(self, trouble: str) -> None:
-        """Have room for why nothing is reached, where the last line has too little."""
-        if len(trouble) > self.size.width - _KEYS:
-            self.reply(trouble)
+    def _show_long_error(self, trouble: str) -> None:
+        """Show an error in full if the status bar is too narrow for it."""
+        if len(trouble) > self.size.width - _KEY_HINT_WIDTH:
+            self.show_reply(trouble)
 
-    def redraw(self) -> None:
-        """The colours are others."""
+    def redraw_transcript(self) -> None:
+        """Redraw after a change of colours."""
         self.query_one(Transcript).redraw()
 
-    def reply(self, text: str) -> None:
-        """Show what a command answered, until something else is done."""
+    def show_reply(self, text: str) -> None:
+        """Show a command's reply until the next action."""
         shown = self.query_one("#reply", Static)
         shown.set_class(bool(text), "open")
         shown.update(text)
 
-    def write(self, text: str) -> None:
-        """Have a text in the prompt, if nothing is being written there."""
+    def prefill_prompt(self, text: str) -> None:
+        """Put a text into the prompt, unless the user has written something."""
         prompt = self.query_one(Prompt)
         if not prompt.text.strip():
-            prompt.put(text)
+            prompt.replace_text(text)
         prompt.focus()
 
     def focus_prompt(self) -> None:
-        """Have what is typed go into the prompt."""
+        """Focus the prompt."""
         self.query_one(Prompt).focus()
 
-    def point_to(self, block: Block) -> None:
-        """Show a block of the view, and point at it."""
-        self._show_view()
-        self.query_one(Transcript).point_to(block.key)
+    def point_to_block(self, block: Block) -> None:
+        """Scroll to a block of the view and select it."""
+        self._update_widgets()
+        self.query_one(Transcript).select_block(block.key)
 
-    # What the prompt says
+    # Messages of the prompt
 
-    def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        self.reply("")
-        self._desk.trouble("")
-        self._keep(event.text)
-        if not self._deeds.command(event.text):
-            self._desk.say(event.text, double_text="steer" if event.steer else None)
+    def on_prompt_message_submitted(self, event: Prompt.MessageSubmitted) -> None:
+        self.show_reply("")
+        self._controller.set_error("")
+        self._save_input(event.text)
+        if not self._actions.handle_command(event.text):
+            self._controller.queue_message(event.text, double_text="steer" if event.steer else None)
 
-    def refused(self, text: str, reason: str) -> None:
-        """Give back what was not taken, and say why."""
-        self.reply(reason)
+    def restore_refused(self, text: str, reason: str) -> None:
+        """Return a rejected text to the prompt, and show the reason."""
+        self.show_reply(reason)
         if text:
-            self.query_one(Prompt).give_back(text)
+            self.query_one(Prompt).restore_text(text)
 
-    def on_prompt_left(self) -> None:
-        # What follows a key that opens another screen is meant for that.
-        if not self._deeds.is_opening:
-            self._deeds.leave()
+    def on_prompt_quit_requested(self) -> None:
+        # Input after a key that opens another screen is meant for that screen.
+        if not self._actions.is_opening:
+            self._actions.quit_app()
 
-    def on_prompt_typed(self, _event: Prompt.Typed) -> None:
+    def on_prompt_text_edited(self, _event: Prompt.TextEdited) -> None:
         prompt = self.query_one(Prompt)
-        self._help(is_wanted=prompt.text == HELP)
+        self._toggle_help(is_wanted=prompt.text == HELP)
         last = prompt.text.rsplit(maxsplit=1)[-1:] if prompt.text else []
         begun = prompt.text.startswith("/") and " " not in prompt.text
         if begun or (last and last[0].startswith("@") and not prompt.text[-1:].isspace()):
-            self.run_worker(partial(self._propose, prompt.text), group="propose", exclusive=True)
+            self.run_worker(
+                partial(self._load_completions, prompt.text), group="propose", exclusive=True
+            )
         else:
-            self.query_one(Proposals).offer(None)
+            self.query_one(CompletionMenu).show_completions(None)
 
-    def _help(self, *, is_wanted: bool) -> None:
-        """Show the keys above the prompt, or nothing there."""
+    def _toggle_help(self, *, is_wanted: bool) -> None:
+        """Show or hide the keys above the prompt."""
         shown = self.query_one("#help", Static)
         if is_wanted != shown.has_class("open"):
             shown.set_class(is_wanted, "open")
-            shown.update(overview(self.size.width - 4) if is_wanted else "")
+            shown.update(build_overview(self.size.width - 4) if is_wanted else "")
 
-    async def _propose(self, text: str) -> None:
+    async def _load_completions(self, text: str) -> None:
         try:
-            found = await self._desk.call(methods.COMPLETE, CompleteParams(text=text))
+            found = await self._controller.call(methods.COMPLETE, CompleteParams(text=text))
         except CallFailed:
             return
         if self.query_one(Prompt).text == text:
             typed = text[found.start : found.end].strip()
             exact = [one.text.strip() for one in found.items] == [typed]
-            self.query_one(Proposals).offer(None if exact else found, of=text)
+            self.query_one(CompletionMenu).show_completions(None if exact else found, of=text)
 
-    # What the transcript says
+    # Messages of the transcript
 
-    def on_transcript_wants_older(self) -> None:
-        self.run_worker(self._older, group="older", exclusive=True)
+    def on_transcript_older_requested(self) -> None:
+        self.run_worker(self._load_older, group="older", exclusive=True)
 
-    async def _older(self) -> None:
+    async def _load_older(self) -> None:
         try:
-            await self._desk.older()
+            await self._controller.load_older()
         except CallFailed as error:
-            self._desk.trouble(str(error))
+            self._controller.set_error(str(error))
 
-    def on_transcript_done(self, event: Transcript.Done) -> None:
-        self._deeds.pointed(event.deed, event.block)
+    def on_transcript_action_requested(self, event: Transcript.ActionRequested) -> None:
+        self._actions.start_block_action(event.action, event.block)
 
     # Keys
 
@@ -275,28 +279,28 @@ class Chat(Screen[None]):
         if not prompt.has_focus:
             prompt.focus()
         elif prompt.text == HELP:
-            prompt.put("")
-        elif self._desk.view.is_running:
-            self._deeds.start("stop", self._desk.interrupt)
+            prompt.replace_text("")
+        elif self._controller.view.is_running:
+            self._actions.start_action("stop", self._controller.interrupt_turn)
         else:
-            self.reply("")
+            self.show_reply("")
 
     def action_cut_short(self) -> None:
-        """Stop the answer; leave the second time."""
-        self._cut_short(has_cleared=False)
+        """Stop the answer; a second press quits."""
+        self._interrupt_or_quit(has_cleared=False)
 
-    def on_prompt_cut_short(self, event: Prompt.CutShort) -> None:
-        self._cut_short(has_cleared=event.has_cleared)
+    def on_prompt_interrupt_requested(self, event: Prompt.InterruptRequested) -> None:
+        self._interrupt_or_quit(has_cleared=event.has_cleared)
 
-    def _cut_short(self, *, has_cleared: bool) -> None:
+    def _interrupt_or_quit(self, *, has_cleared: bool) -> None:
         now = self._clock()
-        if now < self._leaves_until:
-            self._deeds.leave()
+        if now < self._quit_deadline:
+            self._actions.quit_app()
             return
-        self._leaves_until = now + _AGAIN
-        if not has_cleared and self._desk.view.is_running:
-            self._deeds.start("stop", self._desk.interrupt)
-        self.reply("Press Ctrl-C again to leave.")
+        self._quit_deadline = now + _QUIT_WINDOW
+        if not has_cleared and self._controller.view.is_running:
+            self._actions.start_action("stop", self._controller.interrupt_turn)
+        self.show_reply("Press Ctrl-C again to leave.")
 
     def action_page(self, step: int) -> None:
         transcript = self.query_one(Transcript)
@@ -306,29 +310,29 @@ class Chat(Screen[None]):
             transcript.scroll_relative(y=step * (transcript.size.height - 2), animate=False)
 
     def action_question(self) -> None:
-        self._deeds.show(self._deeds.approvals)
+        self._actions.open_screen(self._actions.show_approvals)
 
     def action_keys(self) -> None:
-        self._deeds.show(self._deeds.keys)
+        self._actions.open_screen(self._actions.show_help)
 
     def action_sessions(self) -> None:
-        self._deeds.show(self._deeds.sessions)
+        self._actions.open_screen(self._actions.show_conversations)
 
     def action_lineage(self) -> None:
-        self._deeds.show(self._deeds.lineage)
+        self._actions.open_screen(self._actions.show_lineage)
 
     def action_compaction(self) -> None:
-        self._deeds.show(self._deeds.compaction)
+        self._actions.open_screen(self._actions.show_compaction)
 
     def action_models(self) -> None:
-        self._deeds.show(self._deeds.models)
+        self._actions.open_screen(self._actions.choose_model)
 
     def action_queue(self) -> None:
-        self._deeds.show(self._deeds.queue)
+        self._actions.open_screen(self._actions.edit_queue)
 
 
-def _around(view: View) -> tuple[object, ...]:
-    """What the lines around the conversation show."""
+def _bar_state(view: ViewState) -> tuple[object, ...]:
+    """Return the parts of the view that the bars show."""
     live = (bool(view.live.text), bool(view.live.thinking))
     now = (view.link, view.trouble, view.gone, view.sending)
     return now, view.answered, view.conversation, view.state, view.usage, live

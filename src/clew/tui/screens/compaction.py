@@ -1,4 +1,4 @@
-"""What a compaction would do, before it is done; and the way back."""
+"""Compaction screen: preview of a compaction, and its undo."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, Static
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.state.words import one_line, short
-from clew.tui.widgets.in_order import Line
+from clew.tui.state.words import flatten_text, format_count
+from clew.tui.widgets.in_order import SingleLineInput
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.params import CompactParams
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-    from clew.tui.desk import Desk
+    from clew.tui.desk import ConversationController
     from clew.wire.records import LineShape
     from clew.wire.results import Compaction
 
 
 class CompactionScreen(Dialog[str]):
-    """Shows which messages go and which stay; gives back what is to be said of it."""
+    """Screen of replaced and kept messages; returns a report."""
 
     DEFAULT_CSS = """
     CompactionScreen { align: center middle; }
@@ -49,73 +49,77 @@ class CompactionScreen(Dialog[str]):
         Binding("pagedown", "scroll(1)", "Down"),
     ]
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ConversationController) -> None:
         super().__init__()
         self._desk = desk
-        #: Something was asked for, and is not done yet: no key asks for more.
+        #: A request is running: further keys are ignored.
         self._busy = False
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static("looking at what a summary would do …", id="head")
-            yield Line(placeholder="what matters most (may be empty)", id="focus", compact=True)
+            yield SingleLineInput(
+                placeholder="what matters most (may be empty)", id="focus", compact=True
+            )
             with VerticalScroll(can_focus=False):
                 yield Static(id="lines")
             yield Static("Enter summarises · ^U takes the last one back · Esc leaves", id="keys")
 
     def on_mount(self) -> None:
-        self.run_worker(self._look, group="look")
+        self.run_worker(self._load_preview, group="look")
 
-    async def _look(self) -> None:
+    async def _load_preview(self) -> None:
         try:
-            found = await self._ask(dry_run=True)
+            found = await self._request_compaction(dry_run=True)
         except CallFailed as error:
-            self._say(str(error))
+            self._show_status(str(error))
             return
-        before, after = short(found.tokens_before), short(found.tokens_after)
+        before, after = format_count(found.tokens_before), format_count(found.tokens_after)
         goes, stays = found.goes or [], found.stays or []
         told = f"{len(goes)} messages would become a summary, {len(stays)} stay"
-        self._say(f"{told}: {before} tokens, {after} and the summary afterwards")
+        self._show_status(f"{told}: {before} tokens, {after} and the summary afterwards")
         if not self.is_open:
             return
         self.query_one("#lines", Static).update(
             Text("\n", no_wrap=True, overflow="ellipsis").join(
-                [*_lines("goes", goes), *_lines("stays", stays)]
+                [*_format_lines("goes", goes), *_format_lines("stays", stays)]
             )
         )
 
-    async def _ask(self, **given: object) -> Compaction:
+    async def _request_compaction(self, **given: object) -> Compaction:
         params = CompactParams.model_validate(
             {"session_id": self._desk.view.head or self._desk.name, **given}
         )
         return await self._desk.call(methods.COMPACT, params)
 
-    def _say(self, text: str) -> None:
+    def _show_status(self, text: str) -> None:
         if self.is_open:
             self.query_one("#head", Static).update(text)
 
     def action_summarise(self) -> None:
         focus = self.query_one("#focus", Input).value.strip()
-        self._begin("summarising …", focus=focus or None)
+        self._start_request("summarising …", focus=focus or None)
 
     def action_undo(self) -> None:
-        self._begin("taking the last summary back …", undo=True)
+        self._start_request("taking the last summary back …", undo=True)
 
-    def _begin(self, told: str, **given: object) -> None:
+    def _start_request(self, told: str, **given: object) -> None:
         if not self._busy:
             self._busy = True
-            self._say(told)
-            self.run_worker(partial(self._do, **given), group="do")
+            self._show_status(told)
+            self.run_worker(partial(self._run_request, **given), group="do")
 
-    async def _do(self, **given: object) -> None:
+    async def _run_request(self, **given: object) -> None:
         try:
-            done = await self._ask(**given)
+            done = await self._request_compaction(**given)
         except CallFailed as error:
-            self._say(str(error))
+            self._show_status(str(error))
             return
         finally:
             self._busy = False
-        sizes = f"{short(done.tokens_before)} tokens became {short(done.tokens_after)}"
+        sizes = (
+            f"{format_count(done.tokens_before)} tokens became {format_count(done.tokens_after)}"
+        )
         what = "the summary was taken back" if given.get("undo") else "summarised"
         self.close(f"{what}: {sizes}" if done.moved else done.note)
 
@@ -126,11 +130,11 @@ class CompactionScreen(Dialog[str]):
         self.close(None)
 
 
-def _lines(what: str, lines: Sequence[LineShape]) -> list[Text]:
+def _format_lines(what: str, lines: Sequence[LineShape]) -> list[Text]:
     return [
         Text.assemble(
             (f"{what:<6}", "bold" if what == "stays" else "italic"),
-            f"{line.role:<10}{short(line.tokens):>6}  {one_line(line.text, 200)}",
+            f"{line.role:<10}{format_count(line.tokens):>6}  {flatten_text(line.text, 200)}",
             no_wrap=True,
             overflow="ellipsis",
         )

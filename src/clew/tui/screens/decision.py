@@ -1,4 +1,4 @@
-"""A question whose answer cannot be given by accident."""
+"""Decision screen: a question that cannot be answered by accident."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-#: Keys that move through what is shown, and so do not count as typing.
-_MOVES = frozenset({"up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab"})
+#: Navigation keys, which do not count as typing.
+_NAVIGATION_KEYS = frozenset(
+    {"up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab"}
+)
 
 
 class DecisionScreen(Dialog[R], Generic[R]):
     """
-    A letter chooses, Enter carries it out, Escape leaves everything as it is.
+    Screen where a letter chooses, Enter confirms and Escape cancels.
 
-    A letter counts only after a moment without typing, and any other key takes the choice back: who
-    types on, not having seen the question, answers nothing.
+    A letter counts only after a moment without typing, and any other key resets the choice:
+    a user who types on without having seen the question answers nothing.
     """
 
     DEFAULT_CSS = """
@@ -46,43 +48,43 @@ class DecisionScreen(Dialog[R], Generic[R]):
         self._guard = TypingGuard(clock)
         self._chosen = ""
 
-    # What a question says
+    # Content of the question
 
     @property
     def heading(self) -> str:
         raise NotImplementedError
 
-    def choices(self) -> dict[str, str]:
-        """What each letter would do, in words."""
+    def choice_labels(self) -> dict[str, str]:
+        """Return the label of each letter's action."""
         raise NotImplementedError
 
-    def obstacle(self, letter: str) -> str:
-        """Why a letter cannot be chosen yet; "" if it can."""
+    def blocking_hint(self, letter: str) -> str:
+        """Return why a letter cannot be chosen yet; "" if it can."""
         del letter
         return ""
 
-    def result(self, letter: str) -> R:
+    def build_result(self, letter: str) -> R:
         raise NotImplementedError
 
-    def body(self) -> ComposeResult:
-        """What stands between the heading and the choices."""
+    def compose_body(self) -> ComposeResult:
+        """Yield the widgets between the heading and the choices."""
         yield from ()
 
-    # How it is asked
+    # Interaction
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(self.heading, id="heading", markup=False)
-            yield from self.body()
+            yield from self.compose_body()
             yield Static(id="choice", markup=False)
 
     def on_mount(self) -> None:
-        self.say()
+        self.update_text()
 
-    def say(self, hint: str = "") -> None:
+    def update_text(self, hint: str = "") -> None:
         """Show the choices, and what Enter would do."""
         self.query_one("#heading", Static).update(self.heading)
-        choices = self.choices()
+        choices = self.choice_labels()
         letters = [f"{letter.upper()} {told}" for letter, told in choices.items()]
         if self._chosen:
             told = f"Enter: {choices[self._chosen]}. Any other key takes that back."
@@ -91,47 +93,51 @@ class DecisionScreen(Dialog[R], Generic[R]):
         self.query_one("#choice", Static).update(f"{' · '.join(letters)}\n{told}")
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in _MOVES:
+        if event.key in _NAVIGATION_KEYS:
             return
         event.prevent_default().stop()
         if event.key == "enter":
-            self._carry_out()
+            self._confirm_choice()
         else:
-            self._choose(event.key.lower())
+            self._choose_letter(event.key.lower())
 
     def on_paste(self, event: events.Paste) -> None:
         event.stop()
-        self.unchoose()
+        self.reset_choice()
 
-    def _choose(self, letter: str) -> None:
+    def _choose_letter(self, letter: str) -> None:
         armed = self._guard.is_armed
-        self._guard.typed()
+        self._guard.note_key()
         self._chosen = ""
         hint = ""
-        if letter in self.choices():
-            hint = self.obstacle(letter) if armed else "That was quick: press it again in a moment."
+        if letter in self.choice_labels():
+            hint = (
+                self.blocking_hint(letter)
+                if armed
+                else "That was quick: press it again in a moment."
+            )
             self._chosen = "" if hint else letter
-        self.say(hint)
+        self.update_text(hint)
 
-    def unchoose(self) -> None:
-        """Take a choice back: something has changed, or something else was typed."""
-        self._guard.typed()
+    def reset_choice(self) -> None:
+        """Reset the choice after a change or another key."""
+        self._guard.note_key()
         self._chosen = ""
         if self.is_mounted:
-            self.say()
+            self.update_text()
 
-    def _carry_out(self) -> None:
+    def _confirm_choice(self) -> None:
         if not self._chosen:
-            self.unchoose()
+            self.reset_choice()
         else:
-            self.close(self.result(self._chosen))
+            self.close(self.build_result(self._chosen))
 
     def action_leave(self) -> None:
         self.close(None)
 
 
-class Confirmation(DecisionScreen[bool]):
-    """Whether one thing may be done."""
+class ConfirmationScreen(DecisionScreen[bool]):
+    """Yes-or-no question about one action."""
 
     def __init__(self, clock: Callable[[], float], *, question: str, does: str) -> None:
         super().__init__(clock)
@@ -141,8 +147,8 @@ class Confirmation(DecisionScreen[bool]):
     def heading(self) -> str:
         return self._question
 
-    def choices(self) -> dict[str, str]:
+    def choice_labels(self) -> dict[str, str]:
         return {"y": self._does, "n": "keep everything as it is"}
 
-    def result(self, letter: str) -> bool:
+    def build_result(self, letter: str) -> bool:
         return letter == "y"

@@ -1,4 +1,4 @@
-"""What a person does beside talking: other screens, commands, going back, answering questions."""
+"""Actions beside sending messages: screens, commands, rewinds, approvals."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.compaction import CompactionScreen
-from clew.tui.screens.decision import Confirmation
-from clew.tui.screens.keys import Keys
-from clew.tui.screens.lineage import lineage
-from clew.tui.screens.picker import Choice, Narrowing
-from clew.tui.screens.queue import QueueList
-from clew.tui.screens.sessions import Sessions
-from clew.tui.screens.writing import Writing
-from clew.tui.state.typed import without_file_lines
-from clew.tui.state.words import one_line
+from clew.tui.screens.decision import ConfirmationScreen
+from clew.tui.screens.keys import HelpScreen
+from clew.tui.screens.lineage import build_lineage
+from clew.tui.screens.picker import FilterPicker, PickerItem
+from clew.tui.screens.queue import QueuePicker
+from clew.tui.screens.sessions import ConversationPicker
+from clew.tui.screens.writing import EditDialog
+from clew.tui.state.typed import strip_file_lines
+from clew.tui.state.words import flatten_text
 from clew.wire import methods
 from clew.wire.errors import CallFailed
 from clew.wire.params import (
@@ -36,76 +36,80 @@ if TYPE_CHECKING:
     from textual.app import App
     from textual.screen import Screen
 
-    from clew.tui.desk import Desk
-    from clew.tui.screens.chat import Chat
-    from clew.tui.screens.picker import Picked
+    from clew.tui.desk import ConversationController
+    from clew.tui.screens.chat import ChatScreen
+    from clew.tui.screens.picker import PickerResult
     from clew.tui.state.view import Block
-    from clew.tui.widgets.transcript import Deed
+    from clew.tui.widgets.transcript import TranscriptAction
     from clew.wire.records import ApprovalShape
 
-#: Commands that wait for nothing that was sent before them.
-_AT_ONCE: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})
+#: Commands that do not wait for texts sent before them.
+_IMMEDIATE_COMMANDS: Final = frozenset({"approve", "deny", "queue", "status", "stop", "usage"})
 
 
-class Deeds:
-    """Carries out, one thing at a time; what cannot be done is said."""
+class ChatActions:
+    """Runner of user actions, one of each kind at a time; shows their errors."""
 
-    def __init__(self, chat: Chat, desk: Desk, clock: Callable[[], float]) -> None:
-        self._chat, self._desk, self._clock = chat, desk, clock
-        #: What is being carried out: its key does nothing more until that is done.
-        self._under_way: set[str] = set()
-        #: The conversation that was deleted here last.
-        self._deleted: Picked | None = None
-        #: A key for a screen was pressed, and the screen is not there yet.
+    def __init__(
+        self, chat: ChatScreen, desk: ConversationController, clock: Callable[[], float]
+    ) -> None:
+        self._chat, self._controller, self._clock = chat, desk, clock
+        #: Running actions: their keys are ignored until they finish.
+        self._running: set[str] = set()
+        #: The conversation last deleted here.
+        self._last_deleted: PickerResult | None = None
+        #: A screen was requested and is not open yet.
         self._opening = False
 
     @property
     def is_opening(self) -> bool:
-        """Whether a key for another screen was pressed that is not there yet."""
+        """Return whether a screen was requested and is not open yet."""
         return self._opening
 
-    def leave(self) -> None:
-        """End the program; a running turn goes on where a server runs."""
+    def quit_app(self) -> None:
+        """Quit; a running turn continues on the server."""
         self._app.exit()
 
-    def start(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
-        """Do something beside everything else; nothing if it is being done already."""
-        if name not in self._under_way:
-            self._under_way.add(name)
-            self._chat.run_worker(self._told(name, deed), group="deed")
+    def start_action(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
+        """Start an action in the background, unless it is already running."""
+        if name not in self._running:
+            self._running.add(name)
+            self._chat.run_worker(self._run_action(name, deed), group="deed")
 
-    def show(self, screen: Callable[[], Awaitable[None]]) -> None:
-        """Open a screen, of which there is one at a time, and do what was chosen there."""
+    def open_screen(self, screen: Callable[[], Awaitable[None]]) -> None:
+        """Open a screen, one at a time, and carry out what was chosen there."""
         if not self._opening and self._app.screen is self._chat:
             self._opening = True
-            self._chat.run_worker(self._opened(screen), group="deed")
+            self._chat.run_worker(self._run_screen(screen), group="deed")
 
-    async def _opened(self, screen: Callable[[], Awaitable[None]]) -> None:
+    async def _run_screen(self, screen: Callable[[], Awaitable[None]]) -> None:
         try:
-            await self._told("", screen)
+            await self._run_action("", screen)
         finally:
             self._opening = False
 
-    async def _told(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
+    async def _run_action(self, name: str, deed: Callable[[], Awaitable[None]]) -> None:
         try:
             await deed()
         except CallFailed as error:
-            self._chat.reply(str(error))
+            self._chat.show_reply(str(error))
         finally:
-            self._under_way.discard(name)
+            self._running.discard(name)
 
-    def _is_wanted_still(self, typed: int) -> bool:
-        """Whether a list may open: it must not take the keys of who has typed on meanwhile."""
+    def _may_open_list(self, typed: int) -> bool:
+        """Return whether a list may open: not if the user has typed meanwhile."""
         if typed == self._chat.keys_typed:
             return True
-        self._chat.reply("The server has answered; press the key again to see the list.")
+        self._chat.show_reply("The server has answered; press the key again to see the list.")
         return False
 
-    async def _confirmed(self, question: str, does: str) -> bool:
-        return bool(await self._show(Confirmation(self._clock, question=question, does=does)))
+    async def _confirm(self, question: str, does: str) -> bool:
+        return bool(
+            await self._push_screen(ConfirmationScreen(self._clock, question=question, does=does))
+        )
 
-    async def _show(self, screen: Screen[Any]) -> Any:
-        """Open a screen; ``None`` if another one is open."""
+    async def _push_screen(self, screen: Screen[Any]) -> Any:
+        """Open a screen and return its result; ``None`` if another one is open."""
         self._opening = False
         if self._app.screen is not self._chat:
             return None
@@ -116,180 +120,194 @@ class Deeds:
         return cast("App[None]", self._chat.app)
 
     @property
-    def _id(self) -> str:
-        conversation = self._desk.view.conversation
-        return conversation.id if conversation else self._desk.name
+    def _conversation_id(self) -> str:
+        conversation = self._controller.view.conversation
+        return conversation.id if conversation else self._controller.name
 
-    def command(self, text: str) -> bool:
-        """Take over what begins with a slash; ``False`` for what is a message."""
+    def handle_command(self, text: str) -> bool:
+        """Handle a slash command; return ``False`` if the text is a message."""
         if not text.startswith("/") or text[1:2] in ("/", " ", ""):
             return False
         name, _, argument = text[1:].strip().partition(" ")
         if name in ("quit", "exit"):
-            self.leave()
+            self.quit_app()
             return True
         screens = {
-            "sessions": self.sessions,
-            "lineage": self.lineage,
-            "model": self.models,
-            "queue": self.queue,
-            "compress": self.compaction,
-            "compact": self.compaction,
-            "help": self.keys,
+            "sessions": self.show_conversations,
+            "lineage": self.show_lineage,
+            "model": self.choose_model,
+            "queue": self.edit_queue,
+            "compress": self.show_compaction,
+            "compact": self.show_compaction,
+            "help": self.show_help,
         }
         if name == "approve":
-            # Nothing is allowed that was not shown.
-            self.show(self.approvals)
+            # Nothing may be approved unseen.
+            self.open_screen(self.show_approvals)
         elif name in screens and not argument:
-            self.show(screens[name])
-        elif name in _AT_ONCE:
-            self.start(text, partial(self._run, text))
+            self.open_screen(screens[name])
+        elif name in _IMMEDIATE_COMMANDS:
+            self.start_action(text, partial(self._run_command, text))
         else:
-            self._desk.outbox.add(text, partial(self._run, text), leads_on=True)
+            self._controller.outbox.add_text(text, partial(self._run_command, text), leads_on=True)
         return True
 
-    async def _run(self, text: str) -> None:
-        reply = await self._desk.command(text)
-        self._chat.reply(reply.text)
+    async def _run_command(self, text: str) -> None:
+        reply = await self._controller.run_command(text)
+        self._chat.show_reply(reply.text)
 
-    def pointed(self, deed: Deed, block: Block) -> None:
-        """Do something with a message that was pointed at, one thing at a time."""
-        self.start("pointed", partial(self._point, deed, block))
+    def start_block_action(self, deed: TranscriptAction, block: Block) -> None:
+        """Start an action on the selected message, one at a time."""
+        self.start_action("pointed", partial(self._run_block_action, deed, block))
 
-    async def _point(self, deed: Deed, block: Block) -> None:
-        # Not before it is done: a key that is held down would be typed.
+    async def _run_block_action(self, deed: TranscriptAction, block: Block) -> None:
+        # Not before it is done: a held key would be typed into the prompt.
         try:
-            await self._pointed(deed, block)
+            await self._apply_block_action(deed, block)
         finally:
             self._chat.focus_prompt()
 
-    async def _pointed(self, deed: Deed, block: Block) -> None:
+    async def _apply_block_action(self, deed: TranscriptAction, block: Block) -> None:
         if deed == "copy":
             text = block.text or (block.tool.result if block.tool else "")
             self._app.copy_to_clipboard(text)
-            self._chat.reply("copied")
+            self._chat.show_reply("copied")
         elif deed == "rewind":
-            if not await self._confirmed(
+            if not await self._confirm(
                 "Go back to this message? What came after it leaves the conversation.", "go back"
             ):
                 return
             to = block.seq - 1 if block.kind.value == "user" else block.seq
-            await self._desk.call(methods.REWIND, RewindParams(conversation=self._id, to=to))
-            self._chat.reply("went back; what came after it stays in the log, out of the context")
+            await self._controller.call(
+                methods.REWIND, RewindParams(conversation=self._conversation_id, to=to)
+            )
+            self._chat.show_reply(
+                "went back; what came after it stays in the log, out of the context"
+            )
             if block.kind.value == "user":
-                self._chat.write(without_file_lines(block.text))
+                self._chat.prefill_prompt(strip_file_lines(block.text))
         else:
-            params = BranchParams(conversation=self._id, at=block.seq)
-            made = await self._desk.call(methods.BRANCH, params)
-            await self._desk.go_to_named(made.id)
-            self._chat.reply("this is the branch; F2 leads back to the original")
+            params = BranchParams(conversation=self._conversation_id, at=block.seq)
+            made = await self._controller.call(methods.BRANCH, params)
+            await self._controller.switch_to_named(made.id)
+            self._chat.show_reply("this is the branch; F2 leads back to the original")
 
-    def ask(self, calls: Sequence[ApprovalShape]) -> None:
-        """Other calls wait for approval: show them where they are being looked at."""
+    def update_approvals(self, calls: Sequence[ApprovalShape]) -> None:
+        """Update an open approval screen with the waiting calls."""
         if isinstance(screen := self._app.screen, ApprovalScreen):
-            screen.show(calls)
+            screen.show_calls(calls)
 
-    async def approvals(self) -> None:
-        """The tool calls that wait for approval: to be allowed or denied."""
-        if not (waiting := self._desk.view.approvals):
-            self._chat.reply("No tool call is waiting for approval.")
+    async def show_approvals(self) -> None:
+        """Let the user allow or deny the waiting tool calls."""
+        if not (waiting := self._controller.view.approvals):
+            self._chat.show_reply("No tool call is waiting for approval.")
             return
-        answer = await self._show(ApprovalScreen(self._clock, waiting))
+        answer = await self._push_screen(ApprovalScreen(self._clock, waiting))
         for approval in answer.approvals if answer else ():
-            await self._desk.answer(approval, approve=answer.approve)
+            await self._controller.answer_approval(approval, approve=answer.approve)
 
     # Screens
 
-    async def keys(self) -> None:
-        await self._show(Keys())
+    async def show_help(self) -> None:
+        await self._push_screen(HelpScreen())
 
-    async def sessions(self) -> None:
-        picked = await self._show(Sessions(self._desk))
+    async def show_conversations(self) -> None:
+        picked = await self._push_screen(ConversationPicker(self._controller))
         if picked is None:
             return
         if picked.deed == "new":
-            opened = await self._desk.call(methods.NEW, NewParams(name=self._desk.name))
-            await self._desk.go_to(opened)
+            opened = await self._controller.call(methods.NEW, NewParams(name=self._controller.name))
+            await self._controller.switch_to(opened)
         elif picked.deed == "delete":
-            await self._delete(picked)
+            await self._delete_conversation(picked)
         elif picked.deed == "undelete":
-            await self._undelete()
+            await self._undelete_conversation()
         elif picked.key:
-            await self._desk.go_to_named(picked.key)
+            await self._controller.switch_to_named(picked.key)
 
-    async def _delete(self, picked: Picked) -> None:
+    async def _delete_conversation(self, picked: PickerResult) -> None:
         question = f"Delete this conversation? {picked.text}"
-        if not await self._confirmed(question, "delete it"):
+        if not await self._confirm(question, "delete it"):
             return
-        gone = await self._desk.call(methods.DELETE, Named(conversation=picked.key))
-        self._deleted = picked
+        gone = await self._controller.call(methods.DELETE, Named(conversation=picked.key))
+        self._last_deleted = picked
         until = "" if gone.undo_until is None else "; F2, then ^R, brings it back for a while"
-        self._chat.reply(f"deleted: {picked.text}{until}")
+        self._chat.show_reply(f"deleted: {picked.text}{until}")
 
-    async def _undelete(self) -> None:
-        if (gone := self._deleted) is None:
-            self._chat.reply("Nothing was deleted here.")
+    async def _undelete_conversation(self) -> None:
+        if (gone := self._last_deleted) is None:
+            self._chat.show_reply("Nothing was deleted here.")
             return
-        self._deleted = None
-        back = await self._desk.call(methods.UNDELETE, UndeleteParams(conversation=gone.key))
-        await self._desk.go_to_named(back.id)
-        self._chat.reply(f"brought back: {gone.text}")
+        self._last_deleted = None
+        back = await self._controller.call(methods.UNDELETE, UndeleteParams(conversation=gone.key))
+        await self._controller.switch_to_named(back.id)
+        self._chat.show_reply(f"brought back: {gone.text}")
 
-    async def lineage(self) -> None:
+    async def show_lineage(self) -> None:
         typed = self._chat.keys_typed
-        await self._desk.measured()
-        if not self._is_wanted_still(typed):
+        await self._controller.refresh_usage()
+        if not self._may_open_list(typed):
             return
-        conversation = self._desk.view.conversation
+        conversation = self._controller.view.conversation
         if conversation is None:
             return
-        screen = lineage(conversation, await self._desk.related(conversation))
-        if (picked := await self._show(screen)) is None:
+        screen = build_lineage(conversation, await self._controller.list_related(conversation))
+        if (picked := await self._push_screen(screen)) is None:
             return
         if picked.key not in [one.id for one in conversation.sessions]:
-            await self._desk.go_to_named(picked.key)
+            await self._controller.switch_to_named(picked.key)
             return
         number = [one.id for one in conversation.sessions].index(picked.key) + 1
-        if (begins := await self._desk.reach(picked.key)) is None:
-            self._chat.reply(f"nothing was said in session {number}")
+        if (begins := await self._controller.load_session_start(picked.key)) is None:
+            self._chat.show_reply(f"nothing was said in session {number}")
             return
-        self._chat.point_to(begins)
-        newest = "" if picked.key == self._desk.view.head else "; what is said goes into the newest"
-        self._chat.reply(f"session {number} begins here{newest}")
+        self._chat.point_to_block(begins)
+        newest = (
+            ""
+            if picked.key == self._controller.view.head
+            else "; what is said goes into the newest"
+        )
+        self._chat.show_reply(f"session {number} begins here{newest}")
 
-    async def compaction(self) -> None:
-        told = await self._show(CompactionScreen(self._desk))
+    async def show_compaction(self) -> None:
+        told = await self._push_screen(CompactionScreen(self._controller))
         if told:
-            self._chat.reply(told)
+            self._chat.show_reply(told)
 
-    async def models(self) -> None:
+    async def choose_model(self) -> None:
         typed = self._chat.keys_typed
-        found = await self._desk.call(methods.MODELS, ModelListParams(conversation=self._id))
-        if not self._is_wanted_still(typed):
+        found = await self._controller.call(
+            methods.MODELS, ModelListParams(conversation=self._conversation_id)
+        )
+        if not self._may_open_list(typed):
             return
         names = dict.fromkeys([*found.items, found.current])
-        choices = [Choice(key=one, text=one, marked=one == found.current) for one in names]
-        picked = await self._show(Narrowing(choices, heading="Model of this conversation"))
+        choices = [PickerItem(key=one, text=one, marked=one == found.current) for one in names]
+        picked = await self._push_screen(
+            FilterPicker(choices, heading="Model of this conversation")
+        )
         if picked is not None:
-            given = ModelSetParams(conversation=self._id, model=picked.key)
-            await self._desk.call(methods.SET_MODEL, given)
-            self._chat.reply(f"{picked.key} answers from the next message on")
+            given = ModelSetParams(conversation=self._conversation_id, model=picked.key)
+            await self._controller.call(methods.SET_MODEL, given)
+            self._chat.show_reply(f"{picked.key} answers from the next message on")
 
-    async def queue(self) -> None:
-        """What waits: to be changed, or taken back."""
-        state = self._desk.view.state
-        picked = await self._show(QueueList(state.queue if state else []))
+    async def edit_queue(self) -> None:
+        """Let the user change or cancel waiting inputs."""
+        state = self._controller.view.state
+        picked = await self._push_screen(QueuePicker(state.queue if state else []))
         if picked is None or state is None:
             return
         item = next(one for one in state.queue if one.inbox_id == picked.key)
         if picked.deed == "delete":
-            done = await self._desk.call(methods.CANCEL, CancelParams(inbox_id=picked.key))
+            done = await self._controller.call(methods.CANCEL, CancelParams(inbox_id=picked.key))
             if not done.cancelled:
-                self._chat.reply("it was taken up already")
+                self._chat.show_reply("it was taken up already")
             return
-        text = await self._show(Writing(f"Change: {one_line(item.text, 60)}", item.text))
+        text = await self._push_screen(
+            EditDialog(f"Change: {flatten_text(item.text, 60)}", item.text)
+        )
         if text and text.strip():
             given = EditParams(inbox_id=picked.key, text=text)
-            done = await self._desk.call(methods.EDIT, given)
+            done = await self._controller.call(methods.EDIT, given)
             if not done.edited:
-                self._chat.reply("it was taken up already, as it was")
+                self._chat.show_reply("it was taken up already, as it was")

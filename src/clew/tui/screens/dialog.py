@@ -1,4 +1,4 @@
-"""A screen above the conversation, which closes once."""
+"""Modal screen that closes once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 #: Actions that only close.
-_LEAVING: Final = frozenset({"cancel", "leave"})
+_CLOSING_ACTIONS: Final = frozenset({"cancel", "leave"})
 
 
 class Dialog(ModalScreen[R | None], Generic[R]):
     """
-    Gives one result back, however often the key is pressed that closes it.
+    Modal screen that returns one result, however often its closing key is pressed.
 
-    Keys come as soon as it is on the stack, before there is anything in it: they are kept until
-    then. Keys also come while it closes: they do nothing any more.
+    Keys that arrive before its widgets exist are kept for them. Keys that arrive while it
+    closes are ignored.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,19 +34,19 @@ class Dialog(ModalScreen[R | None], Generic[R]):
 
     def __init__(self) -> None:
         super().__init__()
-        #: What was typed before there was anything to type in.
+        #: Input that arrived before the widgets existed.
         self._early: list[events.Event] = []
 
     def _forward_event(self, event: events.Event) -> None:
-        """Hand on what nothing has the focus for: it is meant for the first field."""
+        """Forward input to the first field while no widget has the focus."""
         if not isinstance(event, (events.Key, events.Paste)) or self.focused is not None:
             super()._forward_event(event)
         elif self._is_built:
-            self._hand_on(event)
+            self._forward_to_field(event)
         else:
             self._early.append(event)
 
-    def _hand_on(self, event: events.Event) -> None:
+    def _forward_to_field(self, event: events.Event) -> None:
         fields = [*self.query(Input), *self.query(TextArea)]
         if fields:
             fields[0]._forward_event(event)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -54,25 +54,25 @@ class Dialog(ModalScreen[R | None], Generic[R]):
             super()._forward_event(event)
 
     def on_mount(self) -> None:
-        """Take what was typed meanwhile."""
+        """Process the input that arrived before the widgets existed."""
         self._is_built = True
         early, self._early = self._early, []
         for event in early:
-            self._hand_on(event)
+            self._forward_to_field(event)
 
     @property
     def is_open(self) -> bool:
-        """Whether anything can still be shown here: an answer may come when nobody waits for it."""
+        """Return whether the dialog can still show something."""
         return not self._is_done and self.is_attached
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """
-        Let a key do nothing before this is built and once it is closed.
+        Disable actions before the widgets exist and after closing.
 
-        A key that was typed on the screen below, or here before, may be carried out then: what it
-        would look at is not there. Leaving looks at nothing.
+        An action of a key that was typed earlier may run then, without the widgets that it
+        needs. Closing actions need none.
         """
-        is_usable = not self._is_done and (self._is_built or action in _LEAVING)
+        is_usable = not self._is_done and (self._is_built or action in _CLOSING_ACTIONS)
         return is_usable and super().check_action(action, parameters)
 
     def action_cancel(self) -> None:
@@ -80,7 +80,7 @@ class Dialog(ModalScreen[R | None], Generic[R]):
         self.close(None)
 
     def close(self, result: R | None) -> None:
-        """Close with a result, unless it is closed already."""
+        """Close with a result, unless it is already closed."""
         if not self._is_done:
             self._is_done = True
             self.dismiss(result)

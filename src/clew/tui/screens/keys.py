@@ -1,4 +1,4 @@
-"""The page of keys."""
+"""Help screen with all keys."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
-KEYS: Final = (
+KEY_HELP: Final = (
     ("Enter", "send; while an answer is made, after it"),
     ("Ctrl-J", "a new line (also Shift-Enter, Alt-Enter, or \\ before Enter)"),
     ("Ctrl-S", "send into the running turn (steer)"),
@@ -39,32 +39,32 @@ KEYS: Final = (
     ("Ctrl-D", "leave, where nothing is written (also Ctrl-Q, /quit)"),
     ("Ctrl-Z", "stop the program; fg continues it (Ctrl-_ undoes)"),
 )
-#: The keys that are wanted most, for a few lines above the prompt.
-_SHORT: Final = (
+#: The most used keys, for a few lines above the prompt.
+_SHORT_HELP: Final = (
     ("Enter", "send"), ("^J", "new line"), ("/ @", "commands, files"),
     ("Tab", "point at messages"), ("Esc", "stop the answer"), ("^S", "steer"),
     ("^O", "conversations"), ("^T", "lineage"), ("^R", "summarise"),
     ("^L", "model"), ("^N", "waiting messages"), ("^G", "approvals"),
     ("^P", "all by name"), ("^C ^C", "leave"), ("F1", "all keys"),
 )  # fmt: skip
-#: Columns of one key and what it does.
-_COLUMN: Final = 25
+#: Width of one key and its description.
+_COLUMN_WIDTH: Final = 25
 
 
-def overview(width: int) -> Table:
-    """Return the most wanted keys, side by side as there is room."""
-    across = max(1, min(3, width // _COLUMN))
+def build_overview(width: int) -> Table:
+    """Return the most used keys, in as many columns as fit."""
+    across = max(1, min(3, width // _COLUMN_WIDTH))
     table = Table.grid(padding=(0, 2, 0, 0))
-    for start in range(0, len(_SHORT), across):
-        row = _SHORT[start : start + across]
+    for start in range(0, len(_SHORT_HELP), across):
+        row = _SHORT_HELP[start : start + across]
         table.add_row(
             *(cell for key, does in row for cell in (Text(key, style="bold"), Text(does)))
         )
     return table
 
 
-class Keys(Dialog[None]):
-    """Any of Escape, Enter and F1 leaves."""
+class HelpScreen(Dialog[None]):
+    """Help screen; Escape, Enter and F1 close it."""
 
     DEFAULT_CSS = """
     Keys { align: center middle; }
@@ -75,7 +75,7 @@ class Keys(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         table = Table.grid(padding=(0, 2, 0, 0))
-        for key, does in KEYS:
+        for key, does in KEY_HELP:
             table.add_row(Text(key, style="bold"), Text(does))
         with VerticalScroll():
             yield Static(table)

@@ -1,12 +1,12 @@
-"""The sessions of a conversation as a tree: which continued which, and why, and what branched."""
+"""Lineage screen: the sessions of a conversation as a tree, with reasons and branches."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from clew.tui.screens.picker import Choice, Narrowing
-from clew.tui.state.words import one_line, reason
+from clew.tui.screens.picker import FilterPicker, PickerItem
+from clew.tui.state.words import flatten_text, reason_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -14,59 +14,61 @@ if TYPE_CHECKING:
     from clew.wire.records import ConversationShape, SessionShape
 
 
-def lineage(
+def build_lineage(
     conversation: ConversationShape, related: Sequence[ConversationShape] = ()
-) -> Narrowing:
-    """Return a list of the sessions from the first to the head, with the branches of each."""
-    return Narrowing(list(_rows(conversation, related)), heading="Sessions of this conversation")
+) -> FilterPicker:
+    """Return a picker of the sessions from the first to the head, with their branches."""
+    return FilterPicker(
+        list(_build_rows(conversation, related)), heading="Sessions of this conversation"
+    )
 
 
-def _rows(
+def _build_rows(
     conversation: ConversationShape, related: Sequence[ConversationShape]
-) -> Iterator[Choice]:
+) -> Iterator[PickerItem]:
     if (origin := conversation.origin) is not None:
-        title = next((_title(one) for one in related if one.id == origin.id), origin.id)
+        title = next((_short_title(one) for one in related if one.id == origin.id), origin.id)
         at = "" if origin.seq is None else f" at message {origin.seq}"
-        yield Choice(key=origin.id, text=f"╭ from “{title}”", more=f"branched{at}")
+        yield PickerItem(key=origin.id, text=f"╭ from “{title}”", more=f"branched{at}")
     branches = [one for one in related if one.origin and one.origin.id == conversation.id]
     sessions = conversation.sessions
     for number, session in enumerate(sessions, start=1):
         is_last = number == len(sessions)
-        yield _session(session, conversation, number, rail="╰" if is_last else "├")
+        yield _session_row(session, conversation, number, rail="╰" if is_last else "├")
         until = conversation.entries if is_last else sessions[number].opened_seq
         for branch in branches:
             seq = branch.origin.seq if branch.origin and branch.origin.seq is not None else 0
             if session.opened_seq < seq <= until or (number == 1 and seq == 0):
-                yield _branch(branch, seq, rail=" " if is_last else "│")
+                yield _branch_row(branch, seq, rail=" " if is_last else "│")
 
 
-def _session(
+def _session_row(
     one: SessionShape, conversation: ConversationShape, number: int, *, rail: str
-) -> Choice:
+) -> PickerItem:
     is_head = one.id == conversation.head_session
     count = f"{one.messages} message{'s' if one.messages != 1 else ''}"
-    facts = [count, _local(one.opened_at)]
+    facts = [count, _format_local(one.opened_at)]
     if is_head and one.ended_at is None:
         facts.append("current")
     elif one.end_reason and is_head:
-        facts.append(f"closed: {reason(one.end_reason)}")
-    why = reason(one.opened_by)
+        facts.append(f"closed: {reason_label(one.end_reason)}")
+    why = reason_label(one.opened_by)
     text = f"{rail}─ {number}  {why[:1].upper()}{why[1:]}"
-    return Choice(key=one.id, text=text, more=" · ".join(facts), marked=is_head)
+    return PickerItem(key=one.id, text=text, more=" · ".join(facts), marked=is_head)
 
 
-def _branch(one: ConversationShape, seq: int, *, rail: str) -> Choice:
-    more = f"branch at message {seq} · {_local(one.created_at)}"
-    return Choice(key=one.id, text=f"{rail}  ╰─ {_title(one)}", more=more)
+def _branch_row(one: ConversationShape, seq: int, *, rail: str) -> PickerItem:
+    more = f"branch at message {seq} · {_format_local(one.created_at)}"
+    return PickerItem(key=one.id, text=f"{rail}  ╰─ {_short_title(one)}", more=more)
 
 
-def _title(one: ConversationShape) -> str:
+def _short_title(one: ConversationShape) -> str:
     names = [route.rpartition(":")[2] for route in one.routes]
-    return one_line(one.title or next(iter(names), "") or one.id, 40)
+    return flatten_text(one.title or next(iter(names), "") or one.id, 40)
 
 
-def _local(moment: str) -> str:
-    """A moment in local time, to the minute."""
+def _format_local(moment: str) -> str:
+    """Return a time in local time, to the minute."""
     try:
         return datetime.fromisoformat(moment).astimezone().strftime("%Y-%m-%d %H:%M")
     except ValueError:

@@ -1,4 +1,4 @@
-"""A list to choose from, with a line to search in."""
+"""Picker: a list with a search field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.widgets.in_order import Line
+from clew.tui.widgets.in_order import SingleLineInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
-    """Something to choose."""
+class PickerItem:
+    """Item of a list."""
 
     key: str
     text: str
-    #: Beside it, paler.
+    #: Secondary text beside it.
     more: str = ""
     marked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Picked:
-    """What was chosen, and what is to be done with it."""
+class PickerResult:
+    """Chosen item, and the requested action."""
 
     key: str
-    deed: str = "open"
-    #: As it was shown.
+    action: str = "open"
+    #: Its displayed text.
     text: str = ""
 
 
-class Picker(Dialog[Picked]):
-    """Up and down choose, Enter takes, Escape leaves; what is typed narrows the list."""
+class Picker(Dialog[PickerResult]):
+    """List where Up and Down move, Enter chooses, Escape cancels and typing filters."""
 
     DEFAULT_CSS = """
     Picker { align: center middle; }
@@ -62,26 +62,26 @@ class Picker(Dialog[Picked]):
         Binding("pageup", "move(-10)", "Up", show=False),
         Binding("pagedown", "move(10)", "Down", show=False),
     ]
-    #: What the keys do, shown below.
+    #: Key help, shown below the list.
     keys = "Enter opens · Esc leaves"
     heading = ""
 
-    def __init__(self, choices: Sequence[Choice] = ()) -> None:
+    def __init__(self, choices: Sequence[PickerItem] = ()) -> None:
         super().__init__()
         self._choices = list(choices)
 
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(self.heading, id="title")
-            yield Line(placeholder="type to search", id="query", compact=True)
+            yield SingleLineInput(placeholder="type to search", id="query", compact=True)
             yield OptionList(id="choices", compact=True)
             yield Static(self.keys, id="keys")
 
     def on_mount(self) -> None:
-        self.offer(self._choices)
+        self.show_items(self._choices)
 
-    def offer(self, choices: Sequence[Choice]) -> None:
-        """Show these."""
+    def show_items(self, choices: Sequence[PickerItem]) -> None:
+        """Show these items."""
         if not self.is_open:
             return
         self._choices = list(choices)
@@ -97,7 +97,7 @@ class Picker(Dialog[Picked]):
             options.highlighted = next(marked, 0)
 
     @property
-    def chosen(self) -> Choice | None:
+    def highlighted_item(self) -> PickerItem | None:
         at = self.query_one("#choices", OptionList).highlighted
         return self._choices[at] if at is not None and at < len(self._choices) else None
 
@@ -111,12 +111,12 @@ class Picker(Dialog[Picked]):
         self.close(None)
 
     def action_pick(self, deed: str) -> None:
-        if self.is_listed and (chosen := self.chosen) is not None:
-            self.close(Picked(key=chosen.key, deed=deed, text=chosen.text))
+        if self.is_list_current and (chosen := self.highlighted_item) is not None:
+            self.close(PickerResult(key=chosen.key, action=deed, text=chosen.text))
 
     @property
-    def is_listed(self) -> bool:
-        """Whether what is listed was found with what stands in the line."""
+    def is_list_current(self) -> bool:
+        """Return whether the list matches the search field."""
         return True
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -124,31 +124,31 @@ class Picker(Dialog[Picked]):
         self.action_pick("open")
 
 
-class Narrowing(Picker):
-    """A list that is there as a whole: what is typed narrows it here."""
+class FilterPicker(Picker):
+    """Picker that filters a complete list locally."""
 
-    def __init__(self, choices: Sequence[Choice], *, heading: str) -> None:
+    def __init__(self, choices: Sequence[PickerItem], *, heading: str) -> None:
         super().__init__(choices)
         self._all = list(choices)
         self.heading = heading
-        self._narrowed_by = ""
+        self._applied_query = ""
 
     def on_input_changed(self) -> None:
-        self._narrow()
+        self._apply_filter()
 
     @property
-    def is_listed(self) -> bool:
-        self._narrow()
+    def is_list_current(self) -> bool:
+        self._apply_filter()
         return True
 
-    def _narrow(self) -> None:
-        """List what fits the line; what is listed already stays as it is."""
+    def _apply_filter(self) -> None:
+        """List the items that match the field; an up-to-date list is kept."""
         query = self.query_one("#query", Input).value
-        if query == self._narrowed_by:
+        if query == self._applied_query:
             return
-        self._narrowed_by = query
+        self._applied_query = query
         wanted = query.lower().split()
-        self.offer(
+        self.show_items(
             [
                 choice
                 for choice in self._all

@@ -1,4 +1,4 @@
-"""The inputs that wait: to be changed, or taken back."""
+"""Queue screen: the waiting inputs, to change or cancel them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding
 
-from clew.tui.screens.picker import Choice, Narrowing
-from clew.tui.state.words import one_line
+from clew.tui.screens.picker import FilterPicker, PickerItem
+from clew.tui.state.words import flatten_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from clew.wire.records import QueuedShape
 
 
-class QueueList(Narrowing):
-    """In the order in which they will be answered."""
+class QueuePicker(FilterPicker):
+    """Picker of the waiting inputs, in processing order."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+d", "pick('delete')", "Take back")]
     keys = "Enter changes · ^D takes back · Esc leaves"
 
     def __init__(self, queue: Sequence[QueuedShape]) -> None:
         choices = [
-            Choice(key=one.inbox_id, text=one_line(one.text, 80), more=one.double_text)
+            PickerItem(key=one.inbox_id, text=flatten_text(one.text, 80), more=one.double_text)
             for one in queue
         ]
         super().__init__(choices, heading="What waits" if choices else "Nothing waits")

@@ -1,4 +1,4 @@
-"""A text to be changed: a message that waits, a title."""
+"""Edit dialog for a text, such as a waiting message."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from clew.tui.screens.dialog import Dialog
-from clew.tui.widgets.in_order import Lines
+from clew.tui.widgets.in_order import MultiLineInput
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
     from textual.binding import BindingType
 
 
-class Writing(Dialog[str]):
-    """Ctrl-S keeps the text, Escape leaves it as it was."""
+class EditDialog(Dialog[str]):
+    """Dialog where Ctrl-S saves the text and Escape discards the change."""
 
     DEFAULT_CSS = """
     Writing { align: center middle; }
@@ -38,14 +38,14 @@ class Writing(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical(id="box"):
             yield Static(self._heading)
-            yield Lines(self._text, id="text", compact=True)
+            yield MultiLineInput(self._text, id="text", compact=True)
             yield Static("^S keeps it · Esc leaves it as it was", id="keys")
 
     def on_mount(self) -> None:
-        self.query_one(Lines).move_cursor(self.query_one(Lines).document.end)
+        self.query_one(MultiLineInput).move_cursor(self.query_one(MultiLineInput).document.end)
 
     def action_keep(self) -> None:
-        self.close(self.query_one(Lines).text)
+        self.close(self.query_one(MultiLineInput).text)
 
     def action_leave(self) -> None:
         self.close(None)

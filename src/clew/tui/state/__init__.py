@@ -1,3 +1,3 @@
-"""What is shown, as values: events in, a view out; no screen, no connection."""
+"""View state as values: events in, a view out; no screen, no connection."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Long pastes, each folded to a label in the prompt and sent whole."""
+"""Long pastes, each folded to a label in the prompt and sent in full."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-#: More than this is folded.
-LINES: Final = 8
-CHARACTERS: Final = 2000
+#: Longer pastes are folded.
+MAX_LINES: Final = 8
+MAX_CHARACTERS: Final = 2000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Folds:
-    """What stands behind the labels in a prompt."""
+class PasteFolds:
+    """Pasted texts behind the labels in a prompt."""
 
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    def folded(self, text: str) -> tuple[Folds, str]:
-        """Return what stands in the prompt for a paste: a label, or the text if it is short."""
+    def fold_paste(self, text: str) -> tuple[PasteFolds, str]:
+        """Return the prompt text of a paste: a label, or the paste itself if it is short."""
         lines = text.count("\n") + (not text.endswith("\n"))
-        if lines <= LINES and len(text) <= CHARACTERS:
+        if lines <= MAX_LINES and len(text) <= MAX_CHARACTERS:
             return self, text
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         label, number = f"[pasted {size}]", 1
@@ -32,8 +32,8 @@ class Folds:
             label = f"[pasted {size} #{number}]"
         return replace(self, texts={**self.texts, label: text}), label
 
-    def whole(self, written: str) -> str:
-        """Return a text with what stands behind its labels in their places."""
+    def expand_labels(self, written: str) -> str:
+        """Return a text with its labels replaced by the pasted texts."""
         if not self.texts:
             return written
         labels = "|".join(map(re.escape, self.texts))

@@ -1,4 +1,4 @@
-"""Keys that decide something: they count only where they were meant."""
+"""Guard against accidental decisions by keys that were meant for something else."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: Seconds without typing after which a decision may be made.
-PAUSE: Final = 0.7
+#: Seconds without typing before a decision is accepted.
+MIN_PAUSE: Final = 0.7
 
 
 class TypingGuard:
-    """Ignores decisions while somebody is typing: they type on, and mean something else."""
+    """Guard that ignores decision keys while the user is typing."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        """``clock`` tells seconds, from any beginning."""
+        """Create the guard; ``clock`` returns seconds from any start."""
         self._clock = clock
-        self._typed = clock()
+        self._last_key = clock()
 
-    def typed(self) -> None:
-        """A key was pressed that decides nothing here."""
-        self._typed = self._clock()
+    def note_key(self) -> None:
+        """Note a key that decides nothing."""
+        self._last_key = self._clock()
 
     @property
     def is_armed(self) -> bool:
-        return self._clock() - self._typed >= PAUSE
+        return self._clock() - self._last_key >= MIN_PAUSE

@@ -1,12 +1,20 @@
-"""The reducer: what a view becomes when something is told. Pure, and the same told twice."""
+"""Reducer: returns the view after an event. Pure and idempotent."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.tui.state.blocks import marked, progress_of, results_of, with_blocks
-from clew.tui.state.view import Block, Link, Live, Progress, Result, Tool, View
+from clew.tui.state.blocks import append_entry, extract_results, mark_rewound, progress_from_status
+from clew.tui.state.view import (
+    Block,
+    LinkState,
+    LiveResponse,
+    ToolCallResult,
+    ToolCallView,
+    ToolProgress,
+    ViewState,
+)
 from clew.wire.notices import (
     AnyNotice,
     DeletedNotice,
@@ -24,121 +32,123 @@ from clew.wire.notices import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.tui.state.view import Sending
+    from clew.tui.state.view import PendingText
     from clew.wire.records import ConversationShape, EntryShape, StateShape, UsageShape
     from clew.wire.results import AgentShape
 
 
-def opened(view: View, conversation: ConversationShape, state: StateShape) -> View:
+def open_conversation(
+    view: ViewState, conversation: ConversationShape, state: StateShape
+) -> ViewState:
     """
-    The client is attached to a conversation: again, or to another one.
+    Show a conversation that the client has opened: the same one again, or another.
 
-    What is shown of it stays, so that it goes on after the last entry that was told.
+    Blocks of the same conversation stay, so that it continues after the last entry.
     """
     same = view.conversation is not None and view.conversation.id == conversation.id
     seq = conversation.entries
-    kept = view if same else View(first=seq + 1, seq=seq, agent=view.agent)
+    kept = view if same else ViewState(first=seq + 1, seq=seq, agent=view.agent)
     return replace(
         kept,
         answered=view.answered,
         sending=view.sending,
-        link=Link.UP,
+        link=LinkState.UP,
         trouble="",
         conversation=conversation,
         state=state,
-        blocks=marked(kept.blocks, state),
+        blocks=mark_rewound(kept.blocks, state),
         gap=False,
-        live=Live(),
+        live=LiveResponse(),
     )
 
 
-def caught_up(view: View) -> View:
-    """The client subscribes after the last entry: what was provisional comes again."""
-    return replace(view, gap=False, live=Live())
+def reset_live(view: ViewState) -> ViewState:
+    """Discard provisional text before a new subscription."""
+    return replace(view, gap=False, live=LiveResponse())
 
 
-def found(view: View) -> View:
-    """The connection is back."""
-    return replace(view, link=Link.UP, trouble="")
+def mark_connected(view: ViewState) -> ViewState:
+    """Mark the connection as restored."""
+    return replace(view, link=LinkState.UP, trouble="")
 
 
-def lost(view: View, why: str) -> View:
-    """The connection is gone; what was provisional comes again."""
-    return replace(view, link=Link.LOST, trouble=why, live=Live())
+def mark_disconnected(view: ViewState, why: str) -> ViewState:
+    """Mark the connection as lost; provisional text is discarded."""
+    return replace(view, link=LinkState.LOST, trouble=why, live=LiveResponse())
 
 
-def troubled(view: View, why: str) -> View:
-    """Something that was asked for could not be; "" once it is of no interest any more."""
-    if view.trouble == why or (not why and view.link is Link.LOST):
-        return view  # why nothing is reached stays of interest
+def set_error(view: ViewState, why: str) -> ViewState:
+    """Show an error; "" clears it, except while disconnected."""
+    if view.trouble == why or (not why and view.link is LinkState.LOST):
+        return view  # the reason for the lost connection stays visible
     return replace(view, trouble=why)
 
 
-def described(view: View, agent: AgentShape) -> View:
-    """Who answers is known."""
+def set_agent(view: ViewState, agent: AgentShape) -> ViewState:
+    """Set the agent's description."""
     return replace(view, agent=agent)
 
 
-def sending(view: View, items: tuple[Sending, ...]) -> View:
-    """Other texts are on their way to the server."""
+def set_sending(view: ViewState, items: tuple[PendingText, ...]) -> ViewState:
+    """Set the texts that are being sent."""
     return replace(view, sending=items)
 
 
-def answered(view: View, approval: str, *, given: bool) -> View:
-    """A question was answered here; or the answer did not get there, and it is open again."""
+def mark_answered(view: ViewState, approval: str, *, given: bool) -> ViewState:
+    """Hide an answered approval, or show it again if the answer failed."""
     kept = view.answered | {approval} if given else view.answered - {approval}
     return replace(view, answered=kept)
 
 
-def measured(view: View, conversation: ConversationShape, usage: UsageShape) -> View:
-    """How much was used, and how the lineage looks now."""
+def set_usage(view: ViewState, conversation: ConversationShape, usage: UsageShape) -> ViewState:
+    """Set the usage and the lineage."""
     return replace(view, conversation=conversation, usage=usage)
 
 
-def older(view: View, entries: Sequence[EntryShape]) -> View:
-    """Entries from before the first one that is loaded; without any, there are none."""
+def prepend_entries(view: ViewState, entries: Sequence[EntryShape]) -> ViewState:
+    """Prepend earlier entries; if there are none, mark the start as reached."""
     fitting = [entry for entry in entries if entry.seq < view.first]
     if not fitting:
         return replace(view, first=1)
     before: tuple[Block, ...] = ()
     for entry in fitting:
-        before = with_blocks(before, entry)
-    results = [result for entry in fitting for result in results_of(entry)]
-    before, strays = _with_results(marked(before, view.state), (*results, *view.strays))
+        before = append_entry(before, entry)
+    results = [result for entry in fitting for result in extract_results(entry)]
+    before, strays = _apply_results(mark_rewound(before, view.state), (*results, *view.strays))
     return replace(view, blocks=before + view.blocks, strays=strays, first=fitting[0].seq)
 
 
-def told(view: View, notice: AnyNotice) -> View:
-    """What an event makes of the view; nothing for what was told before or elsewhere."""
+def apply_event(view: ViewState, notice: AnyNotice) -> ViewState:
+    """Return the view after an event; unchanged if it is a repeat or from elsewhere."""
     if view.conversation is None or notice.conversation != view.conversation.id:
         return view
-    return _RULES[type(notice)](view, notice)
+    return _HANDLERS[type(notice)](view, notice)
 
 
-def _entry(view: View, notice: EntryNotice) -> View:
+def _apply_entry(view: ViewState, notice: EntryNotice) -> ViewState:
     if notice.seq <= view.seq:
         return view
     if notice.seq > view.seq + 1:
         return replace(view, gap=True)
-    added = marked(with_blocks(view.blocks, notice), view.state)
-    blocks, strays = _with_results(added, results_of(notice))
+    added = mark_rewound(append_entry(view.blocks, notice), view.state)
+    blocks, strays = _apply_results(added, extract_results(notice))
     return replace(
         view,
         blocks=blocks,
         strays=view.strays + strays,
         seq=notice.seq,
         first=min(view.first, notice.seq),
-        live=Live(turn=view.live.turn),
+        live=LiveResponse(turn=view.live.turn),
     )
 
 
-def _with_results(
-    blocks: tuple[Block, ...], results: Sequence[Result]
-) -> tuple[tuple[Block, ...], tuple[Result, ...]]:
-    """The blocks with what their calls gave back, and what belongs to none of them."""
-    strays: list[Result] = []
+def _apply_results(
+    blocks: tuple[Block, ...], results: Sequence[ToolCallResult]
+) -> tuple[tuple[Block, ...], tuple[ToolCallResult, ...]]:
+    """Return the blocks with the results of their calls, and the unmatched results."""
+    strays: list[ToolCallResult] = []
     for result in results:
-        changed = _with_tool(
+        changed = _update_tool(
             blocks, result.call, lambda t, r=result: replace(t, result=r.text, progress=r.progress)
         )
         if changed is blocks:
@@ -147,10 +157,10 @@ def _with_results(
     return blocks, tuple(strays)
 
 
-def _with_tool(
-    blocks: tuple[Block, ...], call: str, change: Callable[[Tool], Tool]
+def _update_tool(
+    blocks: tuple[Block, ...], call: str, change: Callable[[ToolCallView], ToolCallView]
 ) -> tuple[Block, ...]:
-    """The blocks with one call changed, the newest of that id."""
+    """Return the blocks with one call changed, the newest of that id."""
     for number in range(len(blocks) - 1, -1, -1):
         block = blocks[number]
         if block.tool is not None and block.tool.call == call:
@@ -159,7 +169,7 @@ def _with_tool(
     return blocks
 
 
-def _delta(view: View, notice: DeltaNotice) -> View:
+def _apply_delta(view: ViewState, notice: DeltaNotice) -> ViewState:
     live = view.live
     if notice.kind == "text":
         return replace(view, live=replace(live, turn=notice.turn, text=live.text + notice.text))
@@ -167,61 +177,69 @@ def _delta(view: View, notice: DeltaNotice) -> View:
     return replace(view, live=replace(live, turn=notice.turn, thinking=thinking))
 
 
-def _snapshot(view: View, notice: SnapshotNotice) -> View:
-    return replace(view, live=Live(turn=notice.turn, text=notice.text))
+def _apply_snapshot(view: ViewState, notice: SnapshotNotice) -> ViewState:
+    return replace(view, live=LiveResponse(turn=notice.turn, text=notice.text))
 
 
-def _retracted(view: View, notice: RetractedNotice) -> View:
-    return replace(view, live=Live(turn=notice.turn))
+def _apply_retraction(view: ViewState, notice: RetractedNotice) -> ViewState:
+    return replace(view, live=LiveResponse(turn=notice.turn))
 
 
-def _tool(view: View, notice: ToolNotice) -> View:
-    progress = progress_of(notice.status)
+def _apply_tool(view: ViewState, notice: ToolNotice) -> ViewState:
+    progress = progress_from_status(notice.status)
     return replace(
         view,
-        blocks=_with_tool(
+        blocks=_update_tool(
             view.blocks,
             notice.call,
-            # Its result may have been told already.
-            lambda tool: replace(tool, progress=max(tool.progress, progress, key=_ORDER.index)),
+            # Its result may have arrived already.
+            lambda tool: replace(
+                tool, progress=max(tool.progress, progress, key=_PROGRESS_ORDER.index)
+            ),
         ),
     )
 
 
-_ORDER = [Progress.ASKED, Progress.RUNNING, Progress.DONE, Progress.FAILED, Progress.DENIED]
+_PROGRESS_ORDER = [
+    ToolProgress.ASKED,
+    ToolProgress.RUNNING,
+    ToolProgress.DONE,
+    ToolProgress.FAILED,
+    ToolProgress.DENIED,
+]
 
 
-def _begun(view: View, notice: TurnBegunNotice) -> View:
-    return replace(view, live=Live(turn=notice.turn))
+def _apply_turn_start(view: ViewState, notice: TurnBegunNotice) -> ViewState:
+    return replace(view, live=LiveResponse(turn=notice.turn))
 
 
-def _closed(view: View, notice: TurnClosedNotice) -> View:
-    return replace(view, live=Live(), trouble=notice.error or "")
+def _apply_turn_end(view: ViewState, notice: TurnClosedNotice) -> ViewState:
+    return replace(view, live=LiveResponse(), trouble=notice.error or "")
 
 
-def _state(view: View, notice: StateNotice) -> View:
+def _apply_state(view: ViewState, notice: StateNotice) -> ViewState:
     if view.state is not None and view.state.taken_back == notice.state.taken_back:
         return replace(view, state=notice.state)
-    return replace(view, state=notice.state, blocks=marked(view.blocks, notice.state))
+    return replace(view, state=notice.state, blocks=mark_rewound(view.blocks, notice.state))
 
 
-def _deleted(view: View, _notice: DeletedNotice) -> View:
-    return replace(view, gone=True, live=Live())
+def _apply_deletion(view: ViewState, _notice: DeletedNotice) -> ViewState:
+    return replace(view, gone=True, live=LiveResponse())
 
 
-def _ended(view: View, _notice: EndedNotice) -> View:
+def _apply_stream_end(view: ViewState, _notice: EndedNotice) -> ViewState:
     return replace(view, gap=True)
 
 
-_RULES: dict[type, Callable[[View, AnyNotice], View]] = {
-    EntryNotice: _entry,
-    DeltaNotice: _delta,
-    SnapshotNotice: _snapshot,
-    RetractedNotice: _retracted,
-    ToolNotice: _tool,
-    TurnBegunNotice: _begun,
-    TurnClosedNotice: _closed,
-    StateNotice: _state,
-    DeletedNotice: _deleted,
-    EndedNotice: _ended,
-}  # pyright: ignore[reportAssignmentType]  (each rule takes the notice that it stands beside)
+_HANDLERS: dict[type, Callable[[ViewState, AnyNotice], ViewState]] = {
+    EntryNotice: _apply_entry,
+    DeltaNotice: _apply_delta,
+    SnapshotNotice: _apply_snapshot,
+    RetractedNotice: _apply_retraction,
+    ToolNotice: _apply_tool,
+    TurnBegunNotice: _apply_turn_start,
+    TurnClosedNotice: _apply_turn_end,
+    StateNotice: _apply_state,
+    DeletedNotice: _apply_deletion,
+    EndedNotice: _apply_stream_end,
+}  # pyright: ignore[reportAssignmentType]  (each handler takes the notice type of its key)

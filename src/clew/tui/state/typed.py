@@ -1,4 +1,4 @@
-"""What a person typed before: the history of the prompt, and files that a text names."""
+"""Input history of the prompt, and file mentions in a text."""
 
 from __future__ import annotations
 
@@ -7,57 +7,57 @@ import re
 from dataclasses import dataclass, replace
 from typing import Final
 
-#: Texts that the history keeps.
-MOST: Final = 500
-#: A file in a text: ``@path`` or ``@"path with blanks"``, at its start or after a blank.
+#: Texts in the history.
+MAX_TEXTS: Final = 500
+#: A file mention: ``@path`` or ``@"path with spaces"``, at the start or after a space.
 _FILE = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|(\S+))')
 #: The lines that name the files of a stored message, at its end.
 _FILE_LINES = re.compile(r"(\n\[file [^\n]*\])+\Z")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class History:
-    """Texts from the oldest to the newest, and where the person is in them."""
+class InputHistory:
+    """Texts from the oldest to the newest, and the current position."""
 
     texts: tuple[str, ...] = ()
     #: ``len(texts)`` is the text that is being written.
     at: int = 0
-    #: What was being written when the person began to look back.
+    #: The unsent text when navigation started.
     draft: str = ""
 
     @classmethod
-    def of(cls, texts: tuple[str, ...]) -> History:
-        kept = texts[-MOST:]
+    def from_texts(cls, texts: tuple[str, ...]) -> InputHistory:
+        kept = texts[-MAX_TEXTS:]
         return cls(texts=kept, at=len(kept))
 
-    def said(self, text: str) -> History:
-        """With one more; the same twice in a row is one."""
+    def append_text(self, text: str) -> InputHistory:
+        """Return the history with one more text; a repetition is not added."""
         same = self.texts[-1:] == (text,)
-        return History.of(self.texts if same else (*self.texts, text))
+        return InputHistory.from_texts(self.texts if same else (*self.texts, text))
 
-    def back(self, writing: str) -> tuple[History, str]:
-        """One further back, and the text there."""
+    def previous_text(self, writing: str) -> tuple[InputHistory, str]:
+        """Return the history one step back, and the text there."""
         if self.at == 0:
             return self, writing
         draft = writing if self.at == len(self.texts) else self.draft
         moved = replace(self, at=self.at - 1, draft=draft)
         return moved, self.texts[moved.at]
 
-    def forth(self, writing: str) -> tuple[History, str]:
-        """One further forth; in the end what was being written."""
+    def next_text(self, writing: str) -> tuple[InputHistory, str]:
+        """Return the history one step forward, and the text there; at the end the draft."""
         if self.at >= len(self.texts):
             return self, writing
         moved = replace(self, at=self.at + 1)
         return moved, self.draft if moved.at == len(self.texts) else self.texts[moved.at]
 
 
-def dumped(text: str) -> str:
-    """A text as a line of the history's file."""
+def serialize_text(text: str) -> str:
+    """Return a text as a line of the history file."""
     return json.dumps(text, ensure_ascii=False)
 
 
-def loaded(lines: str) -> History:
-    """The history in a file; lines that are none are left out."""
+def parse_history(lines: str) -> InputHistory:
+    """Return the history in a file; invalid lines are ignored."""
     found: list[str] = []
     for line in lines.splitlines():
         try:
@@ -66,14 +66,14 @@ def loaded(lines: str) -> History:
             continue
         if isinstance(text, str) and text.strip():
             found.append(text)
-    return History.of(tuple(found))
+    return InputHistory.from_texts(tuple(found))
 
 
-def without_file_lines(text: str) -> str:
-    """What somebody typed, of a message that was stored with lines for its files."""
+def strip_file_lines(text: str) -> str:
+    """Return the typed text of a message that was stored with lines for its files."""
     return _FILE_LINES.sub("", text)
 
 
-def files_in(text: str) -> list[str]:
-    """The files that a text names."""
+def find_file_mentions(text: str) -> list[str]:
+    """Return the files that a text names."""
     return [quoted or plain for quoted, plain in _FILE.findall(text)]

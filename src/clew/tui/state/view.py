@@ -1,4 +1,4 @@
-"""The view: everything that is on the screen of a conversation, frozen."""
+"""View: immutable state of everything that the conversation screen shows."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from clew.wire.results import AgentShape
 
 
-class Kind(enum.Enum):
-    """What a block is."""
+class BlockKind(enum.Enum):
+    """Kind of a block."""
 
     USER = "user"
     ANSWER = "answer"
@@ -21,76 +21,76 @@ class Kind(enum.Enum):
     NOTE = "note"  #: something that happened: a notice, a failure
 
 
-class Progress(enum.Enum):
-    """How far a tool call is."""
+class ToolProgress(enum.Enum):
+    """Progress of a tool call."""
 
-    ASKED = "asked"  #: not begun, or waiting for a person's word
+    ASKED = "asked"  #: not started, or waiting for approval
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
-    DENIED = "denied"  #: a person, or their rule, did not allow it
+    DENIED = "denied"  #: denied by a person or by a rule
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Tool:
-    """A call of a tool."""
+class ToolCallView:
+    """Tool call."""
 
     call: str
     name: str
     #: JSON.
     args: str
-    progress: Progress = Progress.ASKED
-    #: What it gave back, as text.
+    progress: ToolProgress = ToolProgress.ASKED
+    #: Its result, as text.
     result: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Result:
-    """What a tool call gave back."""
+class ToolCallResult:
+    """Result of a tool call."""
 
     call: str
     text: str
-    progress: Progress
+    progress: ToolProgress
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Totals:
-    """What an answer took, all steps of its turn together."""
+class TurnTotals:
+    """Totals of a turn, over all its steps."""
 
     model: str
     #: Tokens that the model wrote.
     tokens: int
-    #: From the message to the answer; ``None`` where the beginning is not loaded.
+    #: From the message to the answer; ``None`` if the message is not loaded.
     seconds: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """One thing that was said or done."""
+    """Displayed unit of a conversation."""
 
-    #: The same for as long as it is shown, and of nothing else.
+    #: Unique and stable while it is shown.
     key: str
-    kind: Kind
+    kind: BlockKind
     #: The entry that it is from.
     seq: int
     text: str = ""
-    tool: Tool | None = None
+    tool: ToolCallView | None = None
     #: The session that its entry was appended to.
     session: str = ""
-    #: Somebody went back over it: it is no part of the conversation any more.
+    #: Rewound: no longer a part of the conversation.
     taken: bool = False
     turn: str = ""
-    #: When its entry was stored, as text in UTC; "" while it is being made.
+    #: When its entry was stored, as text in UTC; "" while it is streamed.
     at: str = ""
     #: Tokens that its response took; of several blocks of one response the first has them.
     tokens: int = 0
     #: At the end of an answer.
-    totals: Totals | None = None
+    totals: TurnTotals | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Live:
-    """The response that is being made; void once an entry or the end of the turn comes."""
+class LiveResponse:
+    """Response in progress; void after the next entry or the end of the turn."""
 
     turn: str = ""
     text: str = ""
@@ -98,16 +98,16 @@ class Live:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sending:
-    """A text that was sent, and that the server has not confirmed yet."""
+class PendingText:
+    """Text that was sent and that the server has not confirmed yet."""
 
-    #: The same for as long as it is on its way, and of nothing else.
+    #: Unique and stable until it is confirmed.
     number: int
     text: str
 
 
-class Link(enum.Enum):
-    """How it stands with the server."""
+class LinkState(enum.Enum):
+    """State of the connection to the server."""
 
     CONNECTING = "connecting"
     UP = "up"
@@ -115,29 +115,29 @@ class Link(enum.Enum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class View:
-    """A conversation as it is shown."""
+class ViewState:
+    """Displayed conversation."""
 
-    link: Link = Link.CONNECTING
-    #: Why it is not up, or what went wrong last; a sentence.
+    link: LinkState = LinkState.CONNECTING
+    #: Why it is disconnected, or the last error; a sentence.
     trouble: str = ""
     #: ``None`` until it is open.
     conversation: ConversationShape | None = None
     state: StateShape | None = None
     usage: UsageShape | None = None
-    #: Who answers; ``None`` until it is known.
+    #: The agent; ``None`` until it is known.
     agent: AgentShape | None = None
     blocks: tuple[Block, ...] = ()
-    #: Questions whose answers are on their way, or have come there.
+    #: Approvals that were answered here, delivered or not.
     answered: frozenset[str] = frozenset()
-    #: Texts on their way to the server, oldest first.
-    sending: tuple[Sending, ...] = ()
-    live: Live = field(default_factory=Live)
+    #: Texts that are being sent, oldest first.
+    sending: tuple[PendingText, ...] = ()
+    live: LiveResponse = field(default_factory=LiveResponse)
     #: Results whose calls are not loaded.
-    strays: tuple[Result, ...] = ()
-    #: The first entry that is loaded; 1 when there is nothing before.
+    strays: tuple[ToolCallResult, ...] = ()
+    #: The first loaded seq; 1 if nothing precedes it.
     first: int = 1
-    #: The last entry that was told.
+    #: The last received seq.
     seq: int = 0
     #: An entry is missing: subscribe again after ``seq``.
     gap: bool = False
@@ -150,18 +150,18 @@ class View:
 
     @property
     def head(self) -> str:
-        """The session in which it goes on; "" before it is open."""
+        """Return the head session; "" before the conversation is open."""
         return self.state.head_session if self.state else ""
 
     @property
     def approvals(self) -> tuple[ApprovalShape, ...]:
-        """The questions that nobody here has answered yet."""
+        """Return the approvals that are not answered here yet."""
         waiting = self.state.approvals if self.state else []
         return tuple(one for one in waiting if one.id not in self.answered)
 
     @property
     def title(self) -> str:
-        """How people call it: its title, the name that leads there, or its id."""
+        """Return the display name: the title, else a route's name, else the id."""
         if self.conversation is None:
             return ""
         titled = self.state.title if self.state else self.conversation.title

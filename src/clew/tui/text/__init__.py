@@ -1,3 +1,3 @@
-"""Text as it is drawn: Markdown in pieces, lines of a terminal."""
+"""Text rendering: Markdown blocks and terminal lines."""
 
 from __future__ import annotations

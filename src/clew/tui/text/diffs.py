@@ -1,4 +1,4 @@
-"""Diffs in what tools are given and give back: found, or made of an old and a new text."""
+"""Diffs in tool arguments and results: found, or computed from an old and a new text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import re
 from typing import TYPE_CHECKING, Final, cast
 
 if TYPE_CHECKING:
-    from clew.tui.state.view import Tool
+    from clew.tui.state.view import ToolCallView
 
-#: Lines around a change.
+#: Context lines of a change.
 _AROUND: Final = 2
-#: How tools call the text that goes and the text that comes.
+#: Argument names of the old and the new text.
 _PAIRS: Final = (
     ("old_string", "new_string"),
     ("old_str", "new_str"),
@@ -25,8 +25,8 @@ _HUNK: Final = re.compile(r"^@@ .*@@", re.MULTILINE)
 _CHANGE: Final = re.compile(r"^[+-](?![+-]{2} )", re.MULTILINE)
 
 
-def diff_of(tool: Tool) -> list[str]:
-    """Return the lines of a diff that a call shows, in the unified form; none if it shows none."""
+def extract_diff(tool: ToolCallView) -> list[str]:
+    """Return the lines of the unified diff that a call contains; empty if there is none."""
     if is_diff(tool.result):
         return tool.result.splitlines()
     try:
@@ -39,19 +39,19 @@ def diff_of(tool: Tool) -> list[str]:
     for value in args.values():
         if isinstance(value, str) and is_diff(value):
             return value.splitlines()
-    return _of_pair(args)
+    return _diff_pair(args)
 
 
 def is_diff(text: str) -> bool:
-    """Whether a text is a diff in the unified form."""
+    """Return whether a text is a unified diff."""
     return bool(_HUNK.search(text) and _CHANGE.search(text))
 
 
-def _of_pair(args: dict[str, object]) -> list[str]:
+def _diff_pair(args: dict[str, object]) -> list[str]:
     for old_name, new_name in _PAIRS:
         old, new = args.get(old_name), args.get(new_name)
         if isinstance(old, str) and isinstance(new, str) and old != new:
             lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=_AROUND)
-            # What stands before the first change names files and places, which nobody knows here.
+            # Headers name files and line numbers, which are unknown here.
             return [line for line in lines if not line.startswith(("--- ", "+++ ", "@@ "))]
     return []

@@ -1,4 +1,4 @@
-"""Text to the letter: every blank has its cell, and what cannot be seen is written out."""
+"""Exact text: every space has its cell, and invisible characters are escaped."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Categories of characters that show nothing, or change how others look.
-_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-#: Stands where a line ends in the text itself.
+#: Categories of characters that are invisible, or that change how others look.
+_INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+#: Marks a line end of the text itself.
 LINE_END: Final = "↵"
-#: Stands for a blank behind which nothing stands in its line.
-BLANK: Final = "·"
+#: Marks a trailing space.
+TRAILING_SPACE: Final = "·"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
-    """Characters of one kind in a row."""
+class CharacterRun:
+    """Consecutive characters of one kind."""
 
     text: str
-    #: Written in place of what cannot be seen.
-    written_out: bool = False
+    #: An escape in place of an invisible character.
+    is_escaped: bool = False
 
 
-def fields(args: str) -> list[tuple[str, str]]:
+def argument_fields(args: str) -> list[tuple[str, str]]:
     """
-    Name and value of each argument, strings as they will be handed over, the rest as JSON.
+    Return name and value of each argument: strings as they are, the rest as JSON.
 
-    What is no JSON object is one value without a name.
+    Anything but a JSON object is one value without a name.
     """
     try:
         found: object = json.loads(args)
@@ -48,43 +48,47 @@ def fields(args: str) -> list[tuple[str, str]]:
     ]
 
 
-def rows(text: str, width: int) -> Iterator[list[Run]]:
-    """The text in rows of at most ``width`` cells, cut at any character."""
-    row: list[Run] = []
+def wrap_exact(text: str, width: int) -> Iterator[list[CharacterRun]]:
+    """Yield the text in rows of at most ``width`` cells, split at any character."""
+    row: list[CharacterRun] = []
     used = 0
-    for run in _runs(text):
+    for run in _iter_runs(text):
         size = cell_len(run.text)
         if used + size > width and row:
-            yield _joined(row)
+            yield _merge_runs(row)
             row, used = [], 0
         row.append(run)
         used += size
-        if run.text == LINE_END and run.written_out:
-            yield _joined(row)
+        if run.text == LINE_END and run.is_escaped:
+            yield _merge_runs(row)
             row, used = [], 0
-    yield _joined(row)
+    yield _merge_runs(row)
 
 
-def _runs(text: str) -> Iterator[Run]:
-    """One run for each character; blanks at the end of a line could not be seen."""
+def _iter_runs(text: str) -> Iterator[CharacterRun]:
+    """Yield one run per character, with trailing spaces made visible."""
     for number, line in enumerate(text.split("\n")):
         if number:
-            yield Run(text=LINE_END, written_out=True)
+            yield CharacterRun(text=LINE_END, is_escaped=True)
         visible = line.rstrip(" ")
-        yield from map(_run, visible)
-        yield from [Run(text=BLANK, written_out=True)] * (len(line) - len(visible))
+        yield from map(_make_run, visible)
+        yield from [CharacterRun(text=TRAILING_SPACE, is_escaped=True)] * (len(line) - len(visible))
 
 
-def _run(char: str) -> Run:
-    return Run(text=_escape(char), written_out=True) if _is_unseen(char) else Run(text=char)
+def _make_run(char: str) -> CharacterRun:
+    return (
+        CharacterRun(text=_escape_char(char), is_escaped=True)
+        if _is_invisible(char)
+        else CharacterRun(text=char)
+    )
 
 
-def _is_unseen(char: str) -> bool:
+def _is_invisible(char: str) -> bool:
     category = unicodedata.category(char)
-    return category in _UNSEEN or (category == "Zs" and char != " ") or cell_len(char) == 0
+    return category in _INVISIBLE or (category == "Zs" and char != " ") or cell_len(char) == 0
 
 
-def _escape(char: str) -> str:
+def _escape_char(char: str) -> str:
     number = ord(char)
     if char == "\t":
         return "\\t"
@@ -95,11 +99,11 @@ def _escape(char: str) -> str:
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
-def _joined(row: list[Run]) -> list[Run]:
-    found: list[Run] = []
+def _merge_runs(row: list[CharacterRun]) -> list[CharacterRun]:
+    found: list[CharacterRun] = []
     for run in row:
-        if found and found[-1].written_out == run.written_out:
-            found[-1] = Run(text=found[-1].text + run.text, written_out=run.written_out)
+        if found and found[-1].is_escaped == run.is_escaped:
+            found[-1] = CharacterRun(text=found[-1].text + run.text, is_escaped=run.is_escaped)
         else:
             found.append(run)
     return found

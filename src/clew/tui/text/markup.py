@@ -1,4 +1,4 @@
-"""Markdown for a narrow place: headings at the left, code without a frame."""
+"""Markdown for narrow terminals: left-aligned headings, code without a frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Heading(Heading):
         yield self.text
 
 
-class _Code(CodeBlock):
+class _CodeBlock(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip()
         yield Syntax(
@@ -31,14 +31,14 @@ class _Code(CodeBlock):
         )
 
 
-class Markup(Markdown):
-    """As Rich draws it, with elements of our own; what looks like HTML is text, and shown."""
+class NarrowMarkdown(Markdown):
+    """Rich Markdown with our own elements; HTML is shown as text."""
 
     elements: ClassVar[dict[str, type[MarkdownElement]]] = {
         **Markdown.elements,
         "heading_open": _Heading,
-        "fence": _Code,
-        "code_block": _Code,
+        "fence": _CodeBlock,
+        "code_block": _CodeBlock,
     }
 
     def __init__(self, markup: str, *, code_theme: str) -> None:

@@ -1,4 +1,4 @@
-"""Blocks as lines of a terminal. Each piece is drawn once for a width."""
+"""Rendering of blocks to terminal lines. Each Markdown block is rendered once per width."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rich.text import Text
 from rich.theme import Theme
 
 from clew.core.text import truncate_text
-from clew.tui.state.view import Block, Kind, Progress, Tool
-from clew.tui.state.words import call_args, duration, unfolded
-from clew.tui.text.chunks import chunks
-from clew.tui.text.clean import clean
-from clew.tui.text.diffs import diff_of, is_diff
+from clew.tui.state.view import Block, BlockKind, ToolCallView, ToolProgress
+from clew.tui.state.words import format_arguments, format_duration, tool_details
+from clew.tui.text.chunks import split_blocks
+from clew.tui.text.clean import strip_controls
+from clew.tui.text.diffs import extract_diff, is_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 
     from clew.tui.text.palette import Palette
 
-Line = list[Segment]
-#: Pieces that are kept drawn.
-_KEPT: Final = 2000
-#: Lines of a tool's result, or of thoughts, that are shown when they are open.
-_MOST: Final = 400
+SegmentLine = list[Segment]
+#: Rendered Markdown blocks in the cache.
+_CACHE_SIZE: Final = 2000
+#: Lines of a tool's result, or of thinking, that are shown when it is open.
+_MAX_OPEN_LINES: Final = 400
 #: Lines of a diff that are shown before it is opened.
-_FOLDED_DIFF: Final = 12
-#: Columns from which a message has the name and the day beside it.
-_WIDE: Final = 60
-#: Lines of a diff that say which files it is of in the words of a program.
-_DIFF_HEADS: Final = ("diff --git", "index ")
+_MAX_PREVIEW_LINES: Final = 12
+#: Width from which a message shows the name and the date.
+_WIDE_COLUMNS: Final = 60
+#: Diff header lines that are hidden.
+_DIFF_HEADERS: Final = ("diff --git", "index ")
 _SIGNS: Final = {
-    Progress.ASKED: "○",
-    Progress.RUNNING: "◐",
-    Progress.DONE: "✓",
-    Progress.FAILED: "✗",
-    Progress.DENIED: "⊘",
+    ToolProgress.ASKED: "○",
+    ToolProgress.RUNNING: "◐",
+    ToolProgress.DONE: "✓",
+    ToolProgress.FAILED: "✗",
+    ToolProgress.DENIED: "⊘",
 }
 
 
-class Painter:
-    """Draws for one width and one palette."""
+class BlockRenderer:
+    """Renderer for one width and one palette."""
 
     def __init__(self, width: int, palette: Palette) -> None:
         self.width, self.palette = max(width, 10), palette
@@ -58,144 +58,153 @@ class Painter:
             force_terminal=True,
             color_system="truecolor",
             legacy_windows=False,
-            theme=Theme(palette.styles()),
+            theme=Theme(palette.markdown_styles()),
             _environ={},
         )
-        self._drawn: OrderedDict[str, list[Line]] = OrderedDict()
+        self._cache: OrderedDict[str, list[SegmentLine]] = OrderedDict()
 
-    def block(self, block: Block, *, folded: bool) -> list[Line]:
-        """The lines of a block, without space around it."""
+    def render_block(self, block: Block, *, folded: bool) -> list[SegmentLine]:
+        """Return the lines of a block, without space around it."""
         if block.taken:
-            return self._taken(block, folded=folded)
-        return self._block(block, folded=folded)
+            return self._render_rewound(block, folded=folded)
+        return self._render_kind(block, folded=folded)
 
-    def _taken(self, block: Block, *, folded: bool) -> list[Line]:
-        """What somebody went back over: a line that says so, and what it was where it is open."""
+    def _render_rewound(self, block: Block, *, folded: bool) -> list[SegmentLine]:
+        """Return a line that marks a rewound block, and its content if it is open."""
         sign = "▸" if folded else "▾"
         said = block.tool.name if block.tool else block.text
-        what = f" {sign} {' '.join(clean(said).split())}"
+        what = f" {sign} {' '.join(strip_controls(said).split())}"
         quiet = Text.assemble(
             ("taken back", f"italic {self.palette.quiet}"),
             (truncate_text(what, 300), f"strike {self.palette.quiet}"),
             no_wrap=True,
             overflow="ellipsis",
         )
-        head = self._lines(quiet)
+        head = self._render_lines(quiet)
         if folded:
             return head
-        return [*head, *self._inside(unfolded(block.tool) if block.tool else block.text)]
+        return [
+            *head,
+            *self._render_content(tool_details(block.tool) if block.tool else block.text),
+        ]
 
-    def _block(self, block: Block, *, folded: bool) -> list[Line]:
+    def _render_kind(self, block: Block, *, folded: bool) -> list[SegmentLine]:
         match block.kind:
-            case Kind.USER:
-                return self._message(block)
-            case Kind.ANSWER:
-                return [*self.markdown(block.text), *self._totals(block)]
-            case Kind.THINKING:
-                return self._foldable("thinking", block.text, folded=folded)
-            case Kind.TOOL if block.tool is not None:
-                return self._tool(block.tool, folded=folded)
+            case BlockKind.USER:
+                return self._render_message(block)
+            case BlockKind.ANSWER:
+                return [*self.render_markdown(block.text), *self._render_totals(block)]
+            case BlockKind.THINKING:
+                return self._render_foldable("thinking", block.text, folded=folded)
+            case BlockKind.TOOL if block.tool is not None:
+                return self._render_tool(block.tool, folded=folded)
             case _:
-                return self._plain(f"· {block.text}", f"italic {self.palette.quiet}")
+                return self._render_plain(f"· {block.text}", f"italic {self.palette.quiet}")
 
-    def _message(self, block: Block) -> list[Line]:
-        """What a person said; who and when stands at the right of its first line."""
-        stamp = self._stamp(block.at)
-        if self.width >= _WIDE and stamp:
+    def _render_message(self, block: Block) -> list[SegmentLine]:
+        """Return a person's message, with name and time at the right of its first line."""
+        stamp = self._format_time(block.at)
+        if self.width >= _WIDE_COLUMNS and stamp:
             stamp = f"You {stamp}"
         room = len(stamp) + 2 if stamp else 0
-        lines = self._lines(Text(clean(block.text), style="bold"), less=room)
+        lines = self._render_lines(Text(strip_controls(block.text), style="bold"), less=room)
         if not stamp or not lines:
             return lines
         gap = self.width - len(stamp) - sum(segment.cell_length for segment in lines[0])
         quiet = Style.parse(self.palette.quiet)
         return [[*lines[0], Segment(" " * gap), Segment(stamp, quiet)], *lines[1:]]
 
-    def _totals(self, block: Block) -> list[Line]:
-        """Below an answer: who gave it, when, how long it took."""
+    def _render_totals(self, block: Block) -> list[SegmentLine]:
+        """Return the line below an answer: model, duration, tokens, time."""
         if block.totals is None:
             return []
         model, tokens = block.totals.model, block.totals.tokens
         facts = [
             "Clew" if not model else f"Clew ({model})",
-            "" if block.totals.seconds is None else duration(block.totals.seconds),
+            "" if block.totals.seconds is None else format_duration(block.totals.seconds),
             f"{tokens:,} token{'s' if tokens != 1 else ''}" if tokens else "",
-            self._stamp(block.at),
+            self._format_time(block.at),
         ]
         told = " · ".join(filter(None, facts))
-        line = Text(clean(told), style=self.palette.quiet, no_wrap=True, overflow="ellipsis")
-        return self._lines(line)
+        line = Text(
+            strip_controls(told), style=self.palette.quiet, no_wrap=True, overflow="ellipsis"
+        )
+        return self._render_lines(line)
 
-    def _stamp(self, at: str) -> str:
-        """A moment in local time, with its day where that is another one."""
+    def _format_time(self, at: str) -> str:
+        """Return a time in local time, with its date unless it is today."""
         try:
             moment = datetime.fromisoformat(at).astimezone()
         except ValueError:
             return ""
         is_today = moment.date() == datetime.now().astimezone().date()
-        return moment.strftime("%H:%M" if is_today or self.width < _WIDE else "%Y-%m-%d %H:%M")
+        return moment.strftime(
+            "%H:%M" if is_today or self.width < _WIDE_COLUMNS else "%Y-%m-%d %H:%M"
+        )
 
-    def markdown(self, text: str) -> list[Line]:
-        """Markdown, with one empty line between its pieces."""
-        lines: list[Line] = []
-        for piece in chunks(clean(text)):
+    def render_markdown(self, text: str) -> list[SegmentLine]:
+        """Return Markdown with one empty line between its blocks."""
+        lines: list[SegmentLine] = []
+        for piece in split_blocks(strip_controls(text)):
             if lines:
                 lines.append([])
-            lines += self._piece(piece)
+            lines += self._render_markdown_block(piece)
         return lines
 
-    def _piece(self, piece: str) -> list[Line]:
-        if (kept := self._drawn.get(piece)) is not None:
-            self._drawn.move_to_end(piece)
+    def _render_markdown_block(self, piece: str) -> list[SegmentLine]:
+        if (kept := self._cache.get(piece)) is not None:
+            self._cache.move_to_end(piece)
             return kept
-        # Markdown takes as long to import as everything else that is needed for a first picture.
-        from clew.tui.text.markup import Markup  # noqa: PLC0415
+        # Importing Markdown takes as long as all else that the first paint needs.
+        from clew.tui.text.markup import NarrowMarkdown  # noqa: PLC0415
 
-        lines = self._lines(Markup(piece.strip("\n"), code_theme=self.palette.code_theme))
+        lines = self._render_lines(
+            NarrowMarkdown(piece.strip("\n"), code_theme=self.palette.code_theme)
+        )
         while lines and not "".join(segment.text for segment in lines[0]).strip():
             del lines[0]
         while lines and not "".join(segment.text for segment in lines[-1]).strip():
             del lines[-1]
-        self._drawn[piece] = lines
-        if len(self._drawn) > _KEPT:
-            self._drawn.popitem(last=False)
+        self._cache[piece] = lines
+        if len(self._cache) > _CACHE_SIZE:
+            self._cache.popitem(last=False)
         return lines
 
-    def _tool(self, tool: Tool, *, folded: bool) -> list[Line]:
-        lines = self._lines(self._call(tool, folded=folded))
-        diff = diff_of(tool)
+    def _render_tool(self, tool: ToolCallView, *, folded: bool) -> list[SegmentLine]:
+        lines = self._render_lines(self._render_call(tool, folded=folded))
+        diff = extract_diff(tool)
         if not folded:
-            told = unfolded(tool)
+            told = tool_details(tool)
             if diff and not is_diff(tool.result):
-                # Its texts stand in the diff.
-                lines, told = [*lines, *self._diff(diff, most=_MOST)], tool.result
+                # The diff contains its arguments.
+                lines, told = [*lines, *self._render_diff(diff, most=_MAX_OPEN_LINES)], tool.result
             elif diff:
-                return [*lines, *self._diff(diff, most=_MOST)]
-            return [*lines, *self._inside(told)] if told else lines
+                return [*lines, *self._render_diff(diff, most=_MAX_OPEN_LINES)]
+            return [*lines, *self._render_content(told)] if told else lines
         if diff:
-            return [*lines, *self._diff(diff, most=_FOLDED_DIFF)]
-        return [*lines, *self._preview(tool.result)]
+            return [*lines, *self._render_diff(diff, most=_MAX_PREVIEW_LINES)]
+        return [*lines, *self._render_preview(tool.result)]
 
-    def _call(self, tool: Tool, *, folded: bool) -> Text:
-        """One line: how far it is, its name, its arguments, and how much it gave back."""
-        bad = dict.fromkeys((Progress.FAILED, Progress.DENIED), self.palette.bad)
-        colour = {Progress.DONE: self.palette.good, **bad}
+    def _render_call(self, tool: ToolCallView, *, folded: bool) -> Text:
+        """Return one line: progress, name, arguments, and the size of the result."""
+        bad = dict.fromkeys((ToolProgress.FAILED, ToolProgress.DENIED), self.palette.bad)
+        colour = {ToolProgress.DONE: self.palette.good, **bad}
         style = colour.get(tool.progress, self.palette.accent)
         head = Text.assemble(
             (f"{_SIGNS[tool.progress]} ", style),
-            (clean(tool.name), "bold"),
-            (f"({truncate_text(call_args(tool.args), 300)})", self.palette.quiet),
+            (strip_controls(tool.name), "bold"),
+            (f"({truncate_text(format_arguments(tool.args), 300)})", self.palette.quiet),
             no_wrap=True,
             overflow="ellipsis",
         )
-        mark = self._mark(tool.result, folded=folded) if "\n" in tool.result else ""
+        mark = self._fold_mark(tool.result, folded=folded) if "\n" in tool.result else ""
         head.truncate(max(self.width - len(mark), 4), overflow="ellipsis")
         head.append(mark, style=self.palette.quiet)
         return head
 
-    def _preview(self, result: str) -> list[Line]:
-        """The first line of a result."""
-        first = next((line for line in clean(result).splitlines() if line.strip()), "")
+    def _render_preview(self, result: str) -> list[SegmentLine]:
+        """Return the first line of a result."""
+        first = next((line for line in strip_controls(result).splitlines() if line.strip()), "")
         if not first:
             return []
         text = Text.assemble(
@@ -204,41 +213,45 @@ class Painter:
             no_wrap=True,
             overflow="ellipsis",
         )
-        return self._lines(text)
+        return self._render_lines(text)
 
-    def _diff(self, lines: Sequence[str], *, most: int) -> list[Line]:
-        """The lines of a diff, each in the colour of what it is."""
-        shown = [line for line in lines if not line.startswith(_DIFF_HEADS)]
-        drawn: list[Line] = []
+    def _render_diff(self, lines: Sequence[str], *, most: int) -> list[SegmentLine]:
+        """Return the lines of a diff, coloured."""
+        shown = [line for line in lines if not line.startswith(_DIFF_HEADERS)]
+        drawn: list[SegmentLine] = []
         for line in shown[:most]:
-            text = Text.assemble("  ", (clean(line), self.palette.of_diff(line[:1])))
+            text = Text.assemble("  ", (strip_controls(line), self.palette.diff_style(line[:1])))
             text.no_wrap, text.overflow = True, "ellipsis"
-            drawn += self._lines(text)
+            drawn += self._render_lines(text)
         if len(shown) > most:
             more = Text(f"  … {len(shown) - most} more lines", style=self.palette.quiet)
-            drawn += self._lines(more)
+            drawn += self._render_lines(more)
         return drawn
 
-    def _foldable(self, what: str, text: str, *, folded: bool) -> list[Line]:
+    def _render_foldable(self, what: str, text: str, *, folded: bool) -> list[SegmentLine]:
         style = f"italic {self.palette.quiet}"
-        head = self._lines(Text(f"{what}{self._mark(text, folded=folded)}", style=style))
-        return head if folded else [*head, *self._inside(text)]
+        head = self._render_lines(
+            Text(f"{what}{self._fold_mark(text, folded=folded)}", style=style)
+        )
+        return head if folded else [*head, *self._render_content(text)]
 
-    def _mark(self, text: str, *, folded: bool) -> str:
+    def _fold_mark(self, text: str, *, folded: bool) -> str:
         count = text.count("\n") + 1
         return f" {'▸' if folded else '▾'} {count} line{'s' if count != 1 else ''}"
 
-    def _inside(self, text: str) -> list[Line]:
+    def _render_content(self, text: str) -> list[SegmentLine]:
         shown = text.splitlines()
-        if len(shown) > _MOST:
-            shown = [*shown[:_MOST], f"… {len(shown) - _MOST} more lines"]
+        if len(shown) > _MAX_OPEN_LINES:
+            shown = [*shown[:_MAX_OPEN_LINES], f"… {len(shown) - _MAX_OPEN_LINES} more lines"]
         bar = Segment("│ ", Style.parse(self.palette.quiet))
-        lines = self._lines(Text(clean("\n".join(shown)), style=self.palette.quiet), less=2)
+        lines = self._render_lines(
+            Text(strip_controls("\n".join(shown)), style=self.palette.quiet), less=2
+        )
         return [[bar, *line] for line in lines]
 
-    def _plain(self, text: str, style: str) -> list[Line]:
-        return self._lines(Text(clean(text), style=style))
+    def _render_plain(self, text: str, style: str) -> list[SegmentLine]:
+        return self._render_lines(Text(strip_controls(text), style=style))
 
-    def _lines(self, what: RenderableType, *, less: int = 0) -> list[Line]:
+    def _render_lines(self, what: RenderableType, *, less: int = 0) -> list[SegmentLine]:
         options = self._console.options.update(width=self.width - less)
         return self._console.render_lines(what, options, pad=False)

@@ -1,4 +1,4 @@
-"""The colours of text, taken from the theme."""
+"""Text colours, derived from the theme."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Palette:
-    """Names of colours; every use also has a sign or a weight, so that none is needed."""
+    """Colour names; each use also has a sign or weight, so that no colour is required."""
 
     accent: str = "cyan"
     quiet: str = "bright_black"
     good: str = "green"
     bad: str = "red"
     code: str = "yellow"
-    #: Lines that a diff adds and takes away.
+    #: Lines that a diff adds and removes.
     added: str = "green"
     removed: str = "red"
     #: Pygments style of code.
     code_theme: str = "ansi_dark"
 
     @classmethod
-    def of(cls, variables: Mapping[str, str], *, dark: bool) -> Palette:
-        """The colours of a theme's variables."""
+    def from_theme(cls, variables: Mapping[str, str], *, dark: bool) -> Palette:
+        """Return the colours of a theme's variables."""
         usual = cls()
         return cls(
-            accent=_plain(variables.get("primary"), usual.accent),
+            accent=_hex_colour(variables.get("primary"), usual.accent),
             quiet="#8a8a8a" if dark else "#6c6c6c",
-            good=_plain(variables.get("success"), usual.good),
-            bad=_plain(variables.get("error"), usual.bad),
+            good=_hex_colour(variables.get("success"), usual.good),
+            bad=_hex_colour(variables.get("error"), usual.bad),
             added="#a6e3a1 on #1d3524" if dark else "#11551f on #d7f5dc",
             removed="#f2a6b0 on #40222a" if dark else "#7d1220 on #fbdde0",
-            code=_plain(variables.get("accent"), usual.code),
+            code=_hex_colour(variables.get("accent"), usual.code),
             code_theme="monokai" if dark else "default",
         )
 
-    def of_diff(self, sign: str) -> str:
-        """How a line of a diff is drawn, by its first character."""
+    def diff_style(self, sign: str) -> str:
+        """Return the style of a diff line by its first character."""
         return {"+": self.added, "-": self.removed, "@": self.accent}.get(sign, self.quiet)
 
-    def styles(self) -> dict[str, str]:
-        """How Markdown is drawn."""
+    def markdown_styles(self) -> dict[str, str]:
+        """Return the styles of Markdown elements."""
         return {
             "markdown.code": self.code,
             "markdown.code_block": self.code,
@@ -61,6 +61,6 @@ class Palette:
         }
 
 
-def _plain(colour: str | None, usual: str) -> str:
-    """A colour that Rich knows, too."""
+def _hex_colour(colour: str | None, usual: str) -> str:
+    """Return a colour that Rich supports, else the default."""
     return colour if colour and colour.startswith("#") and len(colour) == 7 else usual

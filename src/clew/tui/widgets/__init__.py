@@ -1,3 +1,3 @@
-"""The parts of the screens."""
+"""Widgets of the screens."""
 
 from __future__ import annotations

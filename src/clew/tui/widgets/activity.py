@@ -1,4 +1,4 @@
-"""A line above the prompt while the agent works: what it does, and for how long."""
+"""Activity line above the prompt: what the agent does, and for how long."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Final
 from rich.text import Text
 from textual.widgets import Static
 
-from clew.tui.state.view import Link, Progress
-from clew.tui.state.words import duration
-from clew.tui.text.clean import clean
+from clew.tui.state.view import LinkState, ToolProgress
+from clew.tui.state.words import format_duration
+from clew.tui.text.clean import strip_controls
 
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from clew.tui.state.view import View
+    from clew.tui.state.view import ViewState
 
 _FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 #: Seconds between two frames.
-_PACE: Final = 0.1
-#: Characters of a token, roughly, in text that nobody has counted yet.
-_PER_TOKEN: Final = 4
+_FRAME_INTERVAL: Final = 0.1
+#: Approximate characters per token of uncounted text.
+_CHARS_PER_TOKEN: Final = 4
 
 
-class Activity(Static):
-    """Counts the seconds of a turn from when this screen first saw it."""
+class ActivityBar(Static):
+    """Activity line; counts a turn's seconds from when this screen first saw it."""
 
     DEFAULT_CSS = """
     Activity { height: 1; padding: 0 1; color: $accent; display: none; }
@@ -34,38 +34,40 @@ class Activity(Static):
 
     def __init__(self) -> None:
         super().__init__(id="activity")
-        self._turn, self._begun = "", 0.0
-        self._view: View | None = None
+        self._turn_id, self._started_at = "", 0.0
+        self._view: ViewState | None = None
         self._timer: Timer | None = None
 
-    def show(self, view: View) -> None:
-        """Show what goes on; nothing where nothing does, or where a person is asked."""
+    def show_view(self, view: ViewState) -> None:
+        """Show the activity; hidden while nothing runs or an approval is open."""
         turn = view.state.turn if view.state else None
-        is_open = turn is not None and view.link is Link.UP and not view.approvals
+        is_open = turn is not None and view.link is LinkState.UP and not view.approvals
         self._view = view if is_open else None
         self.set_class(is_open, "open")
-        if turn is not None and turn.id != self._turn:
-            self._turn, self._begun = turn.id, time.monotonic()
+        if turn is not None and turn.id != self._turn_id:
+            self._turn_id, self._started_at = turn.id, time.monotonic()
         if is_open and self._timer is None:
-            self._timer = self.set_interval(_PACE, self._tick)
+            self._timer = self.set_interval(_FRAME_INTERVAL, self._update_text)
         elif not is_open and self._timer is not None:
             self._timer.stop()
             self._timer = None
         if is_open:
-            self._tick()
+            self._update_text()
 
-    def _tick(self) -> None:
+    def _update_text(self) -> None:
         if self._view is None:
             return
-        seconds = time.monotonic() - self._begun
-        frame = _FRAMES[int(seconds / _PACE) % len(_FRAMES)]
-        text = Text(f"{frame} {doing(self._view)}", no_wrap=True, overflow="ellipsis")
-        text.append(f"  {_whole(seconds)}{_tokens(self._view)} · Esc stops", style="dim")
+        seconds = time.monotonic() - self._started_at
+        frame = _FRAMES[int(seconds / _FRAME_INTERVAL) % len(_FRAMES)]
+        text = Text(f"{frame} {activity_label(self._view)}", no_wrap=True, overflow="ellipsis")
+        text.append(
+            f"  {_format_seconds(seconds)}{_format_tokens(self._view)} · Esc stops", style="dim"
+        )
         self.update(text)
 
 
-def doing(view: View) -> str:
-    """What a running turn is doing now."""
+def activity_label(view: ViewState) -> str:
+    """Return what a running turn is doing now."""
     if view.state is not None and view.state.turn is not None and view.state.turn.stopping:
         return "Stopping…"
     if view.live.text:
@@ -74,16 +76,16 @@ def doing(view: View) -> str:
         block.tool.name
         for block in view.blocks
         if block.tool is not None
-        and block.tool.progress is Progress.RUNNING
+        and block.tool.progress is ToolProgress.RUNNING
         and block.turn == view.live.turn
     ]
-    return f"Running {clean(running[-1])}…" if running else "Thinking…"
+    return f"Running {strip_controls(running[-1])}…" if running else "Thinking…"
 
 
-def _whole(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 60 else duration(seconds)
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 60 else format_duration(seconds)
 
 
-def _tokens(view: View) -> str:
-    count = (len(view.live.text) + len(view.live.thinking)) // _PER_TOKEN
+def _format_tokens(view: ViewState) -> str:
+    count = (len(view.live.text) + len(view.live.thinking)) // _CHARS_PER_TOKEN
     return f" · about {count:,} tokens" if count else ""

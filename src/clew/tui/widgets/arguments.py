@@ -1,4 +1,4 @@
-"""Tool calls with their whole arguments, scrolled through; it knows which were seen."""
+"""Scrollable tool calls with full arguments; tracks which were seen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from clew.tui.text.clean import clean
-from clew.tui.text.exact import Run, fields, rows
+from clew.tui.text.clean import strip_controls
+from clew.tui.text.exact import CharacterRun, argument_fields, wrap_exact
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from clew.wire.records import ApprovalShape
 
 _BOLD: Final = Style(bold=True)
-_WRITTEN_OUT: Final = Style(reverse=True)
-#: Columns before a value.
+_ESCAPED: Final = Style(reverse=True)
+#: Indentation of a value.
 _INDENT: Final = "  "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Place:
-    """The rows of one call."""
+class _RowRange:
+    """Rows of one call."""
 
     first: int
     last: int
 
 
 class CallArguments(ScrollView, can_focus=False):
-    """Shows calls one below the other, to the letter."""
+    """View of tool calls one below the other, to the letter."""
 
     DEFAULT_CSS = """
     CallArguments { height: 1fr; overflow-x: hidden; overflow-y: auto; }
@@ -46,51 +46,51 @@ class CallArguments(ScrollView, can_focus=False):
         super().__init__(id="arguments")
         self._calls: tuple[ApprovalShape, ...] = ()
         self._rows: list[list[Segment]] = []
-        self._places: dict[str, _Place] = {}
+        self._places: dict[str, _RowRange] = {}
         self._current = ""
-        #: Calls whose first and last rows stood on the screen.
+        #: Calls whose first (``False``) and last (``True``) rows were on the screen.
         self._seen: set[tuple[str, bool]] = set()
 
-    def show(self, calls: Sequence[ApprovalShape], *, current: str) -> None:
-        """Show calls; those that were seen stay so."""
+    def show_calls(self, calls: Sequence[ApprovalShape], *, current: str) -> None:
+        """Show calls; those that were seen keep that mark."""
         self._calls, self._current = tuple(calls), current
-        self._lay_out()
+        self._build_rows()
 
     def was_seen(self, call: str) -> bool:
-        """Whether a call stood on the screen from its beginning to its end."""
+        """Return whether both the start and the end of a call were on the screen."""
         return {(call, False), (call, True)} <= self._seen
 
-    def go_to(self, call: str) -> None:
-        """Scroll to where a call begins."""
+    def scroll_to_call(self, call: str) -> None:
+        """Scroll to the start of a call."""
         if (place := self._places.get(call)) is not None:
             self.scroll_to(y=place.first, animate=False)
 
     def on_resize(self, _event: events.Resize) -> None:
-        self._lay_out()
+        self._build_rows()
 
     def watch_show_vertical_scrollbar(self) -> None:
-        self.call_after_refresh(self._lay_out)
+        self.call_after_refresh(self._build_rows)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._look()
+        self._mark_seen()
 
-    def _lay_out(self) -> None:
+    def _build_rows(self) -> None:
         width = self.scrollable_content_region.width
         if width <= len(_INDENT) + 1:
             return
         self._rows, self._places = [], {}
         for number, call in enumerate(self._calls, 1):
             first = len(self._rows)
-            self._rows += _rows_of(call, number, width, is_current=call.id == self._current)
-            self._places[call.id] = _Place(first=first, last=len(self._rows) - 1)
+            self._rows += _call_rows(call, number, width, is_current=call.id == self._current)
+            self._places[call.id] = _RowRange(first=first, last=len(self._rows) - 1)
             self._rows.append([])
         self.virtual_size = Size(width, len(self._rows))
         self.refresh()
-        self.call_after_refresh(self._look)
+        self.call_after_refresh(self._mark_seen)
 
-    def _look(self) -> None:
-        """Note what stands on the screen now."""
+    def _mark_seen(self) -> None:
+        """Mark the rows that are on the screen now as seen."""
         top = round(self.scroll_y)
         shown = range(top, top + self.size.height)
         for call, place in self._places.items():
@@ -107,24 +107,24 @@ class CallArguments(ScrollView, can_focus=False):
         )
 
 
-def _rows_of(
+def _call_rows(
     call: ApprovalShape, number: int, width: int, *, is_current: bool
 ) -> list[list[Segment]]:
     sign = "▸" if is_current else " "
-    found = [[Segment(f"{sign} {number}. {clean(call.tool)}"[:width], _BOLD)]]
-    for name, value in fields(call.args):
+    found = [[Segment(f"{sign} {number}. {strip_controls(call.tool)}"[:width], _BOLD)]]
+    for name, value in argument_fields(call.args):
         if name:
-            found += _indented(f"{name}:", width, indent=_INDENT)
-        found += _indented(value, width, indent=_INDENT * 2 if name else _INDENT)
+            found += _indent_rows(f"{name}:", width, indent=_INDENT)
+        found += _indent_rows(value, width, indent=_INDENT * 2 if name else _INDENT)
     return found
 
 
-def _indented(text: str, width: int, *, indent: str) -> list[list[Segment]]:
+def _indent_rows(text: str, width: int, *, indent: str) -> list[list[Segment]]:
     return [
-        [Segment(indent), *(_segment(run) for run in row)]
-        for row in rows(text, width - len(indent))
+        [Segment(indent), *(_make_segment(run) for run in row)]
+        for row in wrap_exact(text, width - len(indent))
     ]
 
 
-def _segment(run: Run) -> Segment:
-    return Segment(run.text, _WRITTEN_OUT if run.written_out else None)
+def _make_segment(run: CharacterRun) -> Segment:
+    return Segment(run.text, _ESCAPED if run.is_escaped else None)

@@ -1,4 +1,4 @@
-"""The lines around the conversation: title, what goes on, what waits, questions."""
+"""Bars around the conversation: title, status, queue, approvals."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from rich.table import Table
 from rich.text import Text
 from textual.widgets import Static
 
-from clew.tui.state.view import Link
-from clew.tui.state.words import asked, doing, gauge, on_their_way, queued
+from clew.tui.state.view import LinkState
+from clew.tui.state.words import (
+    approval_summary,
+    context_gauge,
+    queue_lines,
+    sending_lines,
+    status_text,
+)
 
 if TYPE_CHECKING:
-    from clew.tui.state.view import View
+    from clew.tui.state.view import ViewState
 
-#: Columns from which the last line has room for more keys.
-_WIDE = 70
-#: Inputs that are shown of those that wait.
-_WAITING = 3
+#: Width from which the status bar has room for more keys.
+_WIDE_COLUMNS = 70
+#: Waiting inputs that are shown.
+_MAX_SHOWN = 3
 
 
-def _apart(left: Text, right: Text) -> Table:
-    """Two texts at the two ends of a line; the left one is cut where both do not fit."""
+def _justify(left: Text, right: Text) -> Table:
+    """Return two texts at the two ends of a line; the left one is cut if both do not fit."""
     line = Table.grid(expand=True, padding=(0, 1, 0, 0))
     line.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     line.add_column(justify="right", no_wrap=True)
@@ -30,76 +36,78 @@ def _apart(left: Text, right: Text) -> Table:
 
 
 class TitleBar(Static):
-    """The conversation and its model; how full the context is, what it cost."""
+    """Bar with the conversation, its model, the context size and the cost."""
 
     DEFAULT_CSS = """
     TitleBar { height: 1; background: $panel; color: $text; padding: 0 1; }
     """
 
-    def show(self, view: View) -> None:
+    def show_view(self, view: ViewState) -> None:
         model = view.state.model if view.state else ""
         left = Text.assemble((view.title or "clew", "bold"), f"  {model}")
-        self.update(_apart(left, Text(gauge(view.usage))))
+        self.update(_justify(left, Text(context_gauge(view.usage))))
 
 
 class StatusBar(Static):
-    """What goes on, and the keys that matter now."""
+    """Bar with the status and the relevant keys."""
 
     DEFAULT_CSS = """
     StatusBar { height: 1; background: $panel; color: $text-muted; padding: 0 1; }
     StatusBar.lost { color: $text-warning; text-style: bold; }
     """
 
-    def show(self, view: View) -> None:
-        self.set_class(view.link is Link.LOST, "lost")
-        told = doing(view)
+    def show_view(self, view: ViewState) -> None:
+        self.set_class(view.link is LinkState.LOST, "lost")
+        told = status_text(view)
         width = self.screen.size.width - len(told)
-        self.update(_apart(Text(told), Text(_keys(view, width))))
+        self.update(_justify(Text(told), Text(_key_hints(view, width))))
 
 
-def _keys(view: View, width: int) -> str:
-    """The keys that matter now, as many as there is room for beside a sentence."""
+def _key_hints(view: ViewState, width: int) -> str:
+    """Return the relevant keys, as many as fit beside the status."""
     if view.approvals:
         return "^G allow or deny · ? keys"
     if view.is_running:
         return "Esc stop · ^S steer · ? keys"
-    if width < _WIDE:
+    if width < _WIDE_COLUMNS:
         return "? keys · ^D leave"
     return "^O conversations · ^T lineage · ^L model · ? keys · ^D leave"
 
 
-class Waiting(Static):
-    """The inputs that wait, in order."""
+class QueueBar(Static):
+    """List of waiting inputs, in order."""
 
     DEFAULT_CSS = """
     Waiting { height: auto; padding: 0 1; color: $text-muted; display: none; }
     Waiting.some { display: block; }
     """
 
-    def show(self, view: View) -> None:
-        lines, sending = queued(view), on_their_way(view)
+    def show_view(self, view: ViewState) -> None:
+        lines, sending = queue_lines(view), sending_lines(view)
         self.set_class(bool(lines or sending), "some")
         text = Text(no_wrap=True, overflow="ellipsis")
-        text.append("\n".join(_some([f"⧗ {n}. {line}" for n, line in enumerate(lines, start=1)])))
+        text.append(
+            "\n".join(_limit_lines([f"⧗ {n}. {line}" for n, line in enumerate(lines, start=1)]))
+        )
         if lines:
             text.append("   F6 edits", style="italic")
         if lines and sending:
             text.append("\n")
-        text.append("\n".join(_some([f"↑ {line}" for line in sending])))
+        text.append("\n".join(_limit_lines([f"↑ {line}" for line in sending])))
         self.update(text)
 
 
-def _some(lines: list[str]) -> list[str]:
-    """The first lines, and how many there are behind them."""
-    more = len(lines) - _WAITING
-    return [*lines[:_WAITING], f"  and {more} more"] if more > 0 else lines
+def _limit_lines(lines: list[str]) -> list[str]:
+    """Return the first lines, and the number of further ones."""
+    more = len(lines) - _MAX_SHOWN
+    return [*lines[:_MAX_SHOWN], f"  and {more} more"] if more > 0 else lines
 
 
-class Question(Static):
+class ApprovalBar(Static):
     """
-    Says that a tool call waits for approval.
+    Notice that a tool call waits for approval.
 
-    It takes no keys: whoever is typing goes on typing. F7 leads to all of it, and the answer.
+    It takes no keys, so that typing is not interrupted. F7 opens the approval screen.
     """
 
     DEFAULT_CSS = """
@@ -107,7 +115,7 @@ class Question(Static):
     Question.open { display: block; }
     """
 
-    def show(self, view: View) -> None:
+    def show_view(self, view: ViewState) -> None:
         waiting = list(view.approvals)
         self.set_class(bool(waiting), "open")
         if not waiting:
@@ -117,7 +125,7 @@ class Question(Static):
         self.update(
             Text.assemble(
                 ("Waiting for your approval: ", "bold"),
-                f"{asked(waiting[0])}{more}",
+                f"{approval_summary(waiting[0])}{more}",
                 "\nF7 shows all of it and answers",
                 no_wrap=True,
                 overflow="ellipsis",

@@ -1,9 +1,9 @@
 """
-Keys take effect in the order in which they are typed.
+Input fields whose keys take effect in the order in which they are typed.
 
-The library puts a key that writes into the field at once, and lets one that is bound to an action
-rise up to the app first. Whoever types quickly, or pastes into a terminal that does not say so,
-would have the next characters written before the last one is deleted.
+The library inserts a printable key at once, but lets a key that is bound to an action
+bubble up to the app first. For fast typists, and for pastes in terminals without bracketed
+paste, the next characters would be inserted before the previous one is deleted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from textual.screen import ModalScreen
 from textual.widgets import Input, TextArea
 
-from clew.tui.text.pasted import pasted_text
+from clew.tui.text.pasted import decode_paste
 
 if TYPE_CHECKING:
     from textual import events
@@ -21,43 +21,43 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
 
-async def acted(field: Input | TextArea, event: events.Key) -> bool:
-    """Carry out at once what a field, or the dialog that it is in, has bound to a key."""
-    if isinstance(field.screen, ModalScreen) and await _acted(field.screen, field, event):
+async def run_bound_action(field: Input | TextArea, event: events.Key) -> bool:
+    """Run at once what a field, or its dialog, has bound to a key; return whether it had."""
+    if isinstance(field.screen, ModalScreen) and await _run_binding(field.screen, field, event):
         return True
-    return await _acted(field, field, event)
+    return await _run_binding(field, field, event)
 
 
-async def _acted(owner: Widget, field: Input | TextArea, event: events.Key) -> bool:
+async def _run_binding(owner: Widget, field: Input | TextArea, event: events.Key) -> bool:
     bound = owner._bindings.key_to_bindings.get(event.key, ())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     for binding in bound:
-        if not binding.priority and await _app(field).run_action(binding.action, owner):
+        if not binding.priority and await _app_of(field).run_action(binding.action, owner):
             event.prevent_default().stop()
             return True
     return False
 
 
-def _app(field: Input | TextArea) -> App[None]:
+def _app_of(field: Input | TextArea) -> App[None]:
     return cast("App[None]", field.app)
 
 
-class Line(Input):
-    """One line to type in; of a paste its lines become one."""
+class SingleLineInput(Input):
+    """Single-line field; joins the lines of a paste."""
 
     def _on_paste(self, event: events.Paste) -> None:
-        event.text = " ".join(pasted_text(event.text).split("\n"))
+        event.text = " ".join(decode_paste(event.text).split("\n"))
 
     async def _on_key(self, event: events.Key) -> None:
-        if not await acted(self, event):
+        if not await run_bound_action(self, event):
             await super()._on_key(event)
 
 
-class Lines(TextArea):
-    """Several lines to type in."""
+class MultiLineInput(TextArea):
+    """Multi-line field."""
 
     async def _on_paste(self, event: events.Paste) -> None:
-        event.text = pasted_text(event.text)
+        event.text = decode_paste(event.text)
 
     async def _on_key(self, event: events.Key) -> None:
-        if not await acted(self, event):
+        if not await run_bound_action(self, event):
             await super()._on_key(event)

@@ -1,4 +1,4 @@
-"""Where a person writes: several lines, history, pastes as they are."""
+"""Prompt: multi-line input with history and verbatim pastes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.binding import Binding
 from textual.message import Message
 
-from clew.tui.state.folds import Folds
-from clew.tui.text.pasted import pasted_text
-from clew.tui.widgets.in_order import Lines
+from clew.tui.state.folds import PasteFolds
+from clew.tui.text.pasted import decode_paste
+from clew.tui.widgets.in_order import MultiLineInput
 
 if TYPE_CHECKING:
     from textual import events
     from textual.binding import BindingType
 
-    from clew.tui.state.typed import History
-    from clew.tui.widgets.proposals import Proposals
+    from clew.tui.state.typed import InputHistory
+    from clew.tui.widgets.proposals import CompletionMenu
 
-#: Keys that belong to the list of proposals while it is open.
+#: Keys of the completion menu while it is open.
 _MENU_KEYS: Final = frozenset({"up", "down", "tab", "escape", "enter"})
 
 PLACEHOLDER: Final = "Say something; / for commands, @ for files, ? for keys"
 SHORT_PLACEHOLDER: Final = "Say something; ? for keys"
 
 
-class Prompt(Lines):
-    """Enter sends, Ctrl-J begins a line; up and down at the edges look through the history."""
+class Prompt(MultiLineInput):
+    """Input where Enter sends and Ctrl-J starts a line; up and down navigate the history."""
 
     DEFAULT_CSS = """
     Prompt { height: auto; max-height: 10; border: round $primary 50%; padding: 0 1;
@@ -41,26 +41,26 @@ class Prompt(Lines):
     ]
 
     @dataclass
-    class Sent(Message):
-        """A message is to be handed in."""
+    class MessageSubmitted(Message):
+        """Message to submit."""
 
         text: str
-        #: Into the running turn, instead of after it.
+        #: Send into the running turn instead of queueing it.
         steer: bool
 
-    class Left(Message):
-        """Ctrl-D was pressed where nothing is written."""
+    class QuitRequested(Message):
+        """Ctrl-D was pressed in an empty prompt."""
 
     @dataclass
-    class CutShort(Message):
-        """Ctrl-C was pressed; what was written is cleared already."""
+    class InterruptRequested(Message):
+        """Ctrl-C was pressed; the text is already cleared."""
 
         has_cleared: bool
 
-    class Typed(Message):
-        """The text, or the place in it, has changed."""
+    class TextEdited(Message):
+        """The text or the cursor position changed."""
 
-    def __init__(self, history: History, proposals: Proposals) -> None:
+    def __init__(self, history: InputHistory, proposals: CompletionMenu) -> None:
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -69,39 +69,39 @@ class Prompt(Lines):
             tab_behavior="focus",
             placeholder=PLACEHOLDER,
         )
-        self.typed = history
-        #: While they are open, their keys go before those of the history.
-        self._proposals = proposals
-        #: Texts that were refused, at the beginning of what stands here.
-        self._returned = ""
-        self._folds = Folds()
+        self.input_history = history
+        #: While the menu is open, its keys take precedence over the history.
+        self._completions = proposals
+        #: Rejected texts, restored at the start of the text.
+        self._restored_text = ""
+        self._folds = PasteFolds()
 
     @property
-    def whole_text(self) -> str:
-        """The text with long pastes in it."""
-        return self._folds.whole(self.text)
+    def full_text(self) -> str:
+        """Return the text with folded pastes expanded."""
+        return self._folds.expand_labels(self.text)
 
     def clear_text(self) -> None:
-        """Write anew; the history has what was written."""
-        self.typed = self.typed.said(self.whole_text)
-        self.text, self._returned, self._folds = "", "", Folds()
-        self._proposals.offer(None)
+        """Clear the text and add it to the history."""
+        self.input_history = self.input_history.append_text(self.full_text)
+        self.text, self._restored_text, self._folds = "", "", PasteFolds()
+        self._completions.show_completions(None)
 
     async def _on_paste(self, event: events.Paste) -> None:
-        self._folds, event.text = self._folds.folded(pasted_text(event.text))
+        self._folds, event.text = self._folds.fold_paste(decode_paste(event.text))
 
-    def _cut_short(self) -> None:
-        """Copy what is marked, else clear what is written, before the next key is read."""
+    def _copy_or_clear(self) -> None:
+        """Copy the selection, else clear the text, before the next key is read."""
         if self.selected_text:
             self.action_copy()
             return
         has_cleared = bool(self.text)
         if has_cleared:
             self.clear_text()
-        self.post_message(self.CutShort(has_cleared))
+        self.post_message(self.InterruptRequested(has_cleared))
 
-    def _delete_fold(self) -> bool:
-        """Delete the label before the cursor, and whether there is one."""
+    def _delete_label(self) -> bool:
+        """Delete the paste label before the cursor; return whether there was one."""
         row, column = self.cursor_location
         label = self._folds.label_before(self.document.get_line(row)[:column])
         if not label or self.selected_text:
@@ -112,62 +112,64 @@ class Prompt(Lines):
     async def _on_key(self, event: events.Key) -> None:
         if event.key == "ctrl+d" and not self.text:
             event.prevent_default().stop()
-            self.post_message(self.Left())
+            self.post_message(self.QuitRequested())
             return
         if event.key == "ctrl+c":
             event.prevent_default().stop()
-            self._cut_short()
+            self._copy_or_clear()
             return
-        if event.key == "backspace" and self._delete_fold():
+        if event.key == "backspace" and self._delete_label():
             event.prevent_default().stop()
             return
-        if self._proposals.is_open and event.key in _MENU_KEYS:
+        if self._completions.is_open and event.key in _MENU_KEYS:
             event.prevent_default().stop()
-            self._choose(event.key)
+            self._handle_menu_key(event.key)
             return
         if event.key == "enter":
             event.prevent_default().stop()
             self.action_send("")
             return
-        if event.key in ("up", "down") and self._at_edge(event.key):
+        if event.key in ("up", "down") and self._is_at_edge(event.key):
             event.prevent_default().stop()
-            self._look(event.key)
+            self._recall_text(event.key)
             return
         await super()._on_key(event)
 
-    def _choose(self, key: str) -> None:
-        """Carry out a key of the list at once: the next key may be pressed already."""
-        proposals = self._proposals
+    def _handle_menu_key(self, key: str) -> None:
+        """Handle a key of the menu at once: the next key may already be pressed."""
+        proposals = self._completions
         if key in ("up", "down"):
-            proposals.move(1 if key == "down" else -1)
+            proposals.move_highlight(1 if key == "down" else -1)
             return
-        taken = proposals.taken(self.text) if key != "escape" else None
-        proposals.offer(None)
+        taken = proposals.apply_completion(self.text) if key != "escape" else None
+        proposals.show_completions(None)
         if taken is not None:
-            self.put(taken)
-        # Typed faster than anything could be proposed: it is meant as it stands there.
+            self.replace_text(taken)
+        # Typed faster than the completions arrived: send it as it is.
         if key == "enter" and (taken is None or (taken[:1] == "/" and taken[-1:] != " ")):
             self.action_send("")
 
-    def _at_edge(self, key: str) -> bool:
+    def _is_at_edge(self, key: str) -> bool:
         row, _ = self.cursor_location
         if key == "up":
-            return row == 0 and self.typed.at > 0
-        return row == self.document.line_count - 1 and self.typed.at < len(self.typed.texts)
+            return row == 0 and self.input_history.at > 0
+        return row == self.document.line_count - 1 and self.input_history.at < len(
+            self.input_history.texts
+        )
 
-    def _look(self, key: str) -> None:
-        move = self.typed.back if key == "up" else self.typed.forth
-        self.typed, text = move(self.text)
-        self.put(text)
+    def _recall_text(self, key: str) -> None:
+        move = self.input_history.previous_text if key == "up" else self.input_history.next_text
+        self.input_history, text = move(self.text)
+        self.replace_text(text)
 
-    def fit(self, width: int) -> None:
-        """Say what to do here on one line of a screen."""
+    def fit_width(self, width: int) -> None:
+        """Choose the placeholder and the key hints by the width."""
         is_wide = width > len(PLACEHOLDER) + 6
         self.placeholder = PLACEHOLDER if is_wide else SHORT_PLACEHOLDER
         self.border_subtitle = "Enter sends · ^J new line" if is_wide else ""
 
-    def put(self, text: str) -> None:
-        """Have a text in place of what stands there, with the cursor at its end."""
+    def replace_text(self, text: str) -> None:
+        """Replace the text and move the cursor to its end."""
         self.text = text
         self.move_cursor(self.document.end)
 
@@ -175,32 +177,32 @@ class Prompt(Lines):
         self.insert("\n")
 
     def action_send(self, how: str) -> None:
-        text = self.whole_text
-        if self.text.endswith("\\"):  # for terminals that tell no other key from Enter
-            self.put(self.text[:-1] + "\n")
+        text = self.full_text
+        if self.text.endswith("\\"):  # for terminals that report all variants as Enter
+            self.replace_text(self.text[:-1] + "\n")
         elif text.strip():
-            # Gone from here with the key: the next key can neither send it again nor add to it.
+            # Cleared at once: the next key can neither resend it nor append to it.
             self.clear_text()
-            self.post_message(self.Sent(text, steer=how == "steer"))
+            self.post_message(self.MessageSubmitted(text, steer=how == "steer"))
 
-    def give_back(self, text: str) -> None:
-        """Have a text here again that was not taken, before what was typed since."""
+    def restore_text(self, text: str) -> None:
+        """Insert a rejected text before what was typed since."""
         if not self.text:
-            self.put(text)
-            self._returned = text
-        elif self._returned and self.text.startswith(self._returned):
-            at = len(self._returned)
-            self._returned += f"\n{text}"
+            self.replace_text(text)
+            self._restored_text = text
+        elif self._restored_text and self.text.startswith(self._restored_text):
+            at = len(self._restored_text)
+            self._restored_text += f"\n{text}"
             apart = "" if self.text[at : at + 1] in ("", "\n") else "\n"
-            self._insert_at(at, f"\n{text}{apart}")
+            self._insert_text(at, f"\n{text}{apart}")
         else:
-            self._returned = text
-            self._insert_at(0, f"{text}\n")
+            self._restored_text = text
+            self._insert_text(0, f"{text}\n")
 
-    def _insert_at(self, index: int, text: str) -> None:
-        """Insert a text elsewhere; the cursor stays where it is in what was typed."""
+    def _insert_text(self, index: int, text: str) -> None:
+        """Insert a text at an index; the cursor stays in place within the typed text."""
         before = self.text[:index].split("\n")
         self.insert(text, (len(before) - 1, len(before[-1])), maintain_selection_offset=True)
 
     def on_text_area_changed(self) -> None:
-        self.post_message(self.Typed())
+        self.post_message(self.TextEdited())

@@ -1,4 +1,4 @@
-"""What may stand where the cursor is."""
+"""Completion menu for the text at the cursor."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from clew.wire.results import Completions
 
 
-class Proposals(OptionList, can_focus=False):
-    """A list above the prompt; the prompt has the keys."""
+class CompletionMenu(OptionList, can_focus=False):
+    """List of completions above the prompt, which keeps the keyboard focus."""
 
     DEFAULT_CSS = """
     Proposals { height: auto; max-height: 6; border: none; padding: 0 1; display: none;
@@ -23,17 +23,17 @@ class Proposals(OptionList, can_focus=False):
 
     def __init__(self) -> None:
         super().__init__(id="proposals")
-        self.found: Completions | None = None
-        #: What stood there when this was proposed.
-        self._of = ""
+        self.completions: Completions | None = None
+        #: The text for which the completions were made.
+        self._source_text = ""
 
     @property
     def is_open(self) -> bool:
         return self.has_class("open")
 
-    def offer(self, found: Completions | None, *, of: str = "") -> None:
-        """Show proposals for the text ``of``, or none."""
-        self.found, self._of = found, of
+    def show_completions(self, found: Completions | None, *, of: str = "") -> None:
+        """Show completions for the text ``of``, or none."""
+        self.completions, self._source_text = found, of
         items = found.items if found else []
         self.set_class(bool(items), "open")
         self.clear_options()
@@ -44,14 +44,14 @@ class Proposals(OptionList, can_focus=False):
         if items:
             self.highlighted = 0
 
-    def move(self, step: int) -> None:
+    def move_highlight(self, step: int) -> None:
         count = self.option_count
         if count:
             self.highlighted = ((self.highlighted or 0) + step) % count
 
-    def taken(self, text: str) -> str | None:
-        """The text with the chosen proposal in it; ``None`` if it was for another text."""
-        if self.found is None or self.highlighted is None or text != self._of:
+    def apply_completion(self, text: str) -> str | None:
+        """Return the text with the chosen completion; ``None`` if it was for another text."""
+        if self.completions is None or self.highlighted is None or text != self._source_text:
             return None
-        item = self.found.items[self.highlighted]
-        return text[: self.found.start] + item.text + text[self.found.end :]
+        item = self.completions.items[self.highlighted]
+        return text[: self.completions.start] + item.text + text[self.completions.end :]
