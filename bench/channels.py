@@ -79,7 +79,7 @@ def _talk(telegram: FakeTelegram, chats: int) -> None:
     said = 0
     for number in range(1, MESSAGES + 1):
         for user in users:
-            telegram.say(f"message {number}", user=user)
+            telegram.post_message(f"message {number}", user=user)
             said += 1
             if said % _AT_ONCE == 0:
                 _until_answered(telegram, said)

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from bench.figures import Figure, percentile
 from bench.places import scratch
 from bench.turns import provider, serve, turn
-from clew.testing.provider import Call, Calls, Text
+from clew.testing.provider import Calls, ScriptedCall, Text
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
     from pathlib import Path
 
-    from clew.testing.provider import Reply, Request
+    from clew.testing.provider import ProviderRequest, Reply
 
 #: Measured turns of each kind beside each plugin, in conversations of this many.
 TURNS, IN_ONE = 250, 10
@@ -55,10 +55,10 @@ tools = [look]
 _WITH_A_TOOL = "look at it"
 
 
-def script(request: Request) -> Reply:
+def script(request: ProviderRequest) -> Reply:
     """The provider's part: what is to be looked at is, everything else is echoed."""
-    if request.last_user_text == _WITH_A_TOOL and not request.results:
-        return Calls([Call("look", {"at": "it"})])
+    if request.last_user_text == _WITH_A_TOOL and not request.new_results:
+        return Calls([ScriptedCall("look", {"at": "it"})])
     return Text(request.last_user_text)
 
 

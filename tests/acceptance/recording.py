@@ -12,11 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from clew.testing import FakeProvider, Text, per_user_text
+from clew.testing import FakeProvider, Text, reply_by_user_text
 from tests.acceptance.program import CTRL_C, CTRL_D, Clew, Terminal
 
 if TYPE_CHECKING:
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
 
 README: Final = Path(__file__).parents[2] / "README.md"
 BEGIN: Final = "<!-- recorded by tests/acceptance/recording.py -->\n```text\n"
@@ -33,13 +33,13 @@ SHORT: Final = "Many went in. With a thread, one came out."
 PAUSE: Final = 2.0
 
 
-def remember(request: Request) -> Text:
+def remember(request: ProviderRequest) -> Text:
     """What a model can know from its context."""
     (name,) = re.findall(r"I am (\w+)", request.user_texts[0])
     return Text(f"You are {name}.")
 
 
-SCRIPT: Final = per_user_text(
+SCRIPT: Final = reply_by_user_text(
     {
         ASK: Text(LONG, chunks=2, delay=PAUSE),
         AGAIN: [Text(SHORT, chunks=2, delay=PAUSE), Text(SHORT)],

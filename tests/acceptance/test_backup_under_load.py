@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.testing import FakeProvider, Hang, echo, per_user_text
+from clew.testing import FakeProvider, Hang, echo, reply_by_user_text
 from tests.acceptance.program import Clew, Terminal, until
 from tests.openers import (
     LASTING,
@@ -53,7 +53,7 @@ def test_a_store_is_opened_by_others_backed_up_and_restored_under_load(
 ) -> None:
     (clew, clean), backup = two, tmp_path / "backup"
     texts = [f"{LASTING} {number}" for number in range(LASTINGS)]
-    script = per_user_text({text: [Hang()] for text in texts}, default=echo)
+    script = reply_by_user_text({text: [Hang()] for text in texts}, default=echo)
     with FakeProvider(script) as provider:
         busy, clean = clew.asking(provider), clean.asking(provider)
         with busy.serving() as (url, server), Talk(url, people=2) as talk:

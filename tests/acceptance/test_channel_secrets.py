@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.testing import Fail, FakeProvider, Text
-from clew.testing.telegram import FakeTelegram, Faults
+from clew.testing.telegram import FakeTelegram, FaultInjector
 from tests.acceptance.program import Clew, until
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
 
 #: What the keys of well-known services begin with.
 SHAPES = (
@@ -32,11 +32,11 @@ def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
 ) -> None:
     said = [f"{shape}{secrets.token_hex(16)}" for shape in SHAPES]
     kept = {name: secrets.token_hex(16) for name in ("bot", "model", "api", "extra")}
-    faults = Faults(cut=0.1, lost=0.1, broken=0.2, throttled=0.1, seed=3)
+    faults = FaultInjector(cut=0.1, lost=0.1, broken=0.2, throttled=0.1, seed=3)
     token = f"123456:{kept['bot']}"
     log = tmp_path / "serve.log"
 
-    def script(request: Request) -> Text | Fail:
+    def script(request: ProviderRequest) -> Text | Fail:
         if "AKIA" in request.user_texts[-1]:
             wrong = f"Incorrect API key provided: {kept['model']}"
             return Fail(status=401, body={"error": {"message": wrong, "type": "invalid_request"}})
@@ -58,10 +58,10 @@ def test_b113_b114_thirty_secrets_are_in_no_log_error_or_listing(
         )
         with log.open("w") as errors, program.serving(errors=errors):
             for user, secret in enumerate(said, 1):
-                telegram.say(f"Keep {secret}", user=user, name=f"{secret} Ada")
-            telegram.block(len(said))
-            telegram.update("message", {"text": said[0], "from": said[1]})
-            until(lambda: all(telegram.texts(user) for user in range(1, len(said))))
+                telegram.post_message(f"Keep {secret}", user=user, name=f"{secret} Ada")
+            telegram.block_bot(len(said))
+            telegram.send_update("message", {"text": said[0], "from": said[1]})
+            until(lambda: all(telegram.list_texts(user) for user in range(1, len(said))))
             until(lambda: "update_not_understood" in log.read_text())
         listings = [
             program.run(*command)

@@ -18,16 +18,16 @@ from clew.testing import (
     FakeProvider,
     Hang,
     Text,
-    counter,
-    per_user_text,
-    sequence,
+    count_user_texts,
+    reply_by_user_text,
+    reply_in_sequence,
 )
 from tests.acceptance.program import CLEW, until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
     from tests.acceptance.program import Clew
 
 # Each of these starts several processes, on machines that do other things as well.
@@ -40,7 +40,7 @@ def provider() -> Generator[FakeProvider]:
         yield provider
 
 
-def slowly(request: Request) -> Text:
+def slowly(request: ProviderRequest) -> Text:
     return Text(f"to {request.last_user_text}", chunks=9, delay=0.05)
 
 
@@ -118,7 +118,7 @@ def test_without_standard_streams_it_works_all_the_same(clew: Clew) -> None:
 def test_a_failed_turn_is_told_on_standard_error_and_exits_1(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([Fail("authentication")])
+    provider.script = reply_in_sequence([Fail("authentication")])
     ran = clew.asking(provider).run("chat", "hello")
     assert (ran.code, ran.out) == (1, "")
     assert "401" in ran.err
@@ -128,12 +128,12 @@ def test_a_failed_turn_is_told_on_standard_error_and_exits_1(
 def test_an_answer_that_was_cut_is_void_and_the_next_one_is_printed_whole(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([CutStream(after=2), Text("the whole answer")])
+    provider.script = reply_in_sequence([CutStream(after=2), Text("the whole answer")])
     ran = clew.asking(provider).run("chat", "hello")
     assert ran.code == 0
     assert ran.out == "one two t\nthe whole answer\n"
     assert "void" in ran.err
-    provider.script = sequence([CutStream(after=2), Text("the second answer")])
+    provider.script = reply_in_sequence([CutStream(after=2), Text("the second answer")])
     assert clew.asking(provider).data("chat", "again")["text"] == "the second answer"
 
 
@@ -157,7 +157,7 @@ def test_what_cannot_be_exits_2_and_says_what_to_do(clew: Clew, args: list[str],
 def test_ctrl_c_stops_the_answer_and_keeps_what_was_said(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
     asking = clew.asking(provider)
     with asking.started("chat", "go on") as process:
         assert process.stdout is not None
@@ -176,7 +176,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_answer(
     clew: Clew, provider: FakeProvider
 ) -> None:
     story = " ".join(f"word{n}" for n in range(2000))
-    provider.script = sequence([Text(story, chunks=200, delay=0.005)])
+    provider.script = reply_in_sequence([Text(story, chunks=200, delay=0.005)])
     with clew.asking(provider).started("chat", "a story") as process:
         assert process.stdout is not None
         process.stdout.read(5)
@@ -188,7 +188,7 @@ def test_a_reader_that_goes_away_does_not_cost_the_answer(
 def test_a_turn_whose_process_was_killed_is_answered_before_the_next_one(
     durable: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"first": [Hang()]}, default=counter)
+    provider.script = reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
     asking = durable.asking(provider)
     with asking.started("chat", "first") as process:
         until(lambda: provider.requests or process.poll() is not None)
@@ -235,7 +235,7 @@ def test_an_answer_that_another_process_makes_is_printed_once(
 def test_a_person_who_stops_waiting_for_her_turn_takes_her_message_back(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"first": Hang()}, default=counter)
+    provider.script = reply_by_user_text({"first": Hang()}, default=count_user_texts)
     asking = clew.asking(provider)
     with asking.started("chat", "first") as first:
         until(lambda: provider.requests or first.poll() is not None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import httpx2
 import pytest
 
-from clew.testing import FakeProvider, Hang, sequence
+from clew.testing import FakeProvider, Hang, reply_in_sequence
 from tests.acceptance.program import Terminal, until
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def test_a_store_in_use_is_well(durable: Clew) -> None:
 
 def test_what_a_dead_process_left_is_told(durable: Clew) -> None:
     quiet = durable.with_env({"CLEW_API__PORT": "0"})
-    with FakeProvider(sequence([Hang()])) as provider:
+    with FakeProvider(reply_in_sequence([Hang()])) as provider:
         asking = quiet.asking(provider)
         with asking.started("chat", "first"):
             while not provider.requests:

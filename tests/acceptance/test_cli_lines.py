@@ -14,15 +14,15 @@ import pytest
 from clew.store.opening import open_store
 from clew.store.transactions import conversations, inbox
 from clew.testing import (
-    Call,
     Calls,
     Endless,
     FakeProvider,
     Hang,
+    ScriptedCall,
     Text,
-    counter,
-    per_user_text,
-    sequence,
+    count_user_texts,
+    reply_by_user_text,
+    reply_in_sequence,
 )
 from tests.acceptance.program import CTRL_C, CTRL_D, Terminal, until
 
@@ -90,7 +90,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line_and_the_second_leaves(clew: Clew) 
 
 
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(clew: Clew, provider: FakeProvider) -> None:
-    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("go on\n")
@@ -108,7 +108,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(clew: Clew, provider: Fake
 def test_a_second_ctrl_c_leaves_though_the_answer_does_not_stop(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([], default=Hang())
+    provider.script = reply_in_sequence([], default=Hang())
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("hello\n")
@@ -123,7 +123,7 @@ def test_what_is_typed_during_an_answer_is_answered_in_order(
     clew: Clew, provider: FakeProvider
 ) -> None:
     slow = Text("the first answer", chunks=8, delay=0.1)
-    provider.script = per_user_text({"first": slow}, default=counter)
+    provider.script = reply_by_user_text({"first": slow}, default=count_user_texts)
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("first\n")
@@ -140,7 +140,9 @@ def test_what_is_typed_during_an_answer_is_answered_in_order(
 def test_what_was_begun_during_an_answer_stands_at_the_next_prompt(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"first": Text("the answer", chunks=8, delay=0.1)}, counter)
+    provider.script = reply_by_user_text(
+        {"first": Text("the answer", chunks=8, delay=0.1)}, count_user_texts
+    )
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("first\n")
@@ -155,7 +157,9 @@ def test_what_was_begun_during_an_answer_stands_at_the_next_prompt(
 def test_a_paste_of_several_lines_is_one_message(
     clew: Clew, provider: FakeProvider, during: bool
 ) -> None:
-    provider.script = per_user_text({"first": Text("the answer", chunks=8, delay=0.1)}, counter)
+    provider.script = reply_by_user_text(
+        {"first": Text("the answer", chunks=8, delay=0.1)}, count_user_texts
+    )
     paste = "\x1b[200~one\rtwo\r\rthree\x1b[201~\r"
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
@@ -170,7 +174,7 @@ def test_a_paste_of_several_lines_is_one_message(
 def test_nothing_typed_is_lost_when_the_terminal_dies(
     durable: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"first": [Endless()]}, default=counter)
+    provider.script = reply_by_user_text({"first": [Endless()]}, default=count_user_texts)
     with Terminal(durable.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("first\n")
@@ -209,7 +213,7 @@ def test_colours_are_left_out_where_they_are_not_wanted(clew: Clew) -> None:
 
 
 def test_a_terminal_is_not_moved_by_what_a_model_writes(clew: Clew, provider: FakeProvider) -> None:
-    provider.script = sequence([Text("a\x1b]0;title\x07b\x1b[2Jc")])
+    provider.script = reply_in_sequence([Text("a\x1b]0;title\x07b\x1b[2Jc")])
     with Terminal(clew.asking(provider), "chat", "hello") as terminal:
         terminal.see("a]0;titleb[2Jc")
 
@@ -217,7 +221,7 @@ def test_a_terminal_is_not_moved_by_what_a_model_writes(clew: Clew, provider: Fa
 def test_a_chat_that_is_told_to_end_leaves_the_terminal_as_it_was(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([], default=Endless())
+    provider.script = reply_in_sequence([], default=Endless())
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("hello\n")
@@ -236,7 +240,7 @@ def test_json_wants_a_text_on_a_terminal(clew: Clew) -> None:
 def test_commands_are_answered_also_while_an_answer_runs(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
     with Terminal(clew.asking(provider), "chat") as terminal:
         terminal.see("> ")
         terminal.type("/nonsense\n")
@@ -296,8 +300,8 @@ def test_a_tool_that_needs_a_yes_asks_for_it(clew: Clew, word: str) -> None:
 def test_what_was_begun_before_the_question_is_not_its_answer(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    slow = Calls([Call("cut_roses", {"colour": "red"})], text="I look", delay=0.3)
-    provider.script = per_user_text({"cut them": [slow]}, default=counter)
+    slow = Calls([ScriptedCall("cut_roses", {"colour": "red"})], text="I look", delay=0.3)
+    provider.script = reply_by_user_text({"cut them": [slow]}, default=count_user_texts)
     own = gardening(clew).asking(provider)
     with Terminal(own, "chat") as terminal:
         terminal.see("> ")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.testing import Fail, FakeProvider, Hang, counter, per_user_text
+from clew.testing import Fail, FakeProvider, Hang, count_user_texts, reply_by_user_text
 from tests.acceptance.program import until
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ def test_http_and_command_line_talk_in_one_conversation(durable: Clew) -> None:
 def test_a_turn_that_was_under_way_goes_on_at_the_next_start(
     durable: Clew, ending: signal.Signals
 ) -> None:
-    with FakeProvider(per_user_text({"first": [Hang()]}, default=counter)) as provider:
+    with FakeProvider(
+        reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
+    ) as provider:
         asking = durable.asking(provider)
         with asking.serving() as (_, process), asking.started("chat", "first") as chat:
             until(lambda: provider.requests)

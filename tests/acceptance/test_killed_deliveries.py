@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.testing.telegram import Faults
+from clew.testing.telegram import FaultInjector
 from tests.acceptance.program import until
 from tests.channels import serving
 from tests.channels.fakes import FAKES
@@ -101,7 +101,9 @@ def test_kills_on_a_bad_day_lose_and_double_nothing_on_every_platform(
 
 
 def kill_on_a_bad_day(platform: str, url: str, folder: Path) -> None:
-    faults = Faults(cut=0.05, lost=0.05, throttled=0.05, duplicated=0.1, reordered=0.3, seed=7)
+    faults = FaultInjector(
+        cut=0.05, lost=0.05, throttled=0.05, duplicated=0.1, reordered=0.3, seed=7
+    )
     chance = random.Random(7)
     said = {user: [f"{n} of {user}" for n in range(2)] for user in range(1, 9)}
     with FAKES[platform](faults) as fake:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.testing import Fail, FakeProvider, counter, echo
+from clew.testing import Fail, FakeProvider, count_user_texts, echo
 from tests.acceptance.program import CLEW, PATIENCE
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def llm(clew: Clew, tmp_path: Path) -> Llm:
 @pytest.fixture
 def url(clew: Clew, llm: Llm) -> Iterator[str]:
     """A gateway with the fake provider behind it, known to ``llm``."""
-    with FakeProvider(counter) as provider, clew.asking(provider).serving() as (found, _):
+    with FakeProvider(count_user_texts) as provider, clew.asking(provider).serving() as (found, _):
         llm.configure(found)
         yield found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.testing import Fail, FakeProvider, Text
-from clew.testing.provider import sequence
+from clew.testing.provider import reply_in_sequence
 from tests.acceptance.program import Clew, Terminal
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs pseudo-te
 def test_a_person_chooses_types_a_key_and_is_in_a_chat(tmp_path: Path) -> None:
     refused = Fail("authentication")
     with (
-        FakeProvider(sequence([refused, Text("ok"), Text("here I am")])) as provider,
+        FakeProvider(reply_in_sequence([refused, Text("ok"), Text("here I am")])) as provider,
         Terminal(
             Clew(tmp_path), "setup", "--base-url", provider.openai_url, "--model", "fake-model"
         ) as terminal,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from clew.testing import FakeProvider, Hang, Slow, Text, per_user_text
+from clew.testing import FakeProvider, Hang, Slow, Text, reply_by_user_text
 from clew.testing.telegram import FakeTelegram
 from tests.acceptance.program import Clew, until
 
@@ -88,7 +88,7 @@ def test_any_gateway_accepts_its_lease_owner_answers_and_every_front_sees_it(
     postgres_url: str, tmp_path: Path
 ) -> None:
     slow = Slow(Text("the first answer", chunks=4), seconds=2.0)
-    script = per_user_text({"first": slow, "killed": [Hang()]})
+    script = reply_by_user_text({"first": slow, "killed": [Hang()]})
     with (
         FakeProvider(script) as provider,
         gateways(postgres_url, tmp_path, provider) as ((one, _), (two, killed)),
@@ -129,17 +129,17 @@ def test_of_two_gateways_with_one_bot_one_polls_and_the_other_names_it_and_takes
             until(lambda: sorted(states(logs)) == ["channel_ready", "channel_stands_by"])
             holder = states(logs).index("channel_ready")
             (_, first), (url, _) = running[holder], running[1 - holder]
-            telegram.say("hello")
-            until(lambda: telegram.texts(42) == ["echo: hello"])
+            telegram.post_message("hello")
+            until(lambda: telegram.list_texts(42) == ["echo: hello"])
             place = f"serve, pid {first.pid} on {socket.gethostname()}"
             assert place in logs[1 - holder].read_text()
             doctor = Clew(tmp_path / "home1", {"CLEW_STORE__URL": postgres_url, **env})
             found = json.loads(doctor.run("doctor", "--offline", "--json").out)["findings"]
             rights = next(each["detail"] for each in found if each["what"] == "rights")
-            assert f"channel:telegram:{telegram.id}: {place}" in rights
+            assert f"channel:telegram:{telegram.bot_id}: {place}" in rights
             first.kill()
-            telegram.say("still there?")
-            until(lambda: telegram.texts(42) == ["echo: hello", "echo: still there?"])
+            telegram.post_message("still there?")
+            until(lambda: telegram.list_texts(42) == ["echo: hello", "echo: still there?"])
             assert httpx2.get(f"{url}/readyz").status_code == 200
         conflicts = [call for call in telegram.calls if call.status == 409]
         assert conflicts == []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clew.gateway.channel import ChannelFactory
     from clew.gateway.timer import Timer
     from clew.testing.channels import MemoryPlatform
-    from clew.testing.telegram import Faults
+    from clew.testing.telegram import FaultInjector
     from tests.line.world import World
 
 
@@ -104,10 +104,10 @@ class Desk(Plain):
     telegram: FakeTelegram
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.telegram.texts(chat)
+        return self.telegram.list_texts(chat)
 
     def waiting(self) -> int:
-        return self.telegram.waiting
+        return self.telegram.pending_count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,10 +123,10 @@ class MemoryDesk(Plain):
             self.timer.advance(1)
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.platform.texts(str(chat))
+        return self.platform.list_texts(str(chat))
 
     def waiting(self) -> int:
-        return len(self.platform.waiting)
+        return len(self.platform.pending_events)
 
 
 _MODEL = {"model.name": "openai-chat:none", "model.base_url": "http://127.0.0.1:9/v1"}
@@ -180,7 +180,7 @@ async def telegram_desk(
     url: str,
     home: Path,
     *,
-    faults: Faults | None = None,
+    faults: FaultInjector | None = None,
     script: Script | None = echo,
     settings: Mapping[str, object] = MappingProxyType({}),
 ) -> AsyncGenerator[Desk]:
@@ -207,6 +207,6 @@ async def memory_desk(
         table("memory", {"allow": "*", **settings}),
         script=script,
         timer=timer,
-        factories={"memory": lambda _: platform.channel()},
+        factories={"memory": lambda _: platform.create_channel()},
     ) as world:
         yield MemoryDesk(world=world, platform=platform, timer=timer)

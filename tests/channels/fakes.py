@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.testing.telegram import Faults
+    from clew.testing.telegram import FaultInjector
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Telegram(Fake):
         self.settings = {"token": telegram.token, "base_url": telegram.base_url}
 
     def say(self, text: str, *, user: int) -> None:
-        self._telegram.say(text, user=user)
+        self._telegram.post_message(text, user=user)
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(one.chat, one.text) for one in self._telegram.messages]
@@ -88,11 +88,11 @@ class _Telegram(Fake):
 
     @property
     def waiting(self) -> int:
-        return self._telegram.waiting
+        return self._telegram.pending_count
 
 
 @contextmanager
-def _telegram(faults: Faults | None) -> Generator[Fake]:
+def _telegram(faults: FaultInjector | None) -> Generator[Fake]:
     with FakeTelegram(faults=faults) as telegram:
         yield _Telegram(telegram)
 
@@ -109,13 +109,13 @@ class _Slack(Fake):
     def __init__(self, slack: FakeSlack) -> None:
         self._slack = slack
         tokens = {"token": slack.token, "app_token": slack.app_token}
-        self.settings = {**tokens, "base_url": slack.api}
+        self.settings = {**tokens, "base_url": slack.api_url}
 
     def say(self, text: str, *, user: int) -> None:
-        self._slack.say(text, user=f"U{user}")
+        self._slack.post_message(text, user=f"U{user}")
 
     def seen(self) -> Sequence[Seen]:
-        return [Seen(int(one.channel[1:]), one.shown) for one in self._slack.messages]
+        return [Seen(int(one.channel[1:]), one.visible_text) for one in self._slack.messages]
 
     @property
     def calls(self) -> int:
@@ -123,11 +123,11 @@ class _Slack(Fake):
 
     @property
     def waiting(self) -> int:
-        return self._slack.waiting
+        return self._slack.pending_count
 
 
 @contextmanager
-def _slack(faults: Faults | None) -> Generator[Fake]:
+def _slack(faults: FaultInjector | None) -> Generator[Fake]:
     with FakeSlack(faults=faults) as slack:
         yield _Slack(slack)
 
@@ -138,10 +138,10 @@ class _Discord(Fake):
 
     def __init__(self, discord: FakeDiscord) -> None:
         self._discord = discord
-        self.settings = {"token": discord.token, "base_url": discord.api}
+        self.settings = {"token": discord.token, "base_url": discord.api_url}
 
     def say(self, text: str, *, user: int) -> None:
-        self._discord.say(text, user=str(user))
+        self._discord.post_message(text, user=str(user))
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(int(one.channel[1:]), _read(one.content)) for one in self._discord.sent]
@@ -152,11 +152,11 @@ class _Discord(Fake):
 
     @property
     def waiting(self) -> int:
-        return self._discord.waiting
+        return self._discord.pending_count
 
 
 @contextmanager
-def _discord(faults: Faults | None) -> Generator[Fake]:
+def _discord(faults: FaultInjector | None) -> Generator[Fake]:
     # People write before the first process is there to hear it.
     with FakeDiscord(faults=faults, early=True) as discord:
         yield _Discord(discord)
@@ -174,7 +174,7 @@ class _Webhook(Fake):
         self.served_at(f"http://127.0.0.1:{self.port}")
 
     def say(self, text: str, *, user: int) -> None:
-        self._webhook.say(text, user=str(user))
+        self._webhook.post_message(text, user=str(user))
 
     def seen(self) -> Sequence[Seen]:
         return [Seen(int(one.chat), _read(one.text)) for one in self._webhook.sent]
@@ -185,19 +185,19 @@ class _Webhook(Fake):
 
     @property
     def waiting(self) -> int:
-        return self._webhook.waiting
+        return self._webhook.pending_count
 
     def served_at(self, url: str) -> None:
-        self._webhook.hand_to(f"{url}/hooks/webhook")
+        self._webhook.set_target(f"{url}/hooks/webhook")
 
 
 @contextmanager
-def _webhook(faults: Faults | None) -> Generator[Fake]:
+def _webhook(faults: FaultInjector | None) -> Generator[Fake]:
     with FakeWebhook(faults=faults) as webhook:
         yield _Webhook(webhook)
 
 
-FAKES: Mapping[str, Callable[[Faults | None], AbstractContextManager[Fake]]] = {
+FAKES: Mapping[str, Callable[[FaultInjector | None], AbstractContextManager[Fake]]] = {
     "telegram": _telegram,
     "slack": _slack,
     "discord": _discord,

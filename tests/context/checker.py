@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clew.testing import Captured
-    from clew.testing.provider.request import Format
+    from clew.testing import CapturedRequest
+    from clew.testing.provider.request import WireFormat
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _ROLES = {
@@ -39,12 +39,12 @@ class Sent:
     name: str = ""
 
 
-def sent(body: Mapping[str, Any], form: Format) -> list[Sent]:
+def sent(body: Mapping[str, Any], form: WireFormat) -> list[Sent]:
     """Everything that the conversation of a request says, in order; without instructions."""
     return list(_FORMATS[form](body))
 
 
-def complaints(captured: Captured) -> list[str]:
+def complaints(captured: CapturedRequest) -> list[str]:
     """Everything that is wrong with a captured request."""
     assert captured.json is not None
     assert captured.format is not None
@@ -57,7 +57,7 @@ def complaints(captured: Captured) -> list[str]:
     return wrong
 
 
-def _roles(said: Sequence[Sent], form: Format) -> Iterator[str]:
+def _roles(said: Sequence[Sent], form: WireFormat) -> Iterator[str]:
     begun = False
     for one in said:
         if one.role not in _ROLES[form]:

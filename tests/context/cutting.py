@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
     from clew.agent.compactor import RunUsage
     from clew.core.ids import ConversationId
-    from clew.testing import Captured, Reply, Request
-    from clew.testing.provider.request import Format
+    from clew.testing import CapturedRequest, ProviderRequest, Reply
+    from clew.testing.provider.request import WireFormat
     from tests.context.histories import History
 
 CUTS = ("rewind", "branch", "undo", "none")
@@ -63,7 +63,7 @@ class Run:
     at: int
     way: str
     keep: int
-    form: Format
+    form: WireFormat
 
 
 def runs(last_seq: int) -> Iterator[Run]:
@@ -114,8 +114,8 @@ class Bench:
     """An engine, and a provider for each format."""
 
     house: House
-    providers: dict[Format, FakeProvider]
-    models: dict[Format, Model]
+    providers: dict[WireFormat, FakeProvider]
+    models: dict[WireFormat, Model]
     switch: WrapperModel
     #: How many runs were compacted, by way.
     compacted: Counter[str] = field(default_factory=Counter[str])
@@ -138,7 +138,7 @@ class Bench:
         ended = await self.house.say("go on", to=conversation)
         self.house.means.compaction.planner.policy = _NEVER
         provider.script = always(Text("gone on"))
-        asked = provider.settled()[before:]
+        asked = provider.wait_until_settled()[before:]
         await self._note(conversation, run)
         wrong = [text for captured in asked for text in checker.complaints(captured)]
         if not asked:
@@ -187,7 +187,7 @@ class Bench:
         self.house.means.compaction.planner.policy = policy
         overflowing = iter([Fail("context_overflow")] if run.way == "overflow" else [])
 
-        def script(_: Request) -> Reply:
+        def script(_: ProviderRequest) -> Reply:
             return next(overflowing, Text("gone on"))
 
         self.providers[run.form].script = script
@@ -206,7 +206,9 @@ def _keeping(
     return CompactionPolicy(window=_WINDOW, threshold=threshold, keep_recent=(tail + 0.5) / _WINDOW)
 
 
-def _faithful(captured: Captured, said: Sequence[ModelMessage], *, by_hand: bool) -> Iterator[str]:
+def _faithful(
+    captured: CapturedRequest, said: Sequence[ModelMessage], *, by_hand: bool
+) -> Iterator[str]:
     """
     What is sent is what was said, in order, and the newest that a person said is there.
 
@@ -266,10 +268,12 @@ def _same(known: tuple[str, str, str], sent: tuple[str, str, str]) -> bool:
 async def open_bench(url: str, home: Path) -> AsyncGenerator[Bench]:
     """One engine over a store, and three providers."""
     async with AsyncExitStack() as stack:
-        providers: dict[Format, FakeProvider] = {
+        providers: dict[WireFormat, FakeProvider] = {
             form: stack.enter_context(FakeProvider(always(Text("gone on")))) for form in FORMATS
         }
-        models: dict[Format, Model] = {form: model_for(form, providers[form]) for form in FORMATS}
+        models: dict[WireFormat, Model] = {
+            form: model_for(form, providers[form]) for form in FORMATS
+        }
         switch = WrapperModel(models["chat"])
         house = await stack.enter_async_context(
             open_house(url, home, model=switch, summariser=Clearing())

@@ -14,12 +14,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from clew.testing import Call, Calls, Text
+from clew.testing import Calls, ScriptedCall, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 #: In tokens; a turn takes some 450.
 WINDOW = 8000
@@ -115,21 +115,21 @@ class Memoryless:
     #: Requests by kind: ``summary``, ``known``, ``unknown``, ``looked up again``.
     asked: Counter[str] = field(default_factory=Counter[str])
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: ProviderRequest) -> Reply:
         text = request.last_user_text
         if text.startswith(_SUMMARISE):
             self.asked["summary"] += 1
             return Text(_summary(text))
         if question := _QUESTION.match(text):
             return self._answer(request, question[1])
-        if text.startswith("Look up the ") and not request.results:
+        if text.startswith("Look up the ") and not request.new_results:
             return _look_up(text.removeprefix("Look up the ").partition(".")[0])
         if text.startswith("Decide on the "):
             fact = text.removeprefix("Decide on the ").partition(".")[0]
             return Text(f"So be it: the {fact} is {value_of(fact)}.")
         return Text("So noted.")
 
-    def _answer(self, request: Request, fact: str) -> Reply:
+    def _answer(self, request: ProviderRequest, fact: str) -> Reply:
         if (value := _in(request, fact)) is not None:
             self.asked["known"] += 1
             return Text(f"It is {value}.")
@@ -143,10 +143,10 @@ class Memoryless:
 
 
 def _look_up(fact: str) -> Reply:
-    return Calls([Call("look_up", {"what": fact}, id=f"call_{next(_IDS)}")])
+    return Calls([ScriptedCall("look_up", {"what": fact}, id=f"call_{next(_IDS)}")])
 
 
-def _in(request: Request, fact: str) -> str | None:
+def _in(request: ProviderRequest, fact: str) -> str | None:
     """The value of a fact, wherever in a request it stands."""
     texts = [text for message in request.messages for text in message.texts]
     texts += [result.text for message in request.messages for result in message.results]

@@ -17,7 +17,7 @@ import apsw
 from clew.clock import SystemClock
 from clew.store.migrate import migrate_schema
 from clew.store.postgres.address import Dsn
-from clew.store.postgres.errors import translate_error
+from clew.store.postgres.errors import translate_error as translate_postgres_error
 from clew.store.postgres.link import WorkerConnection
 from clew.store.postgres.tx import BEGIN_WRITE, PostgresTx, TransactionFailed
 from clew.store.sqlite.driver import fetch_rows, new_cursor
@@ -201,7 +201,7 @@ class PostgresDesk(Desk):
         try:
             self._tx.commit()
         except TransactionFailed as void:
-            raise translate_error(void.error) from void
+            raise translate_postgres_error(void.error) from void
 
     def _roll_back(self) -> None:
         self._link.reset()

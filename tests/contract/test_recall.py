@@ -74,7 +74,7 @@ async def test_b013_whatever_was_said_is_known_after_compactions_restarts_and_a_
         sessions = (await engine.get_view(await engine.resolve_name(TALK.key))).sessions
         assert await store.read(invariants.check) == []
         await driver.end()
-        asked = provider.settled()
+        asked = provider.wait_until_settled()
     assert (recalled.wrong, recalled.right) == ([], SHORT.questions)
     assert model.asked["unknown"] == 0
     assert [one.end_reason for one in sessions].count(COMPRESSION) >= SHORT.compactions

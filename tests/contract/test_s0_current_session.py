@@ -11,7 +11,7 @@ import pytest
 from clew.core.route import Route
 from clew.core.session import COMPRESSION
 from clew.engine.turn_facts import ANSWERED_HOOK, END_HOOK
-from clew.testing import Call, Calls, FakeProvider, Text, Usage
+from clew.testing import Calls, FakeProvider, ReplyUsage, ScriptedCall, Text
 from clew.wire import methods
 from clew.wire.params import ResumeParams
 from tests.contract.lifecycle import dying
@@ -23,7 +23,7 @@ from tests.failing.compacting import Plays
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 TELEGRAM = Route(platform="telegram", kind="dm", chat="42")
 
@@ -149,15 +149,15 @@ class Looking:
         #: Tokens that each look counts.
         self._usage = {name: iter(tokens) for name, tokens in usage.items()}
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: ProviderRequest) -> Reply:
         # After the compaction it stands below the summary, in one message.
         lines = "\n".join(request.user_texts).splitlines()
         file = next(line for line in lines if line.startswith("look ")).split()[1]
         tokens = next(self._usage[file.rpartition("/")[2]], None)
         if tokens is None:
             return Text("seen")
-        calls = [Call("look", {"file": file}), Call("wait", {"file": file})]
-        return Calls(calls, usage=Usage(tokens, 10))
+        calls = [ScriptedCall("look", {"file": file}), ScriptedCall("wait", {"file": file})]
+        return Calls(calls, usage=ReplyUsage(tokens, 10))
 
 
 async def test_s0_4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session(

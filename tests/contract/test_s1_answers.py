@@ -9,7 +9,7 @@ import pytest
 
 from clew.core.route import Route
 from clew.core.turn import TurnOutcome
-from clew.testing import Call, Calls, Fail, Hang, Text, UnknownTool
+from clew.testing import Calls, Fail, Hang, ScriptedCall, Text, UnknownTool
 from tests.contract.lifecycle.dying import filled
 from tests.contract.lifecycle.product import CHAT, SOON, plan, running
 from tests.failing.compacting import Plays
@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request, Script
+    from clew.testing import ProviderRequest, Reply, Script
     from tests.contract.lifecycle.product import Plan, Product
 
 TELEGRAM = Route(platform="telegram", kind="dm", chat="42")
@@ -47,9 +47,9 @@ async def _told(product: Product, text: str) -> str:
     return told
 
 
-def _after_work(request: Request, then: Reply, *, steps: int) -> Reply:
+def _after_work(request: ProviderRequest, then: Reply, *, steps: int) -> Reply:
     done = sum(bool(message.calls) for message in request.messages)
-    return Calls([Call("work", {"step": done})]) if done < steps else then
+    return Calls([ScriptedCall("work", {"step": done})]) if done < steps else then
 
 
 async def test_s1_6_a_turn_that_worked_but_gave_no_text_names_what_went_wrong(
@@ -72,14 +72,14 @@ async def test_s1_7_a_turn_that_the_user_interrupted_after_it_had_worked_stays_s
     async with running(given) as product, product.client() as client:
         telegram = product.telegram
         assert telegram is not None
-        telegram.say("hello")
+        telegram.post_message("hello")
         await wait_until(lambda: len(product.model.turns) == 3, "three requests", seconds=SOON)
         assert await product.chat("/stop") == "Stopped."
         await product.at_rest(CHAT)
         # Whatever else was to be said would be delivered before this.
         product.model.turn = lambda _: Text("Here I am.")
         assert await product.chat("still there?") == "Here I am."
-        assert telegram.texts(42) == ["Stopped.", "Here I am."]
+        assert telegram.list_texts(42) == ["Stopped.", "Here I am."]
         # A program that follows the input is told the same: nothing.
         product.model.turn = lambda one: _after_work(one, Hang(), steps=1)
         sent = await product.submit(client, "hello")

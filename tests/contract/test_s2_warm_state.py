@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from clew.engine.warm import CachedContext
     from clew.store.contract import Store, Tx
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from clew.tui.client import RpcClient
     from tests.contract.lifecycle.product import Plan, Product
 
@@ -50,7 +50,7 @@ def kept(product: Product, conversation: ConversationId) -> CachedContext:
     return found
 
 
-def said(request: Request) -> list[str]:
+def said(request: ProviderRequest) -> list[str]:
     """The conversation in a request."""
     return [one.text for one in request.messages if one.role != "system"]
 
@@ -161,7 +161,7 @@ async def test_s2_5_after_own_appends_the_kept_position_is_the_stored_one(
     positions: list[int] = []
     products: list[Product] = []
 
-    def answer(request: Request) -> Reply:
+    def answer(request: ProviderRequest) -> Reply:
         (state,) = products[0].means.context_cache.list_contexts()
         positions.append(state.position.seq)
         return dying.answer(request)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.store.contract import Tx
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.contract.lifecycle.product import Plan
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ async def test_s3_1_of_two_products_that_compact_one_session_one_moves_it(
 ) -> None:
     one_is_back = threading.Event()
 
-    def summary(_: Request) -> Reply:
+    def summary(_: ProviderRequest) -> Reply:
         time.sleep(0.25)
         one_is_back.wait(SOON)
         return Text(SUMMARY)

@@ -35,7 +35,7 @@ from tests.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.contract.lifecycle.product import Product
 
 FINALIZED = ("finalize", {"session_id": "sess-old", "platform": "telegram"})
@@ -44,7 +44,7 @@ IDS = ("sess-old", "sess-new")
 MINUTES = timedelta(minutes=5)
 
 
-def _hangs(request: Request) -> Reply:
+def _hangs(request: ProviderRequest) -> Reply:
     """A model that answers all but one thing."""
     return Hang() if request.last_user_text == "hold the line" else echo(request)
 

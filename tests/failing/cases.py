@@ -24,7 +24,7 @@ from clew.testing import (
 )
 
 if TYPE_CHECKING:
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.failing.desk import Desk, Format, Told
 
 ANSWER = "the good answer"
@@ -126,7 +126,7 @@ async def play(
     talk = await desk.begin()
     met = 0
 
-    def script(_: Request) -> Reply:
+    def script(_: ProviderRequest) -> Reply:
         nonlocal met
         met += 1
         return case.reply if forever or met == 1 else Text(ANSWER)

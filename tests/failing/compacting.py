@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.core.entry import Entry
-    from clew.testing import Reply, Request, Script
+    from clew.testing import ProviderRequest, Reply, Script
     from tests.failing.desk import Desk
 
 #: What the default compactor's prompt begins with.
 _ASKED = "You keep the memory of a conversation"
 
 
-def good(_: Request) -> Reply:
+def good(_: ProviderRequest) -> Reply:
     """An answer, or a summary that nothing can be said against."""
     return Text(SUMMARY)
 
@@ -32,10 +32,10 @@ class Plays:
 
     turn: Script = lambda _: Text("an answer")
     summary: Script = good
-    turns: list[Request] = field(default_factory=list)
-    summaries: list[Request] = field(default_factory=list)
+    turns: list[ProviderRequest] = field(default_factory=list)
+    summaries: list[ProviderRequest] = field(default_factory=list)
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: ProviderRequest) -> Reply:
         if request.last_user_text.startswith(_ASKED):
             self.summaries.append(request)
             return self.summary(request)
@@ -61,6 +61,6 @@ async def sessions_of(desk: Desk, talk: str) -> list[str]:
     return [session.opened_by for session in view.sessions]
 
 
-def sent(request: Request) -> str:
+def sent(request: ProviderRequest) -> str:
     """All that a request says, as text."""
     return json.dumps(request.raw, ensure_ascii=False)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from clew.engine.compaction import CompactionPolicy
     from clew.engine.turns import EngineServices
     from clew.store.contract import Store
-    from clew.testing import Captured, Reply, Script
+    from clew.testing import CapturedRequest, Reply, Script
 
 Format: TypeAlias = Literal["chat", "responses", "messages"]
 FORMATS: tuple[Format, ...] = ("chat", "responses", "messages")
@@ -75,10 +75,10 @@ class Told:
     #: Of the turn.
     entries: Sequence[Entry]
     #: The requests that the providers got meanwhile, by provider.
-    by_provider: Sequence[Sequence[Captured]]
+    by_provider: Sequence[Sequence[CapturedRequest]]
 
     @property
-    def requests(self) -> list[Captured]:
+    def requests(self) -> list[CapturedRequest]:
         """The requests that the providers got meanwhile."""
         return [request for requests in self.by_provider for request in requests]
 
@@ -242,7 +242,7 @@ class Desk:
             accepted.conversation_id, after=turn.first_seq - 1, limit=1000
         )
         requests = [
-            provider.settled()[count:]
+            provider.wait_until_settled()[count:]
             for provider, count in zip(self.providers, before, strict=True)
         ]
         self.hasten(0)

@@ -23,7 +23,7 @@ from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.runtime import build_services, make_models
 from clew.store.opening import open_store
-from clew.testing import sequence
+from clew.testing import reply_in_sequence
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Server:
 
 
 def always(reply: Reply) -> Script:
-    return sequence([], default=reply)
+    return reply_in_sequence([], default=reply)
 
 
 def events_of(stream: str) -> list[Any]:

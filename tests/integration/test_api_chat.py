@@ -11,15 +11,15 @@ import pytest
 
 from clew.core.entry import EntryKind
 from clew.testing import (
-    Call,
     Calls,
     CutStream,
     Fail,
     FakeProvider,
+    ScriptedCall,
     Text,
-    counter,
-    per_user_text,
-    sequence,
+    count_user_texts,
+    reply_by_user_text,
+    reply_in_sequence,
 )
 from tests.integration.api_server import always, events_of, running, settings_for
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from openai.types.chat import ChatCompletionUserMessageParam
 
-    from clew.testing import Captured
+    from clew.testing import CapturedRequest
     from tests.integration.api_server import Server
 
 NAMED = {"X-Clew-Conversation": "talk"}
@@ -37,7 +37,7 @@ NAMED = {"X-Clew-Conversation": "talk"}
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -60,7 +60,7 @@ async def ask(client: openai.AsyncOpenAI, text: str, *, stream: bool) -> str:
     return "".join(heard)
 
 
-def sent_messages(captured: Captured) -> bytes:
+def sent_messages(captured: CapturedRequest) -> bytes:
     """The messages of a request as they went over the wire, without the bracket that ends them."""
     body = captured.body.decode()
     start = body.index('"messages":') + len('"messages":')
@@ -82,7 +82,7 @@ async def test_three_turns_in_one_conversation_are_sent_exactly_once_with_the_sa
         "turn 2: I have seen: one | two",
         "turn 3: I have seen: one | two | three",
     ]
-    requests = provider.settled()
+    requests = provider.wait_until_settled()
     assert len(requests) == 3
     last = requests[2].json
     assert last is not None
@@ -209,7 +209,7 @@ async def test_a_context_that_is_too_long_is_the_clients_matter(
 async def test_a_passing_failure_is_not_seen_by_the_client(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([Fail("server"), CutStream(), Text("here it is")])
+    provider.script = reply_in_sequence([Fail("server"), CutStream(), Text("here it is")])
     async with server.openai() as client:
         assert await ask(client, "hello", stream=False) == "here it is"
 
@@ -217,7 +217,9 @@ async def test_a_passing_failure_is_not_seen_by_the_client(
 async def test_an_attempt_that_fails_after_words_went_out_ends_the_stream_with_an_error(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([CutStream(2, Text("half of it", chunks=4)), Text("the whole")])
+    provider.script = reply_in_sequence(
+        [CutStream(2, Text("half of it", chunks=4)), Text("the whole")]
+    )
     answer = await server.http.post(
         "/v1/chat/completions",
         json={"stream": True, "messages": [{"role": "user", "content": "hello"}]},
@@ -240,8 +242,8 @@ async def test_an_attempt_that_fails_after_words_went_out_ends_the_stream_with_a
 async def test_texts_beside_tool_calls_are_streamed_too(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = sequence(
-        [Calls([Call("nothing")], text="let me look"), Text("there is no such tool")]
+    provider.script = reply_in_sequence(
+        [Calls([ScriptedCall("nothing")], text="let me look"), Text("there is no such tool")]
     )
     async with server.openai() as client:
         heard = await ask(client, "hello", stream=True)
@@ -251,7 +253,7 @@ async def test_texts_beside_tool_calls_are_streamed_too(
 async def test_a_message_in_mid_turn_is_refused_where_the_client_says_so(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"slow": Text("done", chunks=4, delay=0.2)})
+    provider.script = reply_by_user_text({"slow": Text("done", chunks=4, delay=0.2)})
     slow = asyncio.create_task(server.say("slow"))
     await server.begun()
     refused = await server.say("quick", X_Clew_Double_Text="reject")
@@ -263,7 +265,9 @@ async def test_a_message_in_mid_turn_is_refused_where_the_client_says_so(
 async def test_a_message_in_mid_turn_waits_for_its_own_turn(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"slow": Text("done", chunks=4, delay=0.05)}, counter)
+    provider.script = reply_by_user_text(
+        {"slow": Text("done", chunks=4, delay=0.05)}, count_user_texts
+    )
     slow = asyncio.create_task(server.say("slow"))
     await server.begun()
     second = await server.say("second")

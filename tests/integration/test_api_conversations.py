@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from clew.api import schemas
-from clew.testing import FakeProvider, Text, counter
+from clew.testing import FakeProvider, Text, count_user_texts
 from clew.wire import records
 from tests.integration.api_server import always, running, settings_for, until
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.testing import Fail, FakeProvider, counter
+from clew.testing import Fail, FakeProvider, count_user_texts
 from tests.integration.api_server import always, running, settings_for
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ EVENTS = (
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 

@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from clew.api.pace import ApiTimeouts
-from clew.testing import Call, Calls, CutStream, FakeProvider, Text, counter, sequence
+from clew.testing import (
+    Calls,
+    CutStream,
+    FakeProvider,
+    ScriptedCall,
+    Text,
+    count_user_texts,
+    reply_in_sequence,
+)
 from tests.integration.api_server import always, running, settings_for
 
 if TYPE_CHECKING:
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -102,8 +110,11 @@ async def say(server: Server, text: str) -> None:
 
 async def test_a_turn_is_told_as_it_happens(server: Server, provider: FakeProvider) -> None:
     await server.say("before")
-    provider.script = sequence(
-        [Calls([Call("nothing")], text="let me look"), Text("there is no such tool", chunks=3)]
+    provider.script = reply_in_sequence(
+        [
+            Calls([ScriptedCall("nothing")], text="let me look"),
+            Text("there is no such tool", chunks=3),
+        ]
     )
     heard = await listening(events(server, after=1))
     await say(server, "hello")
@@ -172,7 +183,9 @@ async def test_who_comes_late_is_told_the_text_so_far(
 
 async def test_an_attempt_that_failed_is_taken_back(server: Server, provider: FakeProvider) -> None:
     await server.say("before")
-    provider.script = sequence([CutStream(2, Text("lost words", chunks=4)), Text("the answer")])
+    provider.script = reply_in_sequence(
+        [CutStream(2, Text("lost words", chunks=4)), Text("the answer")]
+    )
     heard = await listening(events(server, after=1))
     await say(server, "hello")
     names = [event.name for event in await heard if event.name != "turn_begun"]

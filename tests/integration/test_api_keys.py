@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from clew.api.pace import ApiTimeouts
-from clew.testing import Fail, FakeProvider, Text, counter
+from clew.testing import Fail, FakeProvider, Text, count_user_texts
 from tests.integration.api_server import always, events_of, running, settings_for, until
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -95,7 +95,7 @@ async def test_the_same_key_joins_the_answer_while_it_is_made(
     joined = await ask(server, stream=True)
     assert text_of(joined) == text_of(await first) == "one two three four"
     assert joined.headers["X-Clew-Turn"] == (await first).headers["X-Clew-Turn"]
-    assert len(provider.settled()) == 1
+    assert len(provider.wait_until_settled()) == 1
 
 
 async def test_many_at_once_with_one_key_have_one_turn(
@@ -108,7 +108,7 @@ async def test_many_at_once_with_one_key_have_one_turn(
         assert {answer.headers["X-Clew-Turn"] for answer in answers} == {
             answers[0].headers["X-Clew-Turn"]
         }
-    assert len(provider.settled()) == 1
+    assert len(provider.wait_until_settled()) == 1
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
@@ -117,12 +117,12 @@ async def test_a_failure_is_given_again_too(
 ) -> None:
     provider.script = always(Fail("authentication"))
     first = await ask(server)
-    provider.script = counter
+    provider.script = count_user_texts
     again = await ask(server, stream=stream)
     assert first.status_code == again.status_code == 502
     assert first.json() == again.json()
     assert first.headers["x-should-retry"] == again.headers["x-should-retry"] == "false"
-    assert len(provider.settled()) == 1
+    assert len(provider.wait_until_settled()) == 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ async def test_a_resent_history_is_taken_once_per_key(
         for _ in range(2)
     ]
     assert first.json() == again.json()
-    assert len(provider.settled()) == 1
+    assert len(provider.wait_until_settled()) == 1
 
 
 async def test_a_turn_that_another_process_ends_is_answered_under_its_key(
@@ -201,7 +201,7 @@ async def test_an_answer_whose_client_went_away_is_fetched_with_the_key(
     asked.cancel()
     await until(lambda: _done(server))
     assert text_of(await ask(server, stream=True)) == "for whoever asks"
-    assert len(provider.settled()) == 1
+    assert len(provider.wait_until_settled()) == 1
 
 
 async def _done(server: Server) -> bool:

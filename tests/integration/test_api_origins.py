@@ -8,7 +8,7 @@ import pytest
 
 from clew.config import load_settings
 from clew.errors import SettingsError
-from clew.testing import FakeProvider, counter
+from clew.testing import FakeProvider, count_user_texts
 from tests.integration.api_server import running, settings_for
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ ASKS = {
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 

@@ -101,7 +101,7 @@ async def test_what_a_model_said_while_the_database_was_away_is_stored_when_it_i
         await server.begun()
         await until(lambda: asyncio.sleep(0, result=bool(provider.requests)))
         proxy.go_away()
-        await asyncio.to_thread(provider.settled)
+        await asyncio.to_thread(provider.wait_until_settled)
         # Longer than a job is tried by the store itself.
         await asyncio.sleep(2 * HASTY.retry_timeout)
         proxy.come_back()

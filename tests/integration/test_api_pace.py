@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.api.pace import ApiTimeouts
-from clew.testing import Fail, FakeProvider, Text, sequence
+from clew.testing import Fail, FakeProvider, Text, reply_in_sequence
 from tests.integration.api_server import (
     TOKEN,
     always,
@@ -58,7 +58,7 @@ async def test_a_stream_without_words_begins_and_shows_that_it_is_there(server: 
 async def test_a_failure_after_the_stream_began_is_its_last_event(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = sequence(
+    provider.script = reply_in_sequence(
         [Text("late", chunks=2, delay=0.3), Fail("authentication")], default=Fail("server")
     )
     first = asyncio.create_task(server.say("takes its time"))

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.testing import Call, Calls, Fail, FakeProvider, Text, counter, per_user_text
+from clew.testing import (
+    Calls,
+    Fail,
+    FakeProvider,
+    ScriptedCall,
+    Text,
+    count_user_texts,
+    reply_by_user_text,
+)
 from tests.integration.api_server import running, settings_for
 
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ Messages = list[dict[str, Any]]
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -59,7 +67,7 @@ async def post(server: Server, messages: Messages, **headers: str) -> httpx2.Res
 
 def contents(provider: FakeProvider) -> list[tuple[str, str]]:
     """What the last request to the provider held."""
-    last = provider.settled()[-1].json
+    last = provider.wait_until_settled()[-1].json
     assert last is not None
     return [(each["role"], each["content"]) for each in last["messages"]]
 
@@ -211,7 +219,9 @@ async def test_a_deleted_conversation_is_begun_anew_from_its_history(server: Ser
 async def test_a_question_without_an_answer_is_part_of_the_history(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"broken": Fail("authentication")}, default=counter)
+    provider.script = reply_by_user_text(
+        {"broken": Fail("authentication")}, default=count_user_texts
+    )
     failed = await post(server, [{"role": "user", "content": "broken"}])
     assert failed.status_code == 502
     again = await post(
@@ -225,9 +235,9 @@ async def test_a_question_without_an_answer_is_part_of_the_history(
 async def test_an_answer_with_tool_calls_is_known_as_streamed_and_as_plain(
     server: Server, provider: FakeProvider, heard: str
 ) -> None:
-    provider.script = per_user_text(
-        {"go": [Calls([Call("nothing")], text="I look."), Text("Nothing there.")]},
-        default=counter,
+    provider.script = reply_by_user_text(
+        {"go": [Calls([ScriptedCall("nothing")], text="I look."), Text("Nothing there.")]},
+        default=count_user_texts,
     )
     first = await post(server, [{"role": "user", "content": "go"}])
     second = await post(

@@ -12,7 +12,7 @@ import pytest
 from clew.config.settings import CompactionSettings
 from clew.core.ids import SessionId
 from clew.store.transactions import locks
-from clew.testing import FakeProvider, Text, counter
+from clew.testing import FakeProvider, Text, count_user_texts
 from clew.wire import records
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.integration.api_server import always, running, settings_for, until
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.integration.api_server import Server
 
 #: Some 600 tokens; of these a window of 10,000 keeps three.
@@ -38,9 +38,9 @@ class Summarising:
         self.gate = threading.Event()
         self.gate.set()
 
-    def __call__(self, request: Request) -> Reply:
+    def __call__(self, request: ProviderRequest) -> Reply:
         if "You keep the memory" not in request.last_user_text:
-            return counter(request)
+            return count_user_texts(request)
         self.summaries += 1
         assert self.gate.wait(20)
         return Text(SUMMARY)
@@ -169,7 +169,7 @@ async def test_a_summary_that_is_no_good_is_told_and_changes_nothing(
     assert done["moved"] is False
     assert "headings" in done["note"]
     assert done["tokens_before"] == done["tokens_after"] > 3_000
-    provider.script = counter
+    provider.script = count_user_texts
     assert (await _answer(server, "and now?")).startswith("turn 4: I have seen: river 0")
 
 

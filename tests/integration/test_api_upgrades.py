@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from clew.testing import FakeProvider, counter
+from clew.testing import FakeProvider, count_user_texts
 from tests.integration.api_server import Server, running, settings_for
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ OFFERS = {
 
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncGenerator[Server]:
-    with FakeProvider(counter) as provider:
+    with FakeProvider(count_user_texts) as provider:
         async with running(settings_for(tmp_path, provider=provider, token=None)) as found:
             yield found
 

@@ -12,7 +12,6 @@ from pydantic_ai import Agent
 from clew.agent.compactor import HarnessCompactor
 from clew.engine.compaction import CompactionPolicy
 from clew.testing import (
-    Call,
     Calls,
     EmptyText,
     Fail,
@@ -20,8 +19,9 @@ from clew.testing import (
     LengthStop,
     MalformedArguments,
     Reply,
+    ScriptedCall,
     Text,
-    within,
+    with_context_window,
 )
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.failing.compacting import Plays, filled, log_of, sent, sessions_of
@@ -31,7 +31,7 @@ from tests.line.clock import ShiftedClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
     from tests.failing.desk import Format
 
 
@@ -49,7 +49,7 @@ async def test_b032_a_context_larger_than_the_window_is_summarised_in_parts_that
     policy = CompactionPolicy(window=4_000) if known else None
     async with open_desk(tmp_path, "chat", policy=policy) as desk:
         talk = await filled(desk, 60, size=SIZE)
-        desk.play(within(4_000, plays))
+        desk.play(with_context_window(4_000, plays))
         told = await desk.say(talk, "and now?")
         assert told.text == "an answer"
         assert len(plays.summaries) > 1
@@ -65,7 +65,7 @@ async def test_b032_a_summariser_that_cannot_read_so_much_at_once_is_given_less(
     plays = Plays()
     async with open_desk(tmp_path, "chat", "chat", policy=WINDOW, apart=True) as desk:
         talk = await filled(desk, 120, size=SIZE)
-        desk.play(plays, within(3_000, plays))
+        desk.play(plays, with_context_window(3_000, plays))
         told = await desk.say(talk, "and now?")
         assert (told.text, told.notices) == ("an answer", [])
         assert await sessions_of(desk, talk) == ["start", "compression"]
@@ -115,7 +115,9 @@ async def test_b036_a_turn_goes_on_where_compacting_would_help_nothing(tmp_path:
         return "noted"
 
     plays = Plays(
-        turn=lambda _: Calls([Call("note", {"number": len(ran)})]) if len(ran) < 4 else Text("done")
+        turn=lambda _: (
+            Calls([ScriptedCall("note", {"number": len(ran)})]) if len(ran) < 4 else Text("done")
+        )
     )
     policy, agent = CompactionPolicy(window=6_000), Agent(tools=[note])
     async with open_desk(tmp_path, "chat", policy=policy, agent=agent) as desk:
@@ -129,7 +131,7 @@ async def test_b036_a_turn_goes_on_where_compacting_would_help_nothing(tmp_path:
 #: As ``WINDOW``, and everything old is read at once.
 AT_ONCE = CompactionPolicy(window=24_000, threshold=0.375, keep_recent=0.1)
 WRONG_KINDS: tuple[Reply, ...] = (
-    Calls([Call("save", {"text": SUMMARY})]),
+    Calls([ScriptedCall("save", {"text": SUMMARY})]),
     MalformedArguments("save"),
     Text('{"summary": ["the person talks", {"about": "rivers"}]}'),
     Text('{"summary": "the person'),
@@ -183,7 +185,7 @@ async def test_where_the_summariser_fails_the_main_model_summarises_at_once(
 async def test_a_summary_that_was_cut_is_asked_for_once_more_in_fewer_words(
     tmp_path: Path, form: Format
 ) -> None:
-    def summary(request: Request) -> Reply:
+    def summary(request: ProviderRequest) -> Reply:
         brief = "250 words at most" in request.last_user_text
         return Text(SUMMARY) if brief else LengthStop("## Intent\n" + "The person wants " * 40)
 

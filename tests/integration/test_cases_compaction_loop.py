@@ -11,7 +11,7 @@ from clew.agent.compactor import HarnessCompactor
 from clew.agent.results import MAX_RESULT_CHARS
 from clew.core.compaction import MAX_PER_TURN
 from clew.engine.compaction import CompactionPolicy
-from clew.testing import Call, Calls, Hang, Text
+from clew.testing import Calls, Hang, ScriptedCall, Text
 from tests.failing.compacting import Plays, filled, sent, sessions_of
 from tests.failing.desk import open_desk
 from tests.line.clock import ShiftedClock
@@ -19,7 +19,7 @@ from tests.line.clock import ShiftedClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
 WINDOW = CompactionPolicy(window=12_000)
@@ -82,10 +82,10 @@ def look(page: int) -> str:
 
 
 async def test_b017_compactions_of_one_message_are_counted_over_a_restart(tmp_path: Path) -> None:
-    def turn(request: Request) -> Reply:
+    def turn(request: ProviderRequest) -> Reply:
         pages = [result for message in request.messages for result in message.results]
         if len(pages) < 5:
-            return Calls([Call("look", {"page": len(pages) + 1})])
+            return Calls([ScriptedCall("look", {"page": len(pages) + 1})])
         return Text("all is read") if restarted else Hang()
 
     restarted = False
@@ -115,7 +115,9 @@ async def test_b019_b034_a_summariser_that_hangs_is_given_up_and_the_turn_answer
 ) -> None:
     clock, plays = ShiftedClock(), Plays(summary=lambda _: Hang())
     reading = Plays(
-        turn=lambda r: Text("read") if r.results else Calls([Call("glance", {"page": 1})])
+        turn=lambda r: (
+            Text("read") if r.new_results else Calls([ScriptedCall("glance", {"page": 1})])
+        )
     )
     agent = Agent(instructions="You know many rivers.", tools=[glance])
     hasty = HarnessCompactor(deadline=timedelta(seconds=0.2))
@@ -137,7 +139,7 @@ async def test_b019_b034_a_summariser_that_hangs_is_given_up_and_the_turn_answer
         for _ in range(2):
             assert (await desk.say(talk, "and now? ".ljust(3_000, "x"))).notices == []
         assert len(plays.summaries) == tried, "not before the cool-down"
-        instructions = {request.system for request in (*reading.turns, *plays.turns)}
+        instructions = {request.system_text for request in (*reading.turns, *plays.turns)}
         assert instructions == {"You know many rivers."}
     clock.advance(seconds=LATER)
     async with open_desk(tmp_path, "chat", policy=WINDOW, clock=clock, agent=agent) as desk:
@@ -152,10 +154,14 @@ async def test_b021_long_results_in_a_row_lead_to_two_compactions_at_most(tmp_pa
         """A tool with a lot to say."""
         return f"part {part}: ".ljust(150_000, "x")
 
-    def turn(request: Request) -> Reply:
+    def turn(request: ProviderRequest) -> Reply:
         results = [result for message in request.messages for result in message.results]
         assert all(len(result.text) < MAX_RESULT_CHARS + 200 for result in results)
-        return Calls([Call("read", {"part": len(results)})]) if len(results) < 10 else Text("read")
+        return (
+            Calls([ScriptedCall("read", {"part": len(results)})])
+            if len(results) < 10
+            else Text("read")
+        )
 
     plays = Plays(turn=turn)
     policy = CompactionPolicy(window=272_000)
@@ -171,7 +177,9 @@ async def test_a_tool_that_fills_the_window_each_turn_costs_few_summaries(
     tmp_path: Path,
 ) -> None:
     """Each compaction makes room, and each next result takes it: nothing fails, so all goes on."""
-    plays = Plays(turn=lambda r: Text("read") if r.results else Calls([Call("look", {"page": 1})]))
+    plays = Plays(
+        turn=lambda r: Text("read") if r.new_results else Calls([ScriptedCall("look", {"page": 1})])
+    )
     notices: list[str] = []
     async with open_desk(tmp_path, "chat", policy=WINDOW, agent=Agent(tools=[look])) as desk:
         talk = await desk.begin()

@@ -11,7 +11,7 @@ from pydantic_ai import Agent
 from clew.agent.compactor import SUMMARY_HEADINGS
 from clew.core.scope import LOCAL
 from clew.engine.compaction import CompactionPolicy
-from clew.testing import Call, Calls, CutStream, Fail, Text
+from clew.testing import Calls, CutStream, Fail, ScriptedCall, Text
 from tests.contract.lifecycle.doubles import SUMMARY
 from tests.contract.lifecycle.filling import fill
 from tests.failing.compacting import Plays, filled, log_of, sent, sessions_of
@@ -21,7 +21,7 @@ from tests.line.clock import ShiftedClock
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 #: A context of 120 such messages is over the threshold of this window, and still fits it.
 WINDOW = CompactionPolicy(window=12_000)
@@ -67,9 +67,9 @@ async def test_b003_b007_a_call_runs_once_and_its_result_is_in_the_next_request(
         ran.append(seats)
         return f"booked {seats} seats under number KX-{len(ran)}. " + "Terms and conditions. " * 500
 
-    def turn(request: Request) -> Reply:
+    def turn(request: ProviderRequest) -> Reply:
         if len(ran) < (4 if room == "cleared" else 1):
-            return Calls([Call("book", {"seats": len(ran) + 2})])
+            return Calls([ScriptedCall("book", {"seats": len(ran) + 2})])
         return Text("all is booked")
 
     plays = Plays(turn=turn)
@@ -128,7 +128,7 @@ async def test_b005_b009_b010_the_summariser_reads_everything_that_it_is_to_keep
     What was planned and not done reaches it as such, and has a heading of its own.
     """
 
-    def summarise(request: Request) -> Reply:
+    def summarise(request: ProviderRequest) -> Reply:
         asked = request.last_user_text
         assert all(heading in asked for heading in SUMMARY_HEADINGS)
         known = [fact for fact in FACTS if fact in asked]

@@ -13,7 +13,16 @@ from clew.engine.compaction import CompactionPolicy
 from clew.errors import SettingsError
 from clew.runtime import build_services
 from clew.store.opening import open_store
-from clew.testing import Call, Calls, Fail, FakeProvider, Text, Usage, counter, within
+from clew.testing import (
+    Calls,
+    Fail,
+    FakeProvider,
+    ReplyUsage,
+    ScriptedCall,
+    Text,
+    count_user_texts,
+    with_context_window,
+)
 from tests.failing.compacting import Plays, filled, log_of, sent, sessions_of
 from tests.failing.desk import FORMATS, Format, always, open_desk
 from tests.integration.api_server import running, settings_for
@@ -21,7 +30,7 @@ from tests.integration.api_server import running, settings_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 WINDOW = CompactionPolicy(window=12_000)
 SIZE = 320
@@ -32,7 +41,7 @@ async def test_b024_a_context_over_the_threshold_is_compacted_within_one_turn(
     tmp_path: Path, form: Format
 ) -> None:
     async with open_desk(tmp_path, form, policy=WINDOW) as desk:
-        for usage in (None, Usage(0, 0)):
+        for usage in (None, ReplyUsage(0, 0)):
             plays = Plays(turn=always(Text("an answer", usage=usage)))
             talk = await filled(desk, 60, size=SIZE)
             desk.play(plays)
@@ -46,7 +55,7 @@ async def test_b024_a_context_over_the_threshold_is_compacted_within_one_turn(
 
 
 async def test_b024_a_hundred_clients_that_come_and_go_leave_no_thread(tmp_path: Path) -> None:
-    with FakeProvider(counter) as provider:
+    with FakeProvider(count_user_texts) as provider:
         async with running(settings_for(tmp_path, provider=provider)) as server:
             await server.say("hello")
             path = "/api/conversations/talk/events"
@@ -64,14 +73,14 @@ async def test_b024_a_hundred_clients_that_come_and_go_leave_no_thread(tmp_path:
 
 async def test_b025_what_the_provider_counted_wins_over_an_estimate(tmp_path: Path) -> None:
     """The estimate is 11,300 tokens, the threshold 10,000, and the provider counted 5,800."""
-    plays = Plays(turn=always(Text("an answer", usage=Usage(5_800, 10))))
+    plays = Plays(turn=always(Text("an answer", usage=ReplyUsage(5_800, 10))))
     async with open_desk(tmp_path, "chat", policy=CompactionPolicy(window=13_334)) as desk:
         talk = await filled(desk, 2, size=10)
         desk.play(plays)
         for text in ("read this: ".ljust(33_000, "x"), "and now?", "and now?"):
             assert (await desk.say(talk, text)).text == "an answer"
         assert await sessions_of(desk, talk) == ["start"]
-        plays.turn = always(Text("an answer", usage=Usage(10_100, 10)))
+        plays.turn = always(Text("an answer", usage=ReplyUsage(10_100, 10)))
         for _ in range(2):
             await desk.say(talk, "and now?")
         assert await sessions_of(desk, talk) == ["start", "compression"]
@@ -97,7 +106,7 @@ async def test_b026_a_first_message_is_answered_or_clearly_refused(
     ) as desk:
         desk.play(plays)
         assert (await desk.say("new", "hi")).text == "an answer"
-        desk.play(within(500, plays))
+        desk.play(with_context_window(500, plays))
         told = await desk.say("other", "hi")
         assert told.code == "context_length_exceeded"
         assert "context window" in told.text
@@ -111,12 +120,12 @@ async def test_b028_with_compaction_off_an_overflow_is_told_and_a_larger_model_g
     plays = Plays()
     async with open_desk(tmp_path, "chat", policy=CompactionPolicy(enabled=False)) as desk:
         talk = await filled(desk, 60, size=SIZE)
-        desk.play(within(2_000, plays))
+        desk.play(with_context_window(2_000, plays))
         told = await desk.say(talk, "and now?")
         assert told.code == "context_length_exceeded"
         assert "/compact" in told.text
         assert plays.summaries == []
-        desk.play(within(20_000, plays))
+        desk.play(with_context_window(20_000, plays))
         assert (await desk.say(talk, "and now?")).text == "an answer"
         assert await sessions_of(desk, talk) == ["start"]
 
@@ -141,14 +150,18 @@ async def test_b030_a_result_larger_than_the_window_is_shortened(
         """A search that finds too much."""
         return f"{what} was found in row 1. " + "and in another row. " * 2_500 + "The end."
 
-    def turn(request: Request) -> Reply:
-        return Text("found") if request.results else Calls([Call("find", {"what": "the key"})])
+    def turn(request: ProviderRequest) -> Reply:
+        return (
+            Text("found")
+            if request.new_results
+            else Calls([ScriptedCall("find", {"what": "the key"})])
+        )
 
     plays = Plays(turn=turn)
     policy = CompactionPolicy(window=8_000) if known else None
     async with open_desk(tmp_path, "chat", policy=policy, agent=Agent(tools=[find])) as desk:
         talk = await filled(desk, 10, size=SIZE)
-        desk.play(within(8_000, plays))
+        desk.play(with_context_window(8_000, plays))
         told = await desk.say(talk, "find the key")
         assert told.text == "found"
         assert plays.turns[-1].input_tokens < 8_000

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
 
 
 def _said(text: str) -> ModelMessage:
@@ -75,7 +75,7 @@ def _write(t: Tx, conversation: ConversationId, said: list[ModelMessage]) -> Non
     leases.release_lease(t, lease)
 
 
-def _complaints(request: Request) -> list[str]:
+def _complaints(request: ProviderRequest) -> list[str]:
     """Each call has one result, before anything else is said."""
     due: list[str] = []
     wrong: list[str] = []

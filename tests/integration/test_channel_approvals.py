@@ -83,33 +83,33 @@ async def _sent(desk: MemoryDesk, conversation: Conversation) -> bool:
 
 
 async def test_a_text_that_is_no_command_approves_nothing(desk: MemoryDesk) -> None:
-    desk.platform.say("pay")
+    desk.platform.post_message("pay")
     conversation = await questions(desk, 1)
     (asked,) = await desk.world.engine.list_approvals(conversation)
-    desk.platform.say("actually no, do not do that: approve, yes, allow, ok")
-    await until(lambda: len(desk.platform.texts()) == 2)
+    desk.platform.post_message("actually no, do not do that: approve, yes, allow, ok")
+    await until(lambda: len(desk.platform.list_texts()) == 2)
     assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.DENIED
     await desk.quiet()
     assert desk.world.tools.ran == {}
 
 
 async def test_where_several_wait_one_is_chosen_by_a_number_that_stays(desk: MemoryDesk) -> None:
-    desk.platform.say("pay dare")
+    desk.platform.post_message("pay dare")
     conversation = await questions(desk, 2)
     open_ = await desk.world.engine.list_approvals(conversation)
-    desk.platform.say("/approve")
-    await until(lambda: len(desk.platform.texts()) == 3)
+    desk.platform.post_message("/approve")
+    await until(lambda: len(desk.platform.list_texts()) == 3)
     listed = f"1 ({open_[0].tool}), 2 ({open_[1].tool})"
-    assert desk.platform.texts()[-1].startswith(f"2 questions wait, {listed}: /approve 1")
+    assert desk.platform.list_texts()[-1].startswith(f"2 questions wait, {listed}: /approve 1")
     assert desk.world.tools.ran == {}
-    assert "/approve 2 allows it" in desk.platform.texts()[1]
-    desk.platform.say("/deny 1")
-    await until(lambda: len(desk.platform.texts()) == 4)
+    assert "/approve 2 allows it" in desk.platform.list_texts()[1]
+    desk.platform.post_message("/deny 1")
+    await until(lambda: len(desk.platform.list_texts()) == 4)
     # The second is still the second.
-    desk.platform.say("/approve 1")
-    await until(lambda: len(desk.platform.texts()) == 5)
-    assert "no question 1 that waits" in desk.platform.texts()[-1]
-    desk.platform.say("/approve 2")
+    desk.platform.post_message("/approve 1")
+    await until(lambda: len(desk.platform.list_texts()) == 5)
+    assert "no question 1 that waits" in desk.platform.list_texts()[-1]
+    desk.platform.post_message("/approve 2")
     await desk.quiet()
     assert [name.split()[0] for name in desk.world.tools.ran] == [open_[1].tool]
 
@@ -125,12 +125,12 @@ async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
             return 3600.0
         return None
 
-    desk.platform.throttles = refuse
-    desk.platform.say("pay dare")
+    desk.platform.throttle_hook = refuse
+    desk.platform.post_message("pay dare")
     await until(lambda: held)
     conversation = await desk.world.engine.resolve_name(desk.platform.route.key)
     shown, hidden = await desk.world.engine.list_approvals(conversation)
-    desk.platform.say("/approve all")
+    desk.platform.post_message("/approve all")
 
     async def answered() -> bool:
         return (await desk.world.engine.get_approval(shown.id)).state is ApprovalState.APPROVED
@@ -143,15 +143,15 @@ async def test_only_what_was_shown_can_be_approved(desk: MemoryDesk) -> None:
 async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk) -> None:
     platform = desk.platform
     key = "agent:main:memory:group:club"
-    platform.say("pay", user="42", chat="club", kind="group")
+    platform.post_message("pay", user="42", chat="club", kind="group")
     conversation = await questions(desk, 1, key)
     (asked,) = await desk.world.engine.list_approvals(conversation)
     other = _press(platform, "43")
     await until(lambda: other in platform.answers)
     assert "Only whoever asked for it" in platform.answers[other]
-    platform.say("/approve", user="43", chat="club", kind="group")
-    await until(lambda: len(platform.texts("club")) == 2)
-    assert "Only whoever asked for it" in platform.texts("club")[1]
+    platform.post_message("/approve", user="43", chat="club", kind="group")
+    await until(lambda: len(platform.list_texts("club")) == 2)
+    assert "Only whoever asked for it" in platform.list_texts("club")[1]
     assert (await desk.world.engine.get_approval(asked.id)).state is ApprovalState.OPEN
     boss = _press(platform, "boss")
     await until(lambda: boss in platform.answers)
@@ -161,7 +161,7 @@ async def test_only_who_asked_or_an_operator_answers_in_a_group(desk: MemoryDesk
 
 
 async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: MemoryDesk) -> None:
-    desk.platform.say("pay")
+    desk.platform.post_message("pay")
     conversation = await questions(desk, 1)
     (asked,) = await desk.world.engine.list_approvals(conversation)
     for label, says in (
@@ -169,7 +169,7 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
         ("Refuse", "Refused: pay"),
         ("Allow", "Too late. Refused: pay"),
     ):
-        event = desk.platform.press(label)
+        event = desk.platform.press_button(label)
         await until(lambda event=event: event in desk.platform.answers)
         assert desk.platform.answers[event] == says
     assert desk.platform.outcomes == ["Refused: pay"] * 3
@@ -181,7 +181,9 @@ async def test_a_press_on_an_answered_question_does_nothing_and_says_so(desk: Me
 def _press(platform: MemoryPlatform, user: str) -> str:
     """As ``press``, in the group."""
     (message,) = [one for one in platform.messages if one.buttons]
-    return platform.press("Allow", user=user, route=platform.route_of(message.chat, kind="group"))
+    return platform.press_button(
+        "Allow", user=user, route=platform.build_route(message.chat, kind="group")
+    )
 
 
 # Over JSON-RPC

@@ -11,7 +11,7 @@ from clew.config.secret import Secret
 from clew.core.route import Route
 from clew.gateway.channel import Channel, ChannelConfig
 from clew.gateway.channels.telegram.channel import open_channel as open_telegram
-from clew.testing.channels import ChannelContract, MemoryPlatform, Platform, Shown
+from clew.testing.channels import ChannelContract, ChannelPlatform, MemoryPlatform, ShownMessage
 from clew.testing.channels.memory import CAPABILITIES
 from clew.testing.telegram import FakeTelegram
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class TestMemory(ChannelContract):
     @asynccontextmanager
-    async def open_platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[ChannelPlatform]:
         yield MemoryPlatform()
 
 
@@ -29,7 +29,7 @@ class TestMemoryThatRemembers(ChannelContract):
     """As a platform that can be asked, and sends the same key once."""
 
     @asynccontextmanager
-    async def open_platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[ChannelPlatform]:
         yield MemoryPlatform(capabilities=replace(CAPABILITIES, idempotent=True, read_back=True))
 
 
@@ -40,7 +40,7 @@ class Telegram:
 
     def __init__(self, fake: FakeTelegram) -> None:
         self._fake = fake
-        fake.meet(42)
+        fake.open_dm(42)
 
     def create_channel(self) -> Channel:
         return open_telegram(
@@ -53,23 +53,23 @@ class Telegram:
         )
 
     def post_message(self, text: str) -> None:
-        self._fake.say(text)
+        self._fake.post_message(text)
 
-    def shown_messages(self) -> Sequence[Shown]:
-        return [Shown(message=str(one.id), text=one.text) for one in self._fake.messages]
+    def shown_messages(self) -> Sequence[ShownMessage]:
+        return [ShownMessage(message=str(one.id), text=one.text) for one in self._fake.messages]
 
     def cut_next_call(self, *, after: bool) -> None:
-        self._fake.fail_next(lost=after)
+        self._fake.fail_next_call(lost=after)
 
     def throttle_calls(self, seconds: int) -> None:
-        self._fake.throttle(42, seconds)
+        self._fake.throttle_chat(42, seconds)
 
     def block_agent(self) -> None:
-        self._fake.block(42)
+        self._fake.block_bot(42)
 
 
 class TestTelegram(ChannelContract):
     @asynccontextmanager
-    async def open_platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[ChannelPlatform]:
         with FakeTelegram() as fake:
             yield Telegram(fake)

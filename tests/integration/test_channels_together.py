@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
     from pathlib import Path
 
-    from clew.testing.channels import Platform
+    from clew.testing.channels import ChannelPlatform
     from tests.line.world import World
 
 
@@ -43,8 +43,8 @@ class Together:
         return {
             **table("telegram", {"token": telegram.token, "base_url": telegram.base_url}),
             **table("slack", {"token": slack.token, "app_token": slack.app_token}),
-            **table("slack", {"base_url": slack.api}),
-            **table("discord", {"token": discord.token, "base_url": discord.api}),
+            **table("slack", {"base_url": slack.api_url}),
+            **table("discord", {"token": discord.token, "base_url": discord.api_url}),
             **table("webhook", {"secret": webhook.secret, "base_url": webhook.answers_url}),
             **{
                 f"channels.{name}.allow": "*"
@@ -60,17 +60,17 @@ class Together:
         }
 
     def say(self, text: str) -> None:
-        self.telegram.say(text)
-        self.slack.say(text)
-        self.discord.say(text)
-        self.webhook.say(text)
+        self.telegram.post_message(text)
+        self.slack.post_message(text)
+        self.discord.post_message(text)
+        self.webhook.post_message(text)
 
     def texts(self) -> Mapping[str, list[str]]:
         return {
-            "telegram": self.telegram.texts(42),
-            "slack": self.slack.texts("D42"),
-            "discord": self.discord.texts("742"),
-            "webhook": self.webhook.texts("42"),
+            "telegram": self.telegram.list_texts(42),
+            "slack": self.slack.list_texts("D42"),
+            "discord": self.discord.list_texts("742"),
+            "webhook": self.webhook.list_texts("42"),
         }
 
 
@@ -81,7 +81,7 @@ async def running(url: str, home: Path, there: Together) -> AsyncGenerator[World
         serving(url, home, flags, script=echo) as world,
         serving_http(world.engine, settings_for(home)) as http,
     ):
-        there.webhook.hand_to(f"{http}/hooks/webhook")
+        there.webhook.set_target(f"{http}/hooks/webhook")
         health = world.engine.channels
         await until(
             lambda: all(health[name].state is ChannelState.CONNECTED for name in there.texts())
@@ -106,15 +106,15 @@ async def test_b156_a_channel_that_fails_or_loses_its_network_takes_no_other_dow
             # Slack is gone, Discord refuses everything for a while.
             there.slack.__exit__(None, None, None)
             there.discord.throttle_all(1000)
-            there.telegram.say("two")
-            there.webhook.say("two")
+            there.telegram.post_message("two")
+            there.webhook.post_message("two")
             await until(lambda: len(there.texts()["telegram"]) == 2)
             await until(lambda: len(there.texts()["webhook"]) == 2)
             await until(lambda: health["slack"].state is ChannelState.DEGRADED)
             assert health["telegram"].state is ChannelState.CONNECTED
             # It comes back, and with it what was said meanwhile.
             there.slack.__enter__()
-            there.slack.say("two")
+            there.slack.post_message("two")
             await until(lambda: len(there.texts()["slack"]) == 2)
             assert set(map(tuple, there.texts().values())) == {
                 ("You said: one", "You said: two"),
@@ -127,7 +127,7 @@ async def test_b156_a_channel_that_fails_or_loses_its_network_takes_no_other_dow
             assert there.webhook.secret.removeprefix("whsec_") not in told
 
 
-PLATFORMS: Mapping[str, Callable[[ExitStack], Platform]] = {
+PLATFORMS: Mapping[str, Callable[[ExitStack], ChannelPlatform]] = {
     "slack": lambda stack: Slack(stack.enter_context(FakeSlack())),
     "discord": lambda stack: Discord(stack.enter_context(FakeDiscord())),
     "webhook": lambda stack: Webhook(stack.enter_context(FakeWebhook())),
@@ -139,15 +139,15 @@ async def test_b085_a_wait_of_any_length_is_told_to_the_gate_and_not_waited_for(
     """On a later part and on an edit: the channel itself never sleeps."""
     with ExitStack() as stack:
         platform = PLATFORMS[name](stack)
-        async with platform.channel() as channel:
+        async with platform.create_channel() as channel:
             chunks = channel.render(OutboundMessage(text="word " * 3000))
             message = await channel.send(platform.route, chunks[0], key="d:0")
             for seconds in (3, 35, 149, 1000):
-                platform.throttle(seconds)
+                platform.throttle_calls(seconds)
                 await expect_wait(channel.send(platform.route, chunks[2], key="d:2"), seconds)
             if channel.capabilities.edits:
                 await expect_wait(channel.edit(platform.route, message, chunks[1]), 1000)
-            assert len(platform.shown()) == 1
+            assert len(platform.shown_messages()) == 1
 
 
 async def expect_wait(call: Coroutine[object, object, object], seconds: int) -> None:

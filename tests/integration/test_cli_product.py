@@ -33,9 +33,9 @@ from clew.testing import (
     FakeProvider,
     Hang,
     Text,
-    counter,
-    per_user_text,
-    sequence,
+    count_user_texts,
+    reply_by_user_text,
+    reply_in_sequence,
 )
 from tests.waiting import block_until
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def provider() -> Generator[FakeProvider]:
-    with FakeProvider(counter) as provider:
+    with FakeProvider(count_user_texts) as provider:
         yield provider
 
 
@@ -76,7 +76,7 @@ def test_a_question_is_answered_on_standard_output(
 def test_a_failure_is_told_and_exits_1(
     clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    provider.script = sequence([], default=Fail("authentication"))
+    provider.script = reply_in_sequence([], default=Fail("authentication"))
     assert clew("chat", "hello", **model(provider)) == 1
     out, err = capsys.readouterr()
     assert (out, "401" in err) == ("", True)
@@ -97,7 +97,7 @@ def test_commands_are_carried_out(
 def test_ctrl_c_stops_an_answer(
     clew: Callable[..., int], provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    provider.script = sequence([], default=Hang())
+    provider.script = reply_in_sequence([], default=Hang())
     with pressed_when(lambda: bool(provider.requests)):
         assert clew("chat", "hello", **model(provider)) == 130
     assert "stopped" in capsys.readouterr().err
@@ -193,7 +193,9 @@ def test_a_chat_goes_line_by_line_until_the_person_leaves(tmp_path: Path) -> Non
 
 
 def test_what_is_typed_ahead_is_answered_in_order(tmp_path: Path, provider: FakeProvider) -> None:
-    provider.script = per_user_text({"first": Text("one", delay=0.1)}, default=counter)
+    provider.script = reply_by_user_text(
+        {"first": Text("one", delay=0.1)}, default=count_user_texts
+    )
     keyboard = Typist(["first", "/quit"], ahead=["second\n/status\n/retry\nun"])
     code, screen = talk(tmp_path, keyboard, provider)
     assert code == 0
@@ -213,7 +215,7 @@ def test_what_is_typed_ahead_is_answered_in_order(tmp_path: Path, provider: Fake
 def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"go on": Endless()}, default=counter)
+    provider.script = reply_by_user_text({"go on": Endless()}, default=count_user_texts)
     with pressed_when(lambda: bool(provider.requests)):
         code, screen = talk(tmp_path, Typist(["go on", "and now?", None]), provider)
     assert code == 0
@@ -222,7 +224,7 @@ def test_ctrl_c_stops_the_answer_and_the_chat_goes_on(
 
 
 def test_what_was_left_is_taken_up(tmp_path: Path, provider: FakeProvider) -> None:
-    provider.script = per_user_text({"first": [Hang()]}, default=counter)
+    provider.script = reply_by_user_text({"first": [Hang()]}, default=count_user_texts)
     asyncio.run(leave(tmp_path, provider))
     _, screen = talk(tmp_path, Typist([None]), provider)
     assert "still to be answered: “first”" in screen
@@ -248,7 +250,7 @@ def test_an_input_that_is_refused_is_told_and_the_chat_goes_on(tmp_path: Path) -
 
 
 def test_an_attempt_that_failed_is_told(tmp_path: Path, provider: FakeProvider) -> None:
-    provider.script = per_user_text({"first": [CutStream(after=2)]}, default=counter)
+    provider.script = reply_by_user_text({"first": [CutStream(after=2)]}, default=count_user_texts)
     _, screen = talk(tmp_path, Typist(["first", None]), provider)
     assert "void" in screen
     assert screen.count("turn 1: I have seen: first\n") == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.cli import entry
-from clew.testing import FakeProvider, counter
+from clew.testing import FakeProvider, count_user_texts
 from clew.testing.channels import MemoryPlatform
 from clew.wire import methods
 from clew.wire.params import OpenParams, SubmitParams
@@ -31,7 +31,7 @@ STORED = f"{KEPT}\ufffdp\ufffdq\ufffd"
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -50,7 +50,7 @@ async def said(server: Server, name: str = "talk") -> str:
 
 def asked(provider: FakeProvider) -> str:
     """What the model was sent of it."""
-    body = provider.settled()[-1].json
+    body = provider.wait_until_settled()[-1].json
     assert body is not None
     return body["messages"][-1]["content"]
 
@@ -85,7 +85,7 @@ async def test_over_json_rpc(server: Server, provider: FakeProvider) -> None:
 async def test_from_a_channel(store_url: str, tmp_path: Path) -> None:
     platform = MemoryPlatform()
     async with memory_desk(store_url, tmp_path, platform) as desk:
-        platform.say(SENT)
+        platform.post_message(SENT)
         await until(desk.texts)
         await desk.quiet()
         found = await desk.world.engine.list_conversations(limit=10)

@@ -93,10 +93,10 @@ async def test_b085_nothing_is_called_while_a_chat_is_closed_and_the_rest_arrive
     desk: MemoryDesk, timer: FakeTimer, wait: int, nth: int
 ) -> None:
     """B077, B085, B087: resumed at the right part, each part once, others served meanwhile."""
-    desk.platform.throttles = once("send", nth, wait)
-    desk.platform.say("much")
+    desk.platform.throttle_hook = once("send", nth, wait)
+    desk.platform.post_message("much")
     await until(lambda: desk.platform.throttled)
-    desk.platform.say("hello", user="7")
+    desk.platform.post_message("hello", user="7")
     await until(lambda: desk.texts(7))
     timer.advance(wait - 0.5)
     await asyncio.sleep(0.05)
@@ -127,9 +127,9 @@ async def test_b086_a_wait_while_an_answer_is_shown_stops_what_is_shown_and_not_
         store_url, tmp_path, platform, script=talk, timer=timer, settings={"double_text": "queue"}
     ) as desk:
         stop_at(desk, "two", go_on)
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
-        platform.throttles = once("edit", 1, wait)
+        platform.throttle_hook = once("edit", 1, wait)
         if place == "edit":
             stop_at(desk, "three", finish)
         go_on.set()
@@ -156,15 +156,15 @@ def stop_at(desk: MemoryDesk, piece: str, go_on: asyncio.Event) -> None:
 async def test_b086_a_restart_in_a_wait_goes_on_waiting(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
-    platform.throttles = once("send", 3, 1000)
+    platform.throttle_hook = once("send", 3, 1000)
     settings = {"stream": False}
     open_ = {"script": long_answer, "timer": timer, "settings": settings}
     async with memory_desk(store_url, tmp_path, platform, **open_) as desk:  # pyright: ignore[reportArgumentType]
-        platform.say("much")
+        platform.post_message("much")
         await until(lambda: platform.throttled)
     timer.advance(900)
     async with memory_desk(store_url, tmp_path, platform, **open_) as desk:  # pyright: ignore[reportArgumentType]
-        platform.say("hello", user="7")
+        platform.post_message("hello", user="7")
         await until(lambda: desk.texts(7))
         assert len(desk.texts()) == 2
         timer.advance(101)
@@ -178,8 +178,8 @@ async def test_b086_a_restart_in_a_wait_goes_on_waiting(
 
 
 async def test_b074_the_parts_of_two_answers_do_not_mix(desk: MemoryDesk) -> None:
-    desk.platform.say("much")
-    desk.platform.say("little")
+    desk.platform.post_message("much")
+    desk.platform.post_message("little")
     await until(lambda: len(desk.texts()) == 5)
     assert desk.texts()[-1] == "short"
     assert " ".join(desk.texts()[:-1]).split() == WORDS
@@ -192,8 +192,8 @@ async def test_a_part_whose_outcome_is_unknown_is_sent_once_more_and_says_so(
     desk: MemoryDesk, timer: FakeTimer
 ) -> None:
     """B070, B078."""
-    desk.platform.cut(after=True)
-    desk.platform.say("hello")
+    desk.platform.cut_next_call(after=True)
+    desk.platform.post_message("hello")
     await passes(timer, 1, until_=lambda: len(desk.texts()) == 2)
     await desk.quiet()
     assert desk.texts() == ["short", "(may be a repeat) short"]
@@ -202,8 +202,8 @@ async def test_a_part_whose_outcome_is_unknown_is_sent_once_more_and_says_so(
 async def test_only_the_part_whose_outcome_is_unknown_is_repeated(
     desk: MemoryDesk, timer: FakeTimer
 ) -> None:
-    desk.platform.fails.append((NotSent("not now"), False))
-    desk.platform.say("much")
+    desk.platform.next_failures.append((NotSent("not now"), False))
+    desk.platform.post_message("much")
     await passes(timer, 1, until_=lambda: len(desk.texts()) == 4)
     assert " ".join(desk.texts()).split() == WORDS
 
@@ -216,13 +216,13 @@ async def test_where_the_platform_can_tell_nothing_is_repeated(
     platform = MemoryPlatform(timer=timer, capabilities=able)
     settings = {"stream": False}
     async with memory_desk(store_url, tmp_path, platform, timer=timer, settings=settings) as desk:
-        platform.cut(after=True)
-        platform.say("one")
+        platform.cut_next_call(after=True)
+        platform.post_message("one")
         await desk.answered()
-        await passes(timer, 1, until_=lambda: not platform.fails)
+        await passes(timer, 1, until_=lambda: not platform.next_failures)
         await desk.quiet()
-        platform.cut(after=False)
-        platform.say("two")
+        platform.cut_next_call(after=False)
+        platform.post_message("two")
         await passes(timer, 1, until_=lambda: len(desk.texts()) == 2)
         await desk.quiet()
         assert desk.texts() == ["You said: one", "You said: two"]
@@ -232,8 +232,8 @@ async def test_a_platform_that_never_answers_gets_a_few_marked_tries_and_then_a_
     desk: MemoryDesk, timer: FakeTimer
 ) -> None:
     for _ in range(20):
-        desk.platform.cut(after=False)
-    desk.platform.say("hello")
+        desk.platform.cut_next_call(after=False)
+    desk.platform.post_message("hello")
 
     async def given_up() -> bool:
         timer.advance(60)
@@ -242,7 +242,7 @@ async def test_a_platform_that_never_answers_gets_a_few_marked_tries_and_then_a_
     await desk.world.until(given_up)
     ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "may have arrived" in (letter.error or "")
-    desk.platform.fails.clear()
+    desk.platform.next_failures.clear()
     await desk.world.engine.deliveries.retry_delivery(letter.id)
     await desk.quiet()
     assert desk.texts() == ["(may be a repeat) short"]
@@ -252,9 +252,9 @@ async def test_a_platform_that_never_answers_gets_a_few_marked_tries_and_then_a_
 
 
 async def test_what_is_refused_for_good_is_kept_and_holds_nothing_up(desk: MemoryDesk) -> None:
-    desk.platform.fails.append((NotDelivered("no such chat"), False))
-    desk.platform.say("one")
-    desk.platform.say("two")
+    desk.platform.next_failures.append((NotDelivered("no such chat"), False))
+    desk.platform.post_message("one")
+    desk.platform.post_message("two")
     await until(lambda: desk.texts() == ["short"])
     await desk.quiet()
     ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
@@ -264,12 +264,12 @@ async def test_what_is_refused_for_good_is_kept_and_holds_nothing_up(desk: Memor
 
 
 async def test_what_waits_can_be_dropped(desk: MemoryDesk, timer: FakeTimer) -> None:
-    desk.platform.throttle(1000)
-    desk.platform.say("one")
+    desk.platform.throttle_calls(1000)
+    desk.platform.post_message("one")
     (pending,) = await _waiting(desk)
     await desk.world.engine.deliveries.drop_delivery(pending, why="dropped")
     timer.advance(1001)
-    desk.platform.say("two")
+    desk.platform.post_message("two")
     await passes(timer, 1, until_=lambda: desk.texts() == ["short"])
     await desk.quiet()
     ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
@@ -287,14 +287,14 @@ async def test_what_is_dropped_while_it_is_on_its_way_stays_dropped(
             dropping.append(asyncio.create_task(_drop_all(desk)))
         return None
 
-    desk.platform.throttles = dropped
-    desk.platform.slow = 0.2
-    desk.platform.fails.append((NotSent("not now"), True))
-    desk.platform.say("one")
-    await passes(timer, 1, until_=lambda: not desk.platform.fails)
+    desk.platform.throttle_hook = dropped
+    desk.platform.send_delay = 0.2
+    desk.platform.next_failures.append((NotSent("not now"), True))
+    desk.platform.post_message("one")
+    await passes(timer, 1, until_=lambda: not desk.platform.next_failures)
     await asyncio.gather(*dropping)
-    desk.platform.throttles = lambda _what, _chat: None
-    desk.platform.say("two", user="7")
+    desk.platform.throttle_hook = lambda _what, _chat: None
+    desk.platform.post_message("two", user="7")
     await passes(timer, 1, until_=lambda: desk.texts(7))
     await desk.quiet()
     assert desk.texts() == ["short"]
@@ -332,8 +332,8 @@ async def test_a_fault_of_the_channel_buries_one_delivery_and_not_the_chat(
         return render(self, message)
 
     monkeypatch.setattr(MemoryChannel, "render", broken)
-    desk.platform.say("much")
-    desk.platform.say("little")
+    desk.platform.post_message("much")
+    desk.platform.post_message("little")
     await passes(timer, 1, until_=lambda: desk.texts() == ["short"])
     ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "internal error" in (letter.error or "")
@@ -350,7 +350,7 @@ async def test_an_answer_takes_the_place_of_what_was_shown_of_it_also_after_a_re
 
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         stop_at(desk, "two", asyncio.Event())
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two three"])
@@ -364,7 +364,7 @@ async def test_an_answer_whose_place_is_gone_is_sent_anew(
     go_on = asyncio.Event()
     async with memory_desk(store_url, tmp_path, platform, script=echo, timer=timer) as desk:
         stop_at(desk, "said:", go_on)
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["You said: …"])
         platform.messages.clear()
         go_on.set()
@@ -382,7 +382,7 @@ async def test_an_answer_that_is_one_open_fence_is_delivered(
         return ModelResponse(parts=[TextPart("```rm -rf /tmp/x && echo done")])
 
     async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
-        platform.say("Which command?")
+        platform.post_message("Which command?")
         assert await desk.answered() == ["rm -rf /tmp/x && echo done"]
         await desk.quiet()
 
@@ -394,7 +394,7 @@ async def test_an_answer_that_nobody_can_see_is_told_as_none(
         return ModelResponse(parts=[TextPart("\u200b \u2060")])
 
     async with memory_desk(store_url, tmp_path, platform, script=script) as desk:
-        platform.say("Which command?")
+        platform.post_message("Which command?")
         (told,) = await desk.answered()
         assert "Try again" in told
         await desk.quiet()
@@ -409,7 +409,7 @@ async def test_an_answer_that_was_cut_says_so_in_the_chat(
     async with memory_desk(
         store_url, tmp_path, platform, script=script, settings={"stream": False}
     ) as desk:
-        platform.say("Tell me a story")
+        platform.post_message("Tell me a story")
         (told,) = await desk.answered()
         assert told.startswith("Once upon a\n\n(The answer ends in the middle")
         await desk.quiet()
@@ -422,7 +422,7 @@ async def test_what_a_channel_makes_no_message_of_is_a_dead_letter(
         return []
 
     monkeypatch.setattr(MemoryChannel, "render", render)
-    desk.platform.say("hello")
+    desk.platform.post_message("hello")
 
     async def buried() -> bool:
         return bool(await desk.world.engine.deliveries.list_deliveries())

@@ -30,8 +30,8 @@ from clew.gateway.channels.discord.transport import to_channel_error
 from clew.testing.channels import FakeTimer, MemoryPlatform
 from clew.testing.channels.memory import CAPABILITIES
 from clew.testing.discord import FakeDiscord
-from clew.testing.discord.people import BOT
-from clew.testing.telegram import Faults
+from clew.testing.discord.people import BOT_ID
+from clew.testing.telegram import FaultInjector
 from tests.channels.desk import Plain, echo, memory_desk, serving, table, until
 from tests.waiting import wait_until
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tests.line.world import World
 
 CHANNEL, THREAD = "500", "501"
-ME = f"<@{BOT}>"
+ME = f"<@{BOT_ID}>"
 
 
 def pay_or_echo(messages: Sequence[ModelMessage]) -> ModelResponse:
@@ -60,10 +60,10 @@ class DiscordDesk(Plain):
     discord: FakeDiscord
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.discord.texts(f"7{chat}")
+        return self.discord.list_texts(f"7{chat}")
 
     def waiting(self) -> int:
-        return self.discord.waiting
+        return self.discord.pending_count
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def open_desk(
 ) -> AsyncGenerator[DiscordDesk]:
     own = {
         "token": discord.token,
-        "base_url": discord.api,
+        "base_url": discord.api_url,
         "allow": "42",
         "groups": CHANNEL,
         "stream": False,
@@ -99,15 +99,15 @@ async def desk(url: str, tmp_path: Path) -> AsyncGenerator[DiscordDesk]:
 
 
 async def test_a_burst_is_one_question_and_an_edit_of_it_is_asked_again(desk: DiscordDesk) -> None:
-    desk.discord.say("one")
-    message = desk.discord.say("two <:smile:5>")
+    desk.discord.post_message("one")
+    message = desk.discord.post_message("two <:smile:5>")
     assert await desk.answered() == ["You said: one \\| two :smile:"]
-    desk.discord.edit(message, "three")
+    desk.discord.edit_message(message, "three")
     answers = await desk.answered(2)
     assert answers[1] == "You said: one \\| three"
     # A preview of a link is told as a change, too.
-    desk.discord.dispatch("MESSAGE_UPDATE", {"id": message, "channel_id": "742", "embeds": []})
-    desk.discord.delete(message)
+    desk.discord.send_dispatch("MESSAGE_UPDATE", {"id": message, "channel_id": "742", "embeds": []})
+    desk.discord.delete_message(message)
     await desk.quiet()
     assert len(desk.texts()) == 2
 
@@ -117,19 +117,19 @@ async def test_in_guilds_what_is_meant_for_it_is_answered_and_a_thread_is_kept_a
 ) -> None:
     # Nobody told of it: it is looked up.
     desk.discord.open_channel(THREAD, parent=CHANNEL)
-    desk.discord.say("between us", channel=CHANNEL)
-    first = desk.discord.say(f"{ME}, hello", channel=CHANNEL)
-    desk.discord.say(f"and here {ME}", channel=THREAD)
+    desk.discord.post_message("between us", channel=CHANNEL)
+    first = desk.discord.post_message(f"{ME}, hello", channel=CHANNEL)
+    desk.discord.post_message(f"and here {ME}", channel=THREAD)
     await until(lambda: len(desk.discord.sent) == 2)
-    reply = {"author": {"id": BOT}}
-    desk.discord.say("and again", channel=CHANNEL, referenced_message=reply, type=19)
+    reply = {"author": {"id": BOT_ID}}
+    desk.discord.post_message("and again", channel=CHANNEL, referenced_message=reply, type=19)
     await until(lambda: len(desk.discord.sent) == 3)
     await desk.quiet()
-    assert desk.discord.texts(CHANNEL) == [
+    assert desk.discord.list_texts(CHANNEL) == [
         "You said: Ada (42): hello",
         "You said: Ada (42): and again",
     ]
-    assert desk.discord.texts(THREAD) == [f"You said: Ada (42): and here @{JOINER}you"]
+    assert desk.discord.list_texts(THREAD) == [f"You said: Ada (42): and here @{JOINER}you"]
     assert desk.discord.sent[0].reply_to == first or desk.discord.sent[1].reply_to == first
     assert len((await desk.world.engine.list_conversations()).items) == 2
 
@@ -140,39 +140,39 @@ JOINER = "\N{WORD JOINER}"
 async def test_slash_commands_are_listed_carried_out_once_and_answered(desk: DiscordDesk) -> None:
     listed = {each["name"]: each for each in desk.discord.commands}
     assert {"new", "stop", "help"} <= listed.keys()
-    given = desk.discord.command("title", "The talk")
+    given = desk.discord.send_command("title", "The talk")
     (answer,) = await desk.answered()
     assert "The talk" in answer
     # Whoever gave it is told at once that it has arrived, and nobody else is.
-    await until(lambda: desk.discord.answered(given))
-    told = desk.discord.answered(given)
+    await until(lambda: desk.discord.get_response(given))
+    told = desk.discord.get_response(given)
     assert told is not None
     assert (told["data"]["content"], told["data"]["flags"]) == ("/title", 64)
     await desk.quiet()
 
 
 async def test_a_button_lets_a_tool_run_once_and_goes_away(desk: DiscordDesk) -> None:
-    desk.discord.say("pay")
+    desk.discord.post_message("pay")
     await until(lambda: any(one.buttons for one in desk.discord.sent))
     (asked,) = [one for one in desk.discord.sent if one.buttons]
     assert "@everyone" in asked.content
     assert asked.pings == []
     label = asked.buttons[0]["label"]
-    stranger = desk.discord.press(label, user="99")
-    await until(lambda: desk.discord.answered(stranger))
+    stranger = desk.discord.press_button(label, user="99")
+    await until(lambda: desk.discord.get_response(stranger))
     assert asked.buttons
-    pressed = desk.discord.press(label)
+    pressed = desk.discord.press_button(label)
     await until(lambda: not asked.buttons)
     assert asked.labels == ["Allowed: pay"]
-    await until(lambda: desk.discord.answered(pressed))
+    await until(lambda: desk.discord.get_response(pressed))
     await desk.answered(2)
     await desk.quiet()
 
 
 async def test_files_of_a_forwarded_message_are_fetched_from_it(desk: DiscordDesk) -> None:
-    file = desk.discord.put_file("note.txt", b"milk")
+    file = desk.discord.add_file("note.txt", b"milk")
     snapshot = {"message": {"content": "look", "attachments": [file]}}
-    desk.discord.say("", message_snapshots=[snapshot], message_reference={"type": 1})
+    desk.discord.post_message("", message_snapshots=[snapshot], message_reference={"type": 1})
     (answer,) = await desk.answered()
     assert "note.txt, text/plain, 4 bytes" in answer
     assert "Forwarded message:" in answer
@@ -180,10 +180,10 @@ async def test_files_of_a_forwarded_message_are_fetched_from_it(desk: DiscordDes
 
 
 async def test_files_are_fetched_from_discord_and_from_nowhere_else(desk: DiscordDesk) -> None:
-    here = desk.discord.put_file("note.txt", b"milk")
-    large = desk.discord.put_file("large.bin", b"x", size=30_000_000)
-    elsewhere = desk.discord.put_file("else.txt", b"x", url="http://e.example/x")
-    desk.discord.say("these", attachments=[here, large, elsewhere])
+    here = desk.discord.add_file("note.txt", b"milk")
+    large = desk.discord.add_file("large.bin", b"x", size=30_000_000)
+    elsewhere = desk.discord.add_file("else.txt", b"x", url="http://e.example/x")
+    desk.discord.post_message("these", attachments=[here, large, elsewhere])
     (answer,) = await desk.answered()
     assert "note.txt, text/plain, 4 bytes" in answer
     assert "30,000,000 bytes" in answer
@@ -200,7 +200,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
                 await go_on.wait()
 
             desk.world.points.arm("piece 'said:'", wait)
-            discord.say("hello")
+            discord.post_message("hello")
             await until(lambda: desk.texts() == ["You said: …"])
             go_on.set()
             await desk.answered()
@@ -217,16 +217,16 @@ async def test_what_is_said_while_no_process_runs_is_answered_once_after_a_resta
 ) -> None:
     with FakeDiscord() as discord:
         async with open_desk(store_url, tmp_path, discord) as desk:
-            discord.say("one")
+            discord.post_message("one")
             await desk.answered()
             await desk.quiet()
-        discord.say("two")
+        discord.post_message("two")
         for _ in range(2):
             async with open_desk(store_url, tmp_path, discord) as desk:
                 await desk.answered(2)
                 await desk.quiet()
-        assert discord.texts("742") == ["You said: one", "You said: two"]
-        assert (discord.begun, discord.resumed) == (1, 2)
+        assert discord.list_texts("742") == ["You said: one", "You said: two"]
+        assert (discord.started, discord.resumed) == (1, 2)
 
 
 @pytest.fixture
@@ -241,19 +241,19 @@ async def test_what_no_session_told_is_looked_up_where_people_have_written(
     with FakeDiscord() as discord:
         discord.open_channel(CHANNEL)
         async with open_desk(url, tmp_path, discord) as desk:
-            discord.say("one")
-            discord.say(f"{ME} here", channel=CHANNEL)
+            discord.post_message("one")
+            discord.post_message(f"{ME} here", channel=CHANNEL)
             await until(lambda: len(discord.sent) == 2)
             await desk.quiet()
-        discord.forget_sessions()
-        discord.say("two")
-        discord.say(f"{ME} there", channel=CHANNEL)
+        discord.drop_sessions()
+        discord.post_message("two")
+        discord.post_message(f"{ME} there", channel=CHANNEL)
         async with open_desk(url, tmp_path, discord) as desk:
             await until(lambda: len(discord.sent) == 4)
             await desk.quiet()
-        assert discord.texts("742") == ["You said: one", "You said: two"]
-        assert discord.texts(CHANNEL)[1] == "You said: Ada (42): there"
-        assert discord.begun == 2
+        assert discord.list_texts("742") == ["You said: one", "You said: two"]
+        assert discord.list_texts(CHANNEL)[1] == "You said: Ada (42): there"
+        assert discord.started == 2
 
 
 @pytest.mark.usefixtures("at_once")
@@ -262,38 +262,38 @@ async def test_a_connection_that_is_renewed_invalidated_or_breaks_loses_nothing(
 ) -> None:
     discord = desk.discord
     breaks = [
-        discord.reconnect,
-        discord.cut,
-        lambda: discord.invalidate(resumable=True),
-        lambda: discord.invalidate(resumable=False),
-        lambda: discord.close(4009),
+        discord.request_reconnect,
+        discord.cut_sockets,
+        lambda: discord.invalidate_sessions(resumable=True),
+        lambda: discord.invalidate_sessions(resumable=False),
+        lambda: discord.close_connections(4009),
         lambda: setattr(discord, "answers_heartbeats", False),
     ]
     for number, break_ in enumerate(breaks, 1):
         opened = discord.opened
         break_()
-        discord.say(f"message {number}")
+        discord.post_message(f"message {number}")
         await desk.answered(number)
         await until(lambda opened=opened: discord.opened > opened)
         discord.answers_heartbeats = True
-    discord.dispatch("MESSAGE_CREATE", {"id": "x", "channel_id": None})
+    discord.send_dispatch("MESSAGE_CREATE", {"id": "x", "channel_id": None})
     await desk.quiet()
     assert desk.texts() == [f"You said: message {number}" for number in range(1, len(breaks) + 1)]
 
 
 async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: Path) -> None:
     """Cut connections, lost answers, waits, repeated dispatches: the nonce says all."""
-    faults = Faults(cut=0.1, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, seed=2)
+    faults = FaultInjector(cut=0.1, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, seed=2)
     with FakeDiscord(faults=faults) as discord:
         async with open_desk(url, tmp_path, discord, allow="*", double_text="queue") as desk:
             for number, user in product(range(2), range(1, 7)):
-                discord.say(f"message {number} of {user}", user=str(user))
+                discord.post_message(f"message {number} of {user}", user=str(user))
             await desk.quiet()
             assert await desk.world.engine.deliveries.list_deliveries() == []
         assert discord.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]
-            assert discord.texts(f"7{user}") == wanted
+            assert discord.list_texts(f"7{user}") == wanted
 
 
 async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
@@ -305,8 +305,8 @@ async def test_what_a_platform_has_forgotten_is_sent_once_more_and_says_so(
     settings = {"stream": False}
     async with memory_desk(url, tmp_path, platform, timer=timer, settings=settings) as desk:
         platform.capabilities = replace(able, idempotent=False)
-        platform.cut(after=True)
-        platform.say("hello")
+        platform.cut_next_call(after=True)
+        platform.post_message("hello")
         await desk.answered()
 
         def repeated() -> bool:
@@ -362,9 +362,12 @@ def test_each_error_of_discord_is_what_it_means(
 
 async def test_a_wait_for_the_whole_bot_is_told_as_one() -> None:
     with FakeDiscord() as discord:
-        discord.meet("42")
+        discord.open_dm("42")
         config = ChannelConfig(
-            name="discord", token=Secret.from_text(discord.token), base_url=discord.api, options={}
+            name="discord",
+            token=Secret.from_text(discord.token),
+            base_url=discord.api_url,
+            options={},
         )
         async with open_channel(config) as channel:
             discord.throttle_all(35)

@@ -10,7 +10,7 @@ from clew.config.secret import Secret
 from clew.core.route import Route
 from clew.gateway.channel import Channel, ChannelConfig, MemoryChannelStorage
 from clew.gateway.channels.discord.channel import open_channel
-from clew.testing.channels import ChannelContract, Platform, Shown
+from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.discord import FakeDiscord
 
 if TYPE_CHECKING:
@@ -24,37 +24,37 @@ class Discord:
 
     def __init__(self, fake: FakeDiscord) -> None:
         self._fake, self._marks = fake, MemoryChannelStorage()
-        fake.meet("42")
+        fake.open_dm("42")
 
     def create_channel(self) -> Channel:
         return open_channel(
             ChannelConfig(
                 name="discord",
                 token=Secret.from_text(self._fake.token),
-                base_url=self._fake.api,
+                base_url=self._fake.api_url,
                 options=MappingProxyType({}),
                 storage=self._marks,
             )
         )
 
     def post_message(self, text: str) -> None:
-        self._fake.say(text)
+        self._fake.post_message(text)
 
-    def shown_messages(self) -> Sequence[Shown]:
-        return [Shown(message=one.id, text=one.content) for one in self._fake.sent]
+    def shown_messages(self) -> Sequence[ShownMessage]:
+        return [ShownMessage(message=one.id, text=one.content) for one in self._fake.sent]
 
     def cut_next_call(self, *, after: bool) -> None:
-        self._fake.fail_next(lost=after)
+        self._fake.fail_next_call(lost=after)
 
     def throttle_calls(self, seconds: int) -> None:
-        self._fake.throttle("742", seconds)
+        self._fake.throttle_chat("742", seconds)
 
     def block_agent(self) -> None:
-        self._fake.block("42")
+        self._fake.block_bot("42")
 
 
 class TestDiscord(ChannelContract):
     @asynccontextmanager
-    async def open_platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[ChannelPlatform]:
         with FakeDiscord() as fake:
             yield Discord(fake)

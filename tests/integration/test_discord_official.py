@@ -25,7 +25,7 @@ async def test_the_official_client_finds_nothing_odd_about_the_fake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with FakeDiscord(heartbeat=5.0) as discord:
-        monkeypatch.setattr(Route, "BASE", discord.api)
+        monkeypatch.setattr(Route, "BASE", discord.api_url)
         gateway = URL(discord.url.replace("http", "ws") + "/gateway")
         monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", gateway)
         intents = library.Intents.default()
@@ -44,7 +44,7 @@ async def test_the_official_client_finds_nothing_odd_about_the_fake(
 
         running = asyncio.create_task(client.start(discord.token))
         await asyncio.wait_for(ready.wait(), 60)
-        discord.say("hello")
-        await until(lambda: discord.texts("742") == ["heard hello"])
+        discord.post_message("hello")
+        await until(lambda: discord.list_texts("742") == ["heard hello"])
         await client.close()
         await asyncio.wait({running})

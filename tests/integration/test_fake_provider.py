@@ -10,7 +10,6 @@ import openai
 import pytest
 
 from clew.testing.provider import (
-    Call,
     Calls,
     CutStream,
     EarlyEnd,
@@ -25,14 +24,15 @@ from clew.testing.provider import (
     LengthStop,
     MalformedArguments,
     Reply,
+    ReplyUsage,
+    ScriptedCall,
     Slow,
     StreamError,
     Text,
     UnknownTool,
-    Usage,
     echo,
-    sequence,
-    within,
+    reply_in_sequence,
+    with_context_window,
 )
 from tests.integration.provider_clients import Heard, anthropic_client, ask, openai_client
 
@@ -84,7 +84,7 @@ def provider() -> Iterator[FakeProvider]:
 
 
 def answers(provider: FakeProvider, *replies: Reply) -> None:
-    provider.script = sequence(replies)
+    provider.script = reply_in_sequence(replies)
 
 
 # Good answers.
@@ -104,7 +104,7 @@ def test_a_text_arrives_whole_with_its_finish_reason_and_tokens(
 def test_the_tokens_of_a_script_arrive_and_cached_ones_are_told_apart(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
-    answers(provider, Text("hi", usage=Usage(1200, 34, cached=1000)))
+    answers(provider, Text("hi", usage=ReplyUsage(1200, 34, cached=1000)))
     assert ask(provider, wire, stream=stream).tokens == (200, 34, 1000)
 
 
@@ -119,7 +119,11 @@ def test_thinking_arrives_apart_from_the_text(
 def test_parallel_calls_arrive_in_order_with_ids_of_their_own(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
-    calls = [Call("add", {"a": 1, "b": 2}), Call("add", {"a": 3}), Call("now", id="mine")]
+    calls = [
+        ScriptedCall("add", {"a": 1, "b": 2}),
+        ScriptedCall("add", {"a": 3}),
+        ScriptedCall("now", id="mine"),
+    ]
     answers(provider, Calls(calls, text="let me see", chunks=5))
     heard = ask(provider, wire, stream=stream)
     assert heard.text == "let me see"
@@ -136,7 +140,7 @@ def test_parallel_calls_arrive_in_order_with_ids_of_their_own(
 def test_call_ids_never_repeat_within_a_server(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
-    answers(provider, *[Calls([Call("add"), Call("add")])] * 3)
+    answers(provider, *[Calls([ScriptedCall("add"), ScriptedCall("add")])] * 3)
     heard = [ask(provider, wire, stream=stream) for _ in range(3)]
     assert len({call[0] for one in heard for call in one.calls}) == 6
 
@@ -162,11 +166,13 @@ def test_a_slow_reply_comes_late_but_whole(provider: FakeProvider, wire: str, st
 
 
 def test_equal_scripts_give_equal_answers(wire: str, stream: bool) -> None:
-    script = sequence([Calls([Call("add")], thinking="hm"), Text("x")])
+    script = reply_in_sequence([Calls([ScriptedCall("add")], thinking="hm"), Text("x")])
     heard = list[Heard]()
     for _ in range(2):
         with FakeProvider(script) as provider:
-            provider.script = sequence([Calls([Call("add")], thinking="hm"), Text("x")])
+            provider.script = reply_in_sequence(
+                [Calls([ScriptedCall("add")], thinking="hm"), Text("x")]
+            )
             heard += [ask(provider, wire, stream=stream) for _ in range(2)]
     assert heard[:2] == heard[2:]
 
@@ -192,7 +198,7 @@ def test_a_failure_has_the_status_and_the_exception_of_its_kind(
     assert caught.value.status_code == status
     assert caught.value.response.headers["retry-after"] == "7"
     assert type(caught.value).__name__ == RAISED.get(status, type(caught.value).__name__)
-    assert [r.outcome for r in provider.settled()] == ["answered"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["answered"]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +230,7 @@ def test_a_failure_can_be_given_its_own_status_and_body(provider: FakeProvider) 
 def test_a_context_window_overflows_with_both_numbers_told(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
-    provider.script = within(100, echo)
+    provider.script = with_context_window(100, echo)
     assert ask(provider, wire, stream=stream, say="x" * 400).text.startswith("echo: xxx")
     sdk = anthropic if wire == "messages" else openai
     with pytest.raises(sdk.BadRequestError, match=r"101 tokens|100 tokens.* 101 tokens"):
@@ -248,11 +254,15 @@ def test_a_web_page_is_no_answer(
 def test_a_cut_socket_is_a_connection_error(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
-    answers(provider, CutStream(after=2), CutStream(after=2, reply=Calls([Call("add", {"a": 1})])))
+    answers(
+        provider,
+        CutStream(after=2),
+        CutStream(after=2, reply=Calls([ScriptedCall("add", {"a": 1})])),
+    )
     for _ in range(2):
         with pytest.raises(Exception, match=r"Connection error|peer closed connection"):
             ask(provider, wire, stream=stream)
-    assert [r.outcome for r in provider.settled()] == ["cut", "cut"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["cut", "cut"]
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 99])
@@ -301,7 +311,7 @@ def test_a_provider_that_hangs_runs_into_the_time_limit(
     answers(provider, Hang())
     with pytest.raises((openai.APITimeoutError, anthropic.APITimeoutError)):
         ask(provider, wire, stream=stream, timeout=0.1)
-    assert [r.outcome for r in provider.settled()] == ["client_gone"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["client_gone"]
 
 
 def test_an_endless_stream_goes_on_until_the_client_leaves(provider: FakeProvider) -> None:
@@ -314,7 +324,7 @@ def test_an_endless_stream_goes_on_until_the_client_leaves(provider: FakeProvide
     ):
         heard = [next(chunks).choices[0].delta.content for _ in range(50)]
     assert "".join(text or "" for text in heard).startswith("again again")
-    assert [r.outcome for r in provider.settled()] == ["client_gone"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["client_gone"]
 
 
 def test_an_endless_body_never_becomes_an_answer(provider: FakeProvider, wire: str) -> None:
@@ -327,7 +337,7 @@ def test_no_choices_means_no_content(provider: FakeProvider, stream: bool) -> No
     answers(provider, EmptyChoices(), EmptyChoices())
     assert ask(provider, "responses", stream=stream).text == ""
     assert ask(provider, "messages", stream=stream).text == ""
-    provider.script = sequence([EmptyChoices()])
+    provider.script = reply_in_sequence([EmptyChoices()])
     with pytest.raises((IndexError, AssertionError)):
         ask(provider, "chat", stream=stream)
 

@@ -38,7 +38,6 @@ from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai.settings import ModelSettings
 
 from clew.testing.provider import (
-    Call,
     Calls,
     CutStream,
     EarlyEnd,
@@ -52,12 +51,13 @@ from clew.testing.provider import (
     LengthStop,
     MalformedArguments,
     Reply,
+    ReplyUsage,
+    ScriptedCall,
     StreamError,
     Text,
     UnknownTool,
-    Usage,
-    counter,
-    sequence,
+    count_user_texts,
+    reply_in_sequence,
 )
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Asker:
 
     async def __call__(self, *replies: Reply, say: str = "go") -> AgentRunResult[str]:
         """One run over the given replies; after them every request gets ``AGAIN``."""
-        self.provider.script = sequence(replies, Text(AGAIN))
+        self.provider.script = reply_in_sequence(replies, Text(AGAIN))
         async with asyncio.timeout(40):
             return await self.run(say)
 
@@ -157,7 +157,7 @@ async def ask(wire: str, stream: bool) -> AsyncIterator[Asker]:
 
 
 async def test_a_text_its_thinking_and_its_tokens_arrive(ask: Asker) -> None:
-    result = await ask(Text("four", thinking="two and two", usage=Usage(50, 20, cached=30)))
+    result = await ask(Text("four", thinking="two and two", usage=ReplyUsage(50, 20, cached=30)))
     response = first_response(result)
     assert result.output == "four"
     assert [type(part) for part in response.parts] == [ThinkingPart, TextPart]
@@ -169,12 +169,12 @@ async def test_a_text_its_thinking_and_its_tokens_arrive(ask: Asker) -> None:
 
 
 async def test_parallel_calls_run_and_their_results_are_accepted(ask: Asker) -> None:
-    calls = [Call("add", {"a": 1, "b": 2}), Call("add", {"a": 30, "b": 4})]
+    calls = [ScriptedCall("add", {"a": 1, "b": 2}), ScriptedCall("add", {"a": 30, "b": 4})]
     result = await ask(Calls(calls, text="let me see", thinking="sums"), Text("3 and 34"))
     parts = [p for p in first_response(result).parts if isinstance(p, ToolCallPart)]
     assert [part.args_as_dict() for part in parts] == [{"a": 1, "b": 2}, {"a": 30, "b": 4}]
     assert result.output == "3 and 34"
-    first, second = ask.provider.settled()
+    first, second = ask.provider.wait_until_settled()
     assert first.call_ids == tuple(part.tool_call_id for part in parts)
     assert b"34" in second.body
     assert sorted(ask.sums) == [3, 34]
@@ -182,7 +182,7 @@ async def test_parallel_calls_run_and_their_results_are_accepted(ask: Asker) -> 
 
 
 async def test_a_conversation_of_three_turns_is_remembered(ask: Asker) -> None:
-    ask.provider.script = counter
+    ask.provider.script = count_user_texts
     async with asyncio.timeout(40):
         one = await ask.run("a")
         two = await ask.run("b", one)
@@ -211,14 +211,14 @@ async def test_a_cut_socket_is_a_connection_error(ask: Asker) -> None:
     with pytest.raises(ModelConnectionError):
         await ask(CutStream(after=2))
     with pytest.raises(ModelConnectionError):
-        await ask(CutStream(after=2, reply=Calls([Call("add", {"a": 1, "b": 2})])))
+        await ask(CutStream(after=2, reply=Calls([ScriptedCall("add", {"a": 1, "b": 2})])))
 
 
 async def test_a_provider_that_hangs_is_a_timeout(ask: Asker) -> None:
     ask.patience = 0.5
     with pytest.raises(ModelTimeoutError):
         await ask(Hang())
-    assert [r.outcome for r in ask.provider.settled()] == ["client_gone"]
+    assert [r.outcome for r in ask.provider.wait_until_settled()] == ["client_gone"]
 
 
 async def test_an_overload_in_a_stream_is_an_overload(ask: Asker, stream: bool) -> None:
@@ -282,6 +282,6 @@ async def test_an_early_end_passes_for_a_whole_answer(ask: Asker, wire: str, str
 async def test_a_call_that_ended_early_does_not_run_but_is_asked_again(
     ask: Asker, stream: bool
 ) -> None:
-    result = await ask(EarlyEnd(after=2, reply=Calls([Call("add", {"a": 1, "b": 2})])))
+    result = await ask(EarlyEnd(after=2, reply=Calls([ScriptedCall("add", {"a": 1, "b": 2})])))
     assert result.output == AGAIN
     assert ask.sums == ([] if stream else [3])

@@ -20,21 +20,21 @@ import openai
 import pytest
 
 from clew.testing.provider import (
-    Call,
     Calls,
     FakeProvider,
     Hang,
+    ProviderRequest,
     Reply,
-    Request,
+    ScriptedCall,
     Text,
-    counter,
+    count_user_texts,
     echo,
-    once_each,
-    per_user_text,
     read_log,
-    sequence,
+    reply_by_user_text,
+    reply_in_sequence,
+    reply_once_each,
 )
-from clew.testing.provider.scripts import named
+from clew.testing.provider.scripts import load_script
 from tests.integration.provider_clients import ask, openai_client
 from tests.waiting import block_until
 
@@ -134,7 +134,7 @@ def test_a_history_that_a_provider_refuses_never_reaches_the_script(
     with openai_client(provider) as client, pytest.raises(openai.BadRequestError) as caught:
         client.post(f"/{path}", body=body, cast_to=object)
     assert words in caught.value.message
-    assert [r.outcome for r in provider.settled()] == ["refused"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["refused"]
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_a_request_without_a_model_is_refused(
 def test_a_whole_tool_exchange_is_accepted_and_its_results_are_seen(
     provider: FakeProvider,
 ) -> None:
-    seen = list[Request]()
+    seen = list[ProviderRequest]()
 
-    def script(request: Request) -> Reply:
+    def script(request: ProviderRequest) -> Reply:
         seen.append(request)
         return Text("ok")
 
@@ -181,16 +181,16 @@ def test_a_whole_tool_exchange_is_accepted_and_its_results_are_seen(
         ):
             body = {"model": "m", "max_tokens": 10, key: history}
             client.post(f"/{path}", body=body, cast_to=object)
-    assert [[r.text for r in request.results] for request in seen] == [["3"]] * 3
+    assert [[r.text for r in request.new_results] for request in seen] == [["3"]] * 3
     assert {request.last_user_text for request in seen} == {"go"}
-    assert [request.earlier for request in seen] == [0, 1, 2]
+    assert [request.earlier_requests for request in seen] == [0, 1, 2]
 
 
 # Scripts.
 
 
 def test_the_counter_tells_what_is_in_the_context(provider: FakeProvider) -> None:
-    provider.script = counter
+    provider.script = count_user_texts
     history: Any = [USER, {"role": "assistant", "content": "yes"}, USER]
     with openai_client(provider) as client:
         answer = client.chat.completions.create(model="m", messages=history)
@@ -198,33 +198,33 @@ def test_the_counter_tells_what_is_in_the_context(provider: FakeProvider) -> Non
 
 
 def test_answers_can_depend_on_the_last_user_text(provider: FakeProvider) -> None:
-    provider.script = per_user_text({"a": [Text("1"), Text("2")], "b": Text("always")})
+    provider.script = reply_by_user_text({"a": [Text("1"), Text("2")], "b": Text("always")})
     said = [ask(provider, "chat", stream=False, say=say).text for say in "aaabbc"]
     assert said == ["1", "2", "echo: a", "always", "always", "echo: c"]
 
 
 def test_once_each_shows_every_reply_to_every_text(provider: FakeProvider) -> None:
-    provider.script = once_each([Text("x"), Text("y")])
+    provider.script = reply_once_each([Text("x"), Text("y")])
     said = [ask(provider, "chat", stream=False, say=say).text for say in "aababb"]
     assert said == ["x", "y", "x", "echo: a", "y", "echo: b"]
 
 
 def test_a_script_that_fails_fails_the_test() -> None:
-    def broken(request: Request) -> Reply:
+    def broken(request: ProviderRequest) -> Reply:
         raise LookupError(request.last_user_text)
 
     with pytest.raises(LookupError, match="go"), FakeProvider(broken) as provider:  # noqa: PT012
         with pytest.raises(openai.InternalServerError, match="the script failed"):
             ask(provider, "chat", stream=False)
-        assert [r.outcome for r in provider.settled()] == ["script_failed"]
+        assert [r.outcome for r in provider.wait_until_settled()] == ["script_failed"]
 
 
 def test_a_script_is_found_by_its_name() -> None:
-    assert named("echo") is echo
-    assert named("counter") is counter
-    assert named("clew.testing.provider.scripts:echo") is echo
+    assert load_script("echo") is echo
+    assert load_script("counter") is count_user_texts
+    assert load_script("clew.testing.provider.scripts:echo") is echo
     with pytest.raises(ValueError, match="neither 'echo' nor 'counter' nor"):
-        named("nonsense")
+        load_script("nonsense")
 
 
 # Captures and life cycle.
@@ -234,7 +234,7 @@ def test_a_capture_holds_everything_but_the_secrets(
     provider: FakeProvider, wire: str, stream: bool
 ) -> None:
     ask(provider, wire, stream=stream, say="wörd")
-    (captured,) = provider.settled()
+    (captured,) = provider.wait_until_settled()
     assert (captured.format, captured.stream, captured.status) == (wire, stream, 200)
     assert captured.json == json.loads(captured.body)
     assert "sk-secret" not in repr(captured)
@@ -249,10 +249,12 @@ def test_a_capture_holds_everything_but_the_secrets(
 def test_the_log_holds_what_was_captured(tmp_path: Path, wire: str) -> None:
     log = tmp_path / "provider.jsonl"
     assert read_log(log) == []
-    with FakeProvider(sequence([Calls([Call("add")]), Text("ünd")]), log=log) as provider:
+    with FakeProvider(
+        reply_in_sequence([Calls([ScriptedCall("add")]), Text("ünd")]), log=log
+    ) as provider:
         for stream in (True, False):
             ask(provider, wire, stream=stream, say="wörd")
-        captured = provider.settled()
+        captured = provider.wait_until_settled()
     assert read_log(log) == captured
     assert len(captured[0].call_ids) == 1
 
@@ -263,7 +265,7 @@ def test_a_body_that_is_no_json_is_refused(provider: FakeProvider) -> None:
         urlopen(request, timeout=40)
     with caught.value as answer:
         assert b"could not parse the JSON body" in answer.read()
-    (captured,) = provider.settled()
+    (captured,) = provider.wait_until_settled()
     assert (captured.body, captured.outcome) == (b"\xff{", "refused")
 
 
@@ -272,25 +274,25 @@ def test_an_unknown_path_is_not_found_and_not_captured(provider: FakeProvider) -
         urlopen(f"{provider.url}/v2/models", timeout=40)
     with caught.value as answer:
         assert answer.code == 404
-    assert provider.settled() == []
+    assert provider.wait_until_settled() == []
 
 
 def test_without_strictness_any_history_reaches_the_script() -> None:
     body = {"model": "m", "messages": [USER, {"role": "assistant", "tool_calls": [CALL]}]}
     with FakeProvider(strict=False) as provider, openai_client(provider) as client:
         client.post("/chat/completions", body=body, cast_to=object)
-        assert [r.outcome for r in provider.settled()] == ["answered"]
+        assert [r.outcome for r in provider.wait_until_settled()] == ["answered"]
 
 
 def test_to_settle_has_a_time_limit(provider: FakeProvider) -> None:
-    provider.script = sequence([Hang()])
+    provider.script = reply_in_sequence([Hang()])
     waiting = threading.Thread(target=hang_up, args=(provider,))
     waiting.start()
     until(lambda: len(provider.requests))
     with pytest.raises(TimeoutError, match="still being answered"):
-        provider.settled(timeout=0.02)
+        provider.wait_until_settled(timeout=0.02)
     waiting.join(40)
-    assert [r.outcome for r in provider.settled()] == ["client_gone"]
+    assert [r.outcome for r in provider.wait_until_settled()] == ["client_gone"]
 
 
 def hang_up(provider: FakeProvider) -> None:
@@ -300,7 +302,7 @@ def hang_up(provider: FakeProvider) -> None:
 
 
 def test_closing_breaks_off_what_hangs(wire: str, stream: bool) -> None:
-    with FakeProvider(sequence([Hang()])) as provider:
+    with FakeProvider(reply_in_sequence([Hang()])) as provider:
         failures = list[Exception]()
 
         def wait() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from clew.engine.turn_facts import CALLED_HOOK
 from clew.hooks import specs
-from clew.testing import Call, Calls, FakeProvider, Hang, Text
+from clew.testing import Calls, FakeProvider, Hang, ScriptedCall, Text
 from tests.acceptance.program import Clew
 from tests.contract.lifecycle.later import Later
 from tests.contract.lifecycle.product import HOOKS, SOON, plan, running
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.contract.lifecycle.product import Plan, Told
 
 TOOLS = '''
@@ -65,16 +65,18 @@ SPECIFIED = {
 }
 
 
-def _acts(request: Request) -> Reply:
+def _acts(request: ProviderRequest) -> Reply:
     """Looks and burns, and says so; hangs, or pays, where it is told to."""
     said = request.last_user_text
     if said == "hang":
         return Hang()
     if request.messages[-1].results or said not in ("look", "pay"):
-        return Text("done: " + " / ".join(result.text for result in request.results))
+        return Text("done: " + " / ".join(result.text for result in request.new_results))
     if said == "pay":
-        return Calls([Call("pay", {"amount": 5})])
-    return Calls([Call("look", {"at": "the moon"}), Call("burn", {"what": "a letter"})])
+        return Calls([ScriptedCall("pay", {"amount": 5})])
+    return Calls(
+        [ScriptedCall("look", {"at": "the moon"}), ScriptedCall("burn", {"what": "a letter"})]
+    )
 
 
 def _plan(folder: Path, **more: Any) -> Plan:

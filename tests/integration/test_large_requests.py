@@ -16,13 +16,13 @@ from clew.agent.files import replace_images as named
 from clew.core.chat import InlineFile
 from clew.core.route import local_route
 from clew.store.transactions.files import FetchedFile
-from clew.testing import Call, Calls, Fail, Reply, Text
+from clew.testing import Calls, Fail, Reply, ScriptedCall, Text
 from tests.failing.desk import FORMATS, open_desk
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing import Request, Script
+    from clew.testing import ProviderRequest, Script
     from tests.failing.desk import Desk, Format, Told
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -33,7 +33,7 @@ SIZE, MOST = 20_000, 70_000
 def takes(most: int, script: Script, refusal: Fail | None = None) -> Script:
     """A provider with a limit of bytes."""
 
-    def limited(request: Request) -> Reply:
+    def limited(request: ProviderRequest) -> Reply:
         large = len(json.dumps(request.raw)) > most
         return (refusal or Fail("too_large")) if large else script(request)
 
@@ -53,7 +53,7 @@ async def shown(desk: Desk, talk: str, text: str, *, size: int = SIZE) -> Told:
     return await desk.told_of(placed.accepted, await desk.end(placed.accepted), [], before)
 
 
-def pictures(request: Request) -> int:
+def pictures(request: ProviderRequest) -> int:
     return json.dumps(request.raw).count("iVBORw0KGgo")
 
 
@@ -61,9 +61,9 @@ def pictures(request: Request) -> int:
 async def test_older_pictures_become_a_line_and_the_request_is_made_again_once(
     form: Format, tmp_path: Path
 ) -> None:
-    asked: list[Request] = []
+    asked: list[ProviderRequest] = []
 
-    def answer(request: Request) -> Reply:
+    def answer(request: ProviderRequest) -> Reply:
         asked.append(request)
         return Text(f"I see {pictures(request)}")
 
@@ -111,10 +111,14 @@ def photograph() -> BinaryContent:
 async def test_pictures_that_tools_return_make_room_for_newer_ones(tmp_path: Path) -> None:
     taken = 0
 
-    def turn(request: Request) -> Reply:
+    def turn(request: ProviderRequest) -> Reply:
         nonlocal taken
         taken += 1
-        return Calls([Call("photograph")]) if taken <= 4 else Text(f"I see {pictures(request)}")
+        return (
+            Calls([ScriptedCall("photograph")])
+            if taken <= 4
+            else Text(f"I see {pictures(request)}")
+        )
 
     async with open_desk(tmp_path, "messages", agent=Agent(tools=[photograph])) as desk:
         talk = await desk.begin()

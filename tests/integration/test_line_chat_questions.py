@@ -18,8 +18,8 @@ from clew.cli.lines import chat_with_editor
 from clew.cli.prompting import LineEditor
 from clew.cli.terminal import Output
 from clew.config import load_settings
-from clew.testing import Call, Calls, FakeProvider, Text
-from clew.testing.provider import sequence
+from clew.testing import Calls, FakeProvider, ScriptedCall, Text
+from clew.testing.provider import reply_in_sequence
 from tests.waiting import block_until
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Reflex(io.StringIO):
 
 def talk(settings: Settings, replies: Sequence[Calls | Text], person: Person) -> str:
     """Everything that a chat shows."""
-    with FakeProvider(sequence(replies)) as provider:
+    with FakeProvider(reply_in_sequence(replies)) as provider:
         at = replace(settings, model=replace(settings.model, base_url=provider.openai_url))
         screen = Output(person.screen)
         assert chat_with_editor(at, "main", person, out=screen, notes=screen) == 0
@@ -128,7 +128,7 @@ def cuts(settings: Settings) -> list[str]:
 
 
 def calls(*colours: str) -> Calls:
-    return Calls([Call("cut", {"colour": colour}) for colour in colours])
+    return Calls([ScriptedCall("cut", {"colour": colour}) for colour in colours])
 
 
 END = Text("done now")
@@ -189,7 +189,7 @@ def test_an_answer_given_twice_does_not_allow_the_next_call(settings: Settings) 
 
 
 def test_what_was_typed_before_the_question_is_a_message(settings: Settings) -> None:
-    slow = Calls([Call("cut", {"colour": "red"})], text="I think about it", delay=0.2)
+    slow = Calls([ScriptedCall("cut", {"colour": "red"})], text="I think about it", delay=0.2)
     person = Person(("I think", "y\n/approve\nye"), (ASKED, "s\n"), ("before it was typed", "n\n"))
     screen = talk(settings, [slow, END, Text("you said y")], person)
     assert cuts(settings) == []

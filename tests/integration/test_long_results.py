@@ -19,7 +19,7 @@ from clew.engine.fsck import StoreChecker
 from clew.engine.imports import ConversationImporter
 from clew.store.opening import open_store
 from clew.store.transactions import files
-from clew.testing import Call, Calls, Reply, Text
+from clew.testing import Calls, Reply, ScriptedCall, Text
 from tests.contract import invariants
 from tests.exported import verified
 from tests.failing.compacting import Plays, sent
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from clew.engine.fsck import FsckReport
     from clew.store.contract import Tx
-    from clew.testing import Request
+    from clew.testing import ProviderRequest
     from tests.failing.desk import Desk, Format
 
 #: Each line is unlike all others.
@@ -59,7 +59,7 @@ def failing() -> str:
     raise ValueError(TEXT)
 
 
-def _results(request: Request) -> list[str]:
+def _results(request: ProviderRequest) -> list[str]:
     return [result.text for message in request.messages for result in message.results]
 
 
@@ -72,10 +72,10 @@ def _pointer(text: str) -> tuple[str, int]:
 def _reads(tool: str) -> Plays:
     """Call a tool, then read what was left out of its result, and answer with the needle."""
 
-    def turn(request: Request) -> Reply:
+    def turn(request: ProviderRequest) -> Reply:
         results = _results(request)
         if not results:
-            return Calls([Call(tool)])
+            return Calls([ScriptedCall(tool)])
         if NEEDLE in results[-1]:
             return Text("found " + NEEDLE)
         call_id, start = _pointer(results[0])
@@ -83,7 +83,9 @@ def _reads(tool: str) -> Plays:
             more = re.search(r"the next begins at (\d+)", results[-1])
             assert more is not None, results[-1][:200]
             start = int(more[1])
-        return Calls([Call(READ_TOOL, {"call_id": call_id, "start": start, "length": 40_000})])
+        return Calls(
+            [ScriptedCall(READ_TOOL, {"call_id": call_id, "start": start, "length": 40_000})]
+        )
 
     return Plays(turn=turn)
 
@@ -146,7 +148,7 @@ async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: P
         """Shorter than what is kept apart, and half of the window."""
         return "\n".join(f"page {n:05} of the book" for n in range(900))
 
-    first = Plays(turn=lambda r: Text("read") if r.results else Calls([Call("page")]))
+    first = Plays(turn=lambda r: Text("read") if r.new_results else Calls([ScriptedCall("page")]))
     policy = CompactionPolicy(window=12_000)
     agent = Agent(tools=[page])
     async with open_desk(tmp_path, "chat", agent=agent, policy=policy) as desk:
@@ -155,12 +157,14 @@ async def test_after_a_compaction_and_a_restart_it_can_still_be_read(tmp_path: P
         for _ in range(3):
             assert (await desk.say(talk, "read the page")).text == "read"
 
-    def again(request: Request) -> Reply:
+    def again(request: ProviderRequest) -> Reply:
         results = _results(request)
         if "page 00450 of the book" in results[-1]:
             return Text("found it")
         call_id = re.findall(rf'{READ_TOOL}\(\\?"(.+?)\\?"', sent(request))[0]
-        return Calls([Call(READ_TOOL, {"call_id": call_id, "start": 8_000, "length": 6_000})])
+        return Calls(
+            [ScriptedCall(READ_TOOL, {"call_id": call_id, "start": 8_000, "length": 6_000})]
+        )
 
     async with open_desk(tmp_path, "chat", agent=agent, policy=policy) as desk:
         desk.play(Plays(turn=again))

@@ -24,7 +24,6 @@ from clew.core.ids import TurnId
 from clew.core.route import local_route
 from clew.engine.hub import STORE_CHANGED
 from clew.testing import (
-    Call,
     Calls,
     CutStream,
     EarlyEnd,
@@ -32,11 +31,12 @@ from clew.testing import (
     EmptyText,
     Endless,
     Fail,
+    ReplyUsage,
+    ScriptedCall,
     Text,
     UnknownTool,
-    Usage,
-    sequence,
-    within,
+    reply_in_sequence,
+    with_context_window,
 )
 from tests.failing.desk import FORMATS, always, open_desk, screens
 from tests.waiting import wait_until
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
     from clew.core.events import ConversationEvent
-    from clew.testing import Reply, Request, Script
+    from clew.testing import ProviderRequest, Reply, Script
     from tests.failing.desk import Desk, Format
 
 FAILING = always(Fail("overloaded"))
@@ -63,7 +63,7 @@ The person talks about rivers, and wants each message to be answered.
 def summarising(script: Script) -> Script:
     """Write summaries; all else as ``script`` says."""
 
-    def scripted(request: Request) -> Reply:
+    def scripted(request: ProviderRequest) -> Reply:
         if "You keep the memory" in request.last_user_text:
             return Text(SUMMARY)
         return script(request)
@@ -207,7 +207,7 @@ async def test_an_overflow_compacts_once_and_repeats_the_step(tmp_path: Path, fo
     """The model's window is known to nobody but the provider."""
     async with open_desk(tmp_path, form) as desk:
         talk = await talk_at_length(desk)
-        desk.play(summarising(within(2_500, always(Text("it fits")))))
+        desk.play(summarising(with_context_window(2_500, always(Text("it fits")))))
         told = await desk.say(talk, "and the next one?", stream=True)
         assert told.text == "it fits"
         assert told.screens == [("it fits", "it fits")]
@@ -233,12 +233,12 @@ async def test_b006_an_overflow_in_a_tool_loop_repeats_the_same_step(tmp_path: P
     async with open_desk(tmp_path, "chat", agent=Agent(tools=[note])) as desk:
         talk = await desk.begin()
 
-        def script(request: Request) -> Reply:
+        def script(request: ProviderRequest) -> Reply:
             if len(ran) < 6:
-                return Calls([Call("note", {"what": f"fact {len(ran)}"})])
+                return Calls([ScriptedCall("note", {"what": f"fact {len(ran)}"})])
             return Text("all is noted")
 
-        desk.play(summarising(within(3_000, script)))
+        desk.play(summarising(with_context_window(3_000, script)))
         told = await desk.say(talk, "note six facts", stream=True)
         assert told.text == "all is noted"
         assert ran == [f"fact {n}" for n in range(6)], "nothing was done twice"
@@ -257,7 +257,7 @@ async def test_s1_8_an_overflow_that_cannot_be_helped_gives_advice(tmp_path: Pat
         assert told.code == "context_length_exceeded"
         assert len(told.requests) == 2, "once for the turn, once for a summary"
         assert await sessions(desk, talk) == 1
-        desk.play(summarising(within(2_500, always(Text("it fits")))))
+        desk.play(summarising(with_context_window(2_500, always(Text("it fits")))))
         told = await desk.say(talk, "short")
         assert await desk.check() == []
 
@@ -269,7 +269,7 @@ async def test_b181_empty_replies_to_long_requests_are_met_as_an_overflow(
     async with open_desk(tmp_path, "chat") as desk:
         talk = await talk_at_length(desk)
 
-        def script(request: Request) -> Reply:
+        def script(request: ProviderRequest) -> Reply:
             return EmptyText() if request.input_tokens > 2_500 else Text("it fits")
 
         desk.play(summarising(script))
@@ -317,8 +317,8 @@ async def test_s1_6_a_turn_that_worked_names_the_tool_that_it_could_not_call(
 ) -> None:
     async with open_desk(tmp_path, form, agent=Agent(tools=[look])) as desk:
         talk = await desk.begin()
-        calls = [Calls([Call("look", {"at": f"thing {n}"})]) for n in range(3)]
-        desk.play(sequence(calls, UnknownTool("nonexistent_tool")))
+        calls = [Calls([ScriptedCall("look", {"at": f"thing {n}"})]) for n in range(3)]
+        desk.play(reply_in_sequence(calls, UnknownTool("nonexistent_tool")))
         told = await desk.say(talk, "look around", stream=True)
         assert "nonexistent_tool" in told.text
         assert "5 model calls" in told.text
@@ -337,7 +337,7 @@ async def test_a_client_sees_a_cut_stream_taken_back_and_the_text_once(tmp_path:
     async with open_desk(tmp_path, "chat") as desk:
         talk = await desk.begin()
         text = Text("one two three four five six", chunks=6)
-        desk.play(sequence([CutStream(after=3, reply=text)], text))
+        desk.play(reply_in_sequence([CutStream(after=3, reply=text)], text))
         accepted = await desk.engine.submit("count", target=local_route(talk))
         screen, shown, took_back = "", 0, 0
         async with aclosing(desk.engine.stream_input(accepted)) as events:
@@ -375,8 +375,10 @@ async def test_a_slow_client_is_told_everything_in_one_order(tmp_path: Path, wok
         talk = await desk.begin()
         conversation = desk.ids[talk]
         text = Text("one two three four five six", chunks=6)
-        called = Calls([Call("look", {"at": "it"})], text="I look.")
-        desk.play(sequence([CutStream(after=2), called, CutStream(after=3, reply=text), text]))
+        called = Calls([ScriptedCall("look", {"at": "it"})], text="I look.")
+        desk.play(
+            reply_in_sequence([CutStream(after=2), called, CutStream(after=3, reply=text), text])
+        )
         said = await desk.engine.read_entries(conversation)
         told: list[ConversationEvent] = []
         async with aclosing(desk.engine.stream_events(conversation, after=said[-1].seq)) as events:
@@ -463,11 +465,13 @@ async def test_each_request_of_a_turn_is_counted(tmp_path: Path, form: Format) -
         talk = await desk.begin()
         before = (await desk.engine.get_view(desk.ids[talk])).usage
         desk.play(
-            sequence(
+            reply_in_sequence(
                 [
-                    Calls([Call("look", {"at": "it"})], usage=Usage(100, 7, cached=40)),
+                    Calls(
+                        [ScriptedCall("look", {"at": "it"})], usage=ReplyUsage(100, 7, cached=40)
+                    ),
                     Fail("server"),
-                    Text("done", usage=Usage(200, 9, cached=90)),
+                    Text("done", usage=ReplyUsage(200, 9, cached=90)),
                 ]
             )
         )
@@ -483,9 +487,9 @@ async def test_replies_that_came_to_nothing_are_counted_too(tmp_path: Path) -> N
     async with open_desk(tmp_path, "messages") as desk:
         talk = await desk.begin()
         before = (await desk.engine.get_view(desk.ids[talk])).usage
-        early = EarlyEnd(reply=Text("one two", usage=Usage(100, 7)))
-        empty = Text("", usage=Usage(30, 1))
-        desk.play(sequence([early, empty, empty]))
+        early = EarlyEnd(reply=Text("one two", usage=ReplyUsage(100, 7)))
+        empty = Text("", usage=ReplyUsage(30, 1))
+        desk.play(reply_in_sequence([early, empty, empty]))
         told = await desk.say(talk, "do it")
         assert told.code == "empty_reply"
         after = (await desk.engine.get_view(desk.ids[talk])).usage
@@ -497,7 +501,11 @@ async def test_a_summary_is_counted(tmp_path: Path) -> None:
     async with open_desk(tmp_path, "chat") as desk:
         talk = await talk_at_length(desk)
         before = (await desk.engine.get_view(desk.ids[talk])).usage
-        desk.play(summarising(within(2_500, always(Text("it fits", usage=Usage(10, 1))))))
+        desk.play(
+            summarising(
+                with_context_window(2_500, always(Text("it fits", usage=ReplyUsage(10, 1))))
+            )
+        )
         told = await desk.say(talk, "and the next one?")
         after = (await desk.engine.get_view(desk.ids[talk])).usage
         summaries = len(told.requests) - 2
@@ -510,7 +518,7 @@ async def test_the_price_is_known_where_the_library_knows_it(tmp_path: Path) -> 
         talk = await desk.begin()
         before = (await desk.engine.get_view(desk.ids[talk])).usage.cost_micros
         assert before is not None
-        desk.play(always(Text("done", usage=Usage(1_000_000, 1_000_000))))
+        desk.play(always(Text("done", usage=ReplyUsage(1_000_000, 1_000_000))))
         await desk.say(talk, "do it")
         after = (await desk.engine.get_view(desk.ids[talk])).usage.cost_micros
         assert after is not None

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 from clew.cli.telling import EventPrinter
 from clew.cli.terminal import Output
 from clew.core.route import local_route
-from clew.testing import Call, Calls, Fail, LengthStop, Text
+from clew.testing import Calls, Fail, LengthStop, ScriptedCall, Text
 from tests.failing.desk import FORMATS, always, open_desk
 from tests.integration.api_server import events_of, serving, settings_for
 
@@ -120,7 +120,7 @@ async def test_what_an_output_tool_made_is_told_as_the_answer(tmp_path: Path) ->
     """There is no text then: without it the turn would end in silence."""
     agent = Agent(output_type=Weather)
     async with open_desk(tmp_path, "chat", agent=agent) as desk:
-        desk.play(always(Calls((Call("final_result", {"sky": "clear"}),))))
+        desk.play(always(Calls((ScriptedCall("final_result", {"sky": "clear"}),))))
         told = await desk.say("talk", "what is the weather like?")
         assert told.outcome == "answered"
         assert told.text == "sky='clear'"

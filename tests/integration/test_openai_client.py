@@ -42,7 +42,16 @@ from pydantic_ai.tools import ToolDefinition
 
 from clew.agent.models import ModelSpec, build_model
 from clew.agent.openai_client import OpenAIClient
-from clew.testing import Call, Calls, Captured, Fail, FakeProvider, Reply, Text, sequence
+from clew.testing import (
+    Calls,
+    CapturedRequest,
+    Fail,
+    FakeProvider,
+    Reply,
+    ScriptedCall,
+    Text,
+    reply_in_sequence,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -99,7 +108,9 @@ ANSWER = OutputObjectDefinition(
         "additionalProperties": False,
     },
 )
-PARALLEL = Calls([Call("add", {"a": 1}, id="call_a"), Call("sub", {"a": 2}, id="call_b")])
+PARALLEL = Calls(
+    [ScriptedCall("add", {"a": 1}, id="call_a"), ScriptedCall("sub", {"a": 2}, id="call_b")]
+)
 CASES = {
     "text": Case(messages=[said("what is 2 + 2? ✓ \U0001f600 \u2028")]),
     "settings of chat completions": Case(
@@ -126,7 +137,7 @@ CASES = {
         messages=[said("add")],
         parameters=dataclasses.replace(TOOLS, allow_text_output=False),
         settings={"tool_choice": "required", "parallel_tool_calls": False},
-        reply=Calls([Call("add", {"a": 1.5, "b": [None, "ü"]}, id="call_c")], text="so"),
+        reply=Calls([ScriptedCall("add", {"a": 1.5, "b": [None, "ü"]}, id="call_c")], text="so"),
     ),
     "parallel calls and their results": Case(
         messages=[
@@ -224,15 +235,15 @@ def model(name: str, wire: str, client: AsyncOpenAI) -> Model:
 
 async def heard(
     client_class: type[AsyncOpenAI], wire: str, case: Case, *, stream: bool
-) -> tuple[Captured, list[object]]:
+) -> tuple[CapturedRequest, list[object]]:
     """What the provider saw of a case, and what came back: the answer, or its events."""
-    with FakeProvider(sequence([case.reply])) as provider:
+    with FakeProvider(reply_in_sequence([case.reply])) as provider:
         async with (
             asyncio.timeout(40),
             client_class(base_url=provider.openai_url, api_key="sk-x", max_retries=0) as client,
         ):
             answer = await ask(model(case.model, wire, client), case, stream=stream)
-        (captured,) = provider.settled()
+        (captured,) = provider.wait_until_settled()
     return captured, [comparable(item) for item in answer]
 
 
@@ -260,7 +271,7 @@ def comparable(item: object) -> object:
     return item
 
 
-def headers(captured: Captured) -> dict[str, str]:
+def headers(captured: CapturedRequest) -> dict[str, str]:
     return {name: value for name, value in captured.headers.items() if name != "host"}
 
 

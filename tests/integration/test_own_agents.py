@@ -25,7 +25,7 @@ from clew.engine.engine import Engine
 from clew.hooks.specs import hookimpl
 from clew.runtime import build_services
 from clew.store.opening import open_store
-from clew.testing import Call, Calls, FakeProvider, Hang, Text, sequence
+from clew.testing import Calls, FakeProvider, Hang, ScriptedCall, Text, reply_in_sequence
 from tests.contract import invariants
 from tests.integration.api_server import settings_for, until
 from tests.waiting import wait_until
@@ -68,7 +68,7 @@ async def open_desk(
     plugin: object = None,
     code: CodeLimits = CodeLimits(),  # noqa: B008  (frozen)
 ) -> AsyncGenerator[Desk]:
-    with FakeProvider(sequence(replies)) as provider:
+    with FakeProvider(reply_in_sequence(replies)) as provider:
         async with (
             close_models_on_exit(),
             await open_store("sqlite:///clew.db", home=home) as store,
@@ -240,7 +240,7 @@ async def test_a_call_that_somebody_else_would_have_to_carry_out_has_a_result_to
     tmp_path: Path, output: Any
 ) -> None:
     agent = Agent(output_type=output, toolsets=[ExternalToolset([OUTSIDE])])
-    calls = Calls((Call("outside", {}), Call("outside", {})))
+    calls = Calls((ScriptedCall("outside", {}), ScriptedCall("outside", {})))
     async with open_desk(tmp_path, agent, calls, Text("so not"), Text("on")) as desk:
         assert (await desk.say("do it")).text == "so not"
         assert (await desk.say("and?")).text == "on"
@@ -256,7 +256,7 @@ async def test_an_agent_that_carries_them_out_itself_is_asked_first(tmp_path: Pa
     agent = Agent(
         toolsets=[ExternalToolset([OUTSIDE])], capabilities=[HandleDeferredToolCalls(handle)]
     )
-    calls = Calls((Call("outside", {}),))
+    calls = Calls((ScriptedCall("outside", {}),))
     async with open_desk(tmp_path, agent, calls, Text("yes")) as desk:
         assert (await desk.say("do it")).text == "yes"
         assert "done" in desk.provider.requests[-1].body.decode()
@@ -286,7 +286,7 @@ async def test_changed_arguments_are_what_the_tool_declares(
     def greet(names: set[str]) -> str:  # pyright: ignore[reportUnusedFunction]
         return str(sorted(names & {"a", "b"}))
 
-    calls = Calls((Call("greet", {"names": ["x"]}),))
+    calls = Calls((ScriptedCall("greet", {"names": ["x"]}),))
     async with open_desk(tmp_path, agent, calls, Text("ok"), plugin=Adding(names)) as desk:
         said = await desk.engine.submit("greet", target=local_route("talk"))
         if asked:

@@ -63,12 +63,12 @@ async def test_what_the_context_has_of_a_stopped_answer_is_in_the_chat(
         store_url, tmp_path, platform, script=talk, timer=timer, settings=settings
     ) as desk:
         stop_at(desk, "two", go_on)
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
         stop_at(desk, "three", asyncio.Event())
         go_on.set()
         await until(lambda: "piece 'three'" in desk.world.points.names)
-        platform.say(how)
+        platform.post_message(how)
         await passes(timer, 0.5, until_=lambda: desk.texts()[0] == "one two three")
         await desk.quiet()
         said = await spoken(desk)
@@ -84,15 +84,15 @@ async def test_what_the_context_has_of_a_stopped_answer_is_sent_where_nothing_wa
     async with memory_desk(
         store_url, tmp_path, platform, script=talk, timer=timer, settings=settings
     ) as desk:
-        platform.say("hello")
+        platform.post_message("hello")
         await until(desk.texts)
         conversation = await desk.world.engine.resolve_name(platform.route.key)
         events = desk.world.engine.stream_events(conversation, after=0, live=True)
         reading = asyncio.ensure_future(read_to_end(events))
         stop_at(desk, "two", asyncio.Event())
-        platform.say("again")
+        platform.post_message("again")
         await until(lambda: "piece 'two'" in desk.world.points.names)
-        platform.say("something else")
+        platform.post_message("something else")
         await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 3)
         await desk.quiet()
         assert desk.texts() == await spoken(desk)
@@ -110,7 +110,7 @@ async def test_a_beginning_that_no_answer_follows_says_so(
 ) -> None:
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         stop_at(desk, "two", asyncio.Event())
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
     async with await open_store(store_url, home=tmp_path) as store:
         (turn,) = await store.read(stops.list_unfinished_turns)
@@ -130,9 +130,9 @@ async def test_a_beginning_that_was_taken_back_says_so(
         store_url, tmp_path, platform, script=talk, timer=timer, settings=settings
     ) as desk:
         stop_at(desk, "two", asyncio.Event())
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
-        platform.say("something else")
+        platform.post_message("something else")
         await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 2)
         await desk.quiet()
     assert desk.texts() == ["(This answer was not finished.)", "one two three four"]
@@ -165,7 +165,7 @@ async def test_a_channel_that_gives_no_ids_shows_nothing_twice_unmarked(
     with structlog.testing.capture_logs() as logs:
         async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
             stop_at(desk, "two", go_on)
-            platform.say("hello")
+            platform.post_message("hello")
             await passes(timer, 0.5, until_=lambda: desk.texts() == ["one two …"])
             go_on.set()
             await passes(timer, 0.5, until_=lambda: len(desk.texts()) == 2)
@@ -183,12 +183,12 @@ async def test_nothing_is_shown_of_an_answer_before_the_one_before_has_arrived(
     async with memory_desk(
         store_url, tmp_path, platform, script=echo, timer=timer, settings=settings
     ) as desk:
-        platform.throttles = once("send", 1, 100)
-        platform.say("first")
+        platform.throttle_hook = once("send", 1, 100)
+        platform.post_message("first")
         await until(lambda: platform.throttled)
         await desk.world.engine.wait_until_idle()
         stop_at(desk, "said:", asyncio.Event())
-        platform.say("second")
+        platform.post_message("second")
         await until(lambda: "piece 'said:'" in desk.world.points.names)
         timer.advance(50)
         await asyncio.sleep(0)
@@ -200,12 +200,12 @@ async def test_nothing_is_shown_of_an_answer_before_the_one_before_has_arrived(
 async def test_a_preview_that_was_certainly_not_sent_is_forgotten(
     store_url: str, tmp_path: Path, platform: MemoryPlatform, timer: FakeTimer
 ) -> None:
-    platform.fails.append((NotSent("no way"), False))
+    platform.next_failures.append((NotSent("no way"), False))
     go_on = asyncio.Event()
     async with memory_desk(store_url, tmp_path, platform, script=talk, timer=timer) as desk:
         stop_at(desk, "two", go_on)
-        platform.say("hello")
-        await passes(timer, 0.5, until_=lambda: not platform.fails)
+        platform.post_message("hello")
+        await passes(timer, 0.5, until_=lambda: not platform.next_failures)
         go_on.set()
         await passes(timer, 0.5, until_=desk.texts)
         await desk.quiet()

@@ -104,9 +104,9 @@ async def everywhere(url: str, home: Path) -> AsyncGenerator[tuple[World, dict[s
     ):
         flags = {
             **table("telegram", {"token": telegram.token, "base_url": telegram.base_url}),
-            **table("discord", {"token": discord.token, "base_url": discord.api}),
+            **table("discord", {"token": discord.token, "base_url": discord.api_url}),
             **table("slack", {"token": slack.token, "app_token": slack.app_token}),
-            **table("slack", {"base_url": slack.api}),
+            **table("slack", {"base_url": slack.api_url}),
             **table("webhook", {"secret": webhook.secret, "base_url": webhook.answers_url}),
         }
         for name in ("telegram", "discord", "slack", "webhook"):
@@ -116,7 +116,7 @@ async def everywhere(url: str, home: Path) -> AsyncGenerator[tuple[World, dict[s
             serving(url, home, flags, script=pay_or_echo) as world,
             serving_http(world.engine, settings_for(home)) as http,
         ):
-            webhook.hand_to(f"{http}/hooks/webhook")
+            webhook.set_target(f"{http}/hooks/webhook")
             places = {"telegram": telegram, "discord": discord, "slack": slack}
             yield world, {**places, "webhook": webhook}
             assert await world.check() == []
@@ -181,13 +181,13 @@ async def test_a_forwarded_code_lets_nobody_in_and_a_typed_one_does(tmp_path: Pa
     settings = {"operators": ["42"], "pairing": "on", "stream": False}
     with FakeTelegram() as telegram:
         async with open_desk(url, tmp_path, telegram, settings=settings) as desk:
-            telegram.say("let me in", user=9)
-            await until(lambda: telegram.texts(9))
-            code = telegram.texts(9)[0].split("clew pair approve ")[1].split()[0]
-            telegram.say(f"/pair {code}", user=42, forward_origin=BOB)
+            telegram.post_message("let me in", user=9)
+            await until(lambda: telegram.list_texts(9))
+            code = telegram.list_texts(9)[0].split("clew pair approve ")[1].split()[0]
+            telegram.post_message(f"/pair {code}", user=42, forward_origin=BOB)
             await desk.answered()
             assert (await desk.world.engine.pairing.list_people())[0].standing.value == "asked"
-            telegram.say(f"/pair {code}", user=42)
+            telegram.post_message(f"/pair {code}", user=42)
             await desk.answered(2)
             assert (await desk.world.engine.pairing.list_people())[0].standing.value == "paired"
             await desk.quiet()
@@ -199,7 +199,7 @@ async def test_an_anonymous_administrator_gives_no_commands(tmp_path: Path) -> N
     with FakeTelegram() as telegram:
         async with open_desk(url, tmp_path, telegram, settings=settings) as desk:
             us = {"id": chat, "type": "supergroup", "title": "Us"}
-            telegram.say("/new", chat=chat, sender_chat=us)
+            telegram.post_message("/new", chat=chat, sender_chat=us)
             (answer,) = await desk.answered(1, chat)
             assert answer == f"You said: Us ({chat}): /new"
             await desk.quiet()
@@ -261,7 +261,7 @@ async def test_what_has_no_text_is_named_and_what_comes_along_is_quoted(tmp_path
         async with open_desk(url, tmp_path, telegram, settings=settings) as desk:
             for user, (given, _) in enumerate(FORMS.values(), 100):
                 more = {key: value for key, value in given.items() if key != "text"}
-                telegram.say(given.get("text"), user=user, **more)
+                telegram.post_message(given.get("text"), user=user, **more)
             await desk.quiet()
             found: dict[str, str] = {}
             for user, name in enumerate(FORMS, 100):
@@ -277,8 +277,8 @@ async def test_a_voice_message_says_how_long_it_is_beside_its_file(tmp_path: Pat
     url = f"sqlite:///{tmp_path}/clew.db"
     with FakeTelegram() as telegram:
         async with open_desk(url, tmp_path, telegram, settings={"stream": False}) as desk:
-            voice = {"file_id": telegram.put_file("voice.ogg", b"OggS"), "duration": 12}
-            telegram.say(voice={**voice, "mime_type": "audio/ogg"})
+            voice = {"file_id": telegram.add_file("voice.ogg", b"OggS"), "duration": 12}
+            telegram.post_message(voice={**voice, "mime_type": "audio/ogg"})
             (answer,) = await desk.answered()
             assert "[voice message, 12 s]\n[file att_" in answer
             await desk.quiet()
@@ -291,23 +291,23 @@ async def test_discord_s_own_role_is_a_mention_and_another_one_is_not(tmp_path: 
     async with everywhere(f"sqlite:///{tmp_path}/clew.db", tmp_path) as (world, fakes):
         discord: FakeDiscord = fakes["discord"]
         discord.open_channel("90")
-        discord.say(f"<@&{OTHER_ROLE}> between us", channel="90")
-        discord.say(f"<@&{OWN_ROLE}> hello", channel="90")
-        await until(lambda: discord.texts("90"))
-        assert discord.texts("90") == ["You said: Ada (42): hello"]
+        discord.post_message(f"<@&{OTHER_ROLE}> between us", channel="90")
+        discord.post_message(f"<@&{OWN_ROLE}> hello", channel="90")
+        await until(lambda: discord.list_texts("90"))
+        assert discord.list_texts("90") == ["You said: Ada (42): hello"]
         await world.engine.wait_until_idle()
 
 
 async def test_a_user_group_of_slack_is_a_mention_where_the_app_is_in_it(tmp_path: Path) -> None:
     async with everywhere(f"sqlite:///{tmp_path}/clew.db", tmp_path) as (world, fakes):
         slack: FakeSlack = fakes["slack"]
-        slack.put_group("S1", ["U1"])
-        slack.put_group("S2", ["U1", "U0CLEW"])
-        slack.say("<!subteam^S1|@ops> between us", channel="C1")
-        slack.say("<!subteam^S3|@gone> between us", channel="C1")
-        slack.say("<!subteam^S2|@bots> hello", channel="C1")
-        await until(lambda: slack.texts("C1"))
-        assert slack.texts("C1") == ["You said: Ada (U42): hello"]
+        slack.set_group("S1", ["U1"])
+        slack.set_group("S2", ["U1", "U0CLEW"])
+        slack.post_message("<!subteam^S1|@ops> between us", channel="C1")
+        slack.post_message("<!subteam^S3|@gone> between us", channel="C1")
+        slack.post_message("<!subteam^S2|@bots> hello", channel="C1")
+        await until(lambda: slack.list_texts("C1"))
+        assert slack.list_texts("C1") == ["You said: Ada (U42): hello"]
         await world.engine.wait_until_idle()
 
 
@@ -316,10 +316,10 @@ async def test_who_speaks_to_the_agent_in_a_thread_of_others_brings_its_first_me
 ) -> None:
     async with everywhere(f"sqlite:///{tmp_path}/clew.db", tmp_path) as (world, fakes):
         slack: FakeSlack = fakes["slack"]
-        ts = slack.say("the build is red\n/new", user="U7", channel="C1")
+        ts = slack.post_message("the build is red\n/new", user="U7", channel="C1")
         for text in ("help", "again"):
-            slack.say(f"<@U0CLEW> {text}", channel="C1", thread_ts=ts)
-            await until(lambda text=text: any(text in one for one in slack.texts("C1")))
+            slack.post_message(f"<@U0CLEW> {text}", channel="C1", thread_ts=ts)
+            await until(lambda text=text: any(text in one for one in slack.list_texts("C1")))
         assert "help\n\nIn reply to U7:\n> the build is red\n> /new" in json.dumps(
             [
                 entry.text

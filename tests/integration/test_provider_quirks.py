@@ -31,9 +31,14 @@ from clew.agent.tolerant import notes
 from clew.agent.tolerant.client import TolerantClient
 from clew.core.events import Retracted
 from clew.engine.plans import CompactionPolicy
-from clew.testing.provider import Raw, Reply, Request, Text, Usage, chat
-from clew.testing.provider.quirks import QUIRKS, Case, cases
-from clew.testing.provider.quirks.quirk import TEXT, events_of, json_body, stream_body
+from clew.testing.provider import ProviderRequest, Raw, Reply, ReplyUsage, Text, chat
+from clew.testing.provider.quirks import QUIRKS, QuirkCase, build_cases
+from clew.testing.provider.quirks.quirk import (
+    TEXT_REPLY,
+    build_json_body,
+    build_stream_body,
+    render_events,
+)
 from tests.failing.desk import always, open_desk
 
 if TYPE_CHECKING:
@@ -42,15 +47,15 @@ if TYPE_CHECKING:
 
     from pydantic_ai.models import Model
 
-    from clew.testing.provider.quirks.quirk import Body
+    from clew.testing.provider.quirks.quirk import ReplyBody
 
 _NAMES = {"chat": "openai-chat", "responses": "openai", "messages": "anthropic"}
-REPLY = chat.body(TEXT)
+REPLY = chat.render_body(TEXT_REPLY)
 ASKED = [ModelRequest.user_text_prompt("What is the answer?")]
 
 
 class _Sent(httpx2.AsyncByteStream):
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ReplyBody) -> None:
         self._body = body
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -65,7 +70,7 @@ class _Sent(httpx2.AsyncByteStream):
 class Server:
     """Answers each request with the same bytes, and counts the requests."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: ReplyBody) -> None:
         self._body = body
         self.requests: list[dict[str, Any]] = []
 
@@ -108,11 +113,11 @@ async def ask(model: Any, *, stream: bool, settings: Any = None) -> ModelRespons
     return response
 
 
-@pytest.mark.parametrize("case", cases(QUIRKS), ids=lambda case: case.id)
-async def test_a_reply_with_a_quirk_is_read_with_one_request(case: Case) -> None:
+@pytest.mark.parametrize("case", build_cases(QUIRKS), ids=lambda case: case.id)
+async def test_a_reply_with_a_quirk_is_read_with_one_request(case: QuirkCase) -> None:
     quirk, server = case.quirk, Server(case.body)
     async with Hasty(transport=httpx2.MockTransport(server.answer)) as http:
-        model = model_over(case.form, http)
+        model = model_over(case.format, http)
         if quirk.failure is not None:
             with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
                 await ask(model, stream=case.stream)
@@ -124,10 +129,10 @@ async def test_a_reply_with_a_quirk_is_read_with_one_request(case: Case) -> None
     assert len(server.requests) == 1
 
 
-def check(response: ModelResponse, case: Case) -> None:
+def check(response: ModelResponse, case: QuirkCase) -> None:
     """Whether a response says what the quirky reply is to say."""
     quirk = case.quirk
-    answer = quirk.answer
+    answer = quirk.reply
     thinking = "".join(p.content for p in response.parts if isinstance(p, ThinkingPart))
     calls = [
         (part.tool_name, json.loads(part.args_as_json_str()))
@@ -152,12 +157,16 @@ def check(response: ModelResponse, case: Case) -> None:
 # What is no reply, or only half of one
 
 
-CUT = [case for case in cases(QUIRKS) if case.quirk.id in ("plain", "plain-calls") and case.stream]
+CUT = [
+    case
+    for case in build_cases(QUIRKS)
+    if case.quirk.id in ("plain", "plain-calls") and case.stream
+]
 
 
 @pytest.mark.parametrize("case", CUT, ids=lambda case: case.id)
 @pytest.mark.parametrize("after", ["end", "drop"])
-async def test_a_stream_that_was_cut_is_no_reply(case: Case, after: str) -> None:
+async def test_a_stream_that_was_cut_is_no_reply(case: QuirkCase, after: str) -> None:
     for kept in range(1, len(case.body.pieces)):
         pieces = case.body.pieces[:kept]
         if _says_why_it_ends(pieces[-1]) or _says_why_it_ends(b"".join(pieces[-2:])):
@@ -165,7 +174,7 @@ async def test_a_stream_that_was_cut_is_no_reply(case: Case, after: str) -> None
         server = Server(case.body._replace(pieces=pieces, after=after))
         async with Hasty(transport=httpx2.MockTransport(server.answer)) as http:
             with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
-                await ask(model_over(case.form, http), stream=True)
+                await ask(model_over(case.format, http), stream=True)
         assert classify_error(caught.value).kind in TRANSIENT_KINDS, kept
 
 
@@ -176,7 +185,7 @@ def _says_why_it_ends(piece: bytes) -> bool:
 
 @pytest.mark.parametrize("form", ["chat", "responses", "messages"])
 async def test_a_stream_that_answers_a_plain_request_and_was_cut_is_no_reply(form: Any) -> None:
-    body = stream_body(events_of(form, TEXT)[:4])
+    body = build_stream_body(render_events(form, TEXT_REPLY)[:4])
     async with Hasty(transport=httpx2.MockTransport(Server(body).answer)) as http:
         with pytest.raises(Exception) as caught:  # noqa: PT011  (each library has its own)
             await ask(model_over(form, http), stream=False)
@@ -188,7 +197,9 @@ async def test_a_stream_that_answers_a_plain_request_and_was_cut_is_no_reply(for
 async def test_an_option_that_a_server_refuses_is_left_out_from_then_on(
     option: str, stream: bool
 ) -> None:
-    good = Server(next(c.body for c in CUT if c.form == "chat") if stream else json_body(REPLY))
+    good = Server(
+        next(c.body for c in CUT if c.format == "chat") if stream else build_json_body(REPLY)
+    )
 
     async def answer(request: httpx2.Request) -> httpx2.Response:
         asked = json.loads(await request.aread())
@@ -202,7 +213,7 @@ async def test_an_option_that_a_server_refuses_is_left_out_from_then_on(
         model = model_over("chat", http)
         for _ in range(2):
             response = await ask(model, stream=stream, settings={"max_tokens": 16})
-            assert extract_text(response) == TEXT.text
+            assert extract_text(response) == TEXT_REPLY.text
     refused = [option in request for request in good.requests]
     asked = stream or option == "max_completion_tokens"
     assert refused == ([True, False, False] if asked else [False, False])
@@ -212,7 +223,7 @@ async def test_an_option_that_a_server_refuses_is_left_out_from_then_on(
 
 async def test_other_refusals_are_told_as_they_came() -> None:
     words = {"error": {"message": "stream must be false, said the server"}}
-    server = Server(json_body(words, status=400))
+    server = Server(build_json_body(words, status=400))
     async with Hasty(transport=httpx2.MockTransport(server.answer)) as http:
         with pytest.raises(ModelHTTPError, match="said the server"):
             await ask(model_over("chat", http), stream=True)
@@ -220,16 +231,16 @@ async def test_other_refusals_are_told_as_they_came() -> None:
 
 
 async def test_a_server_that_thinks_first_is_known_after_its_first_reply() -> None:
-    case = next(c for c in cases(QUIRKS) if c.id == "think-close-alone-chat-streamed")
+    case = next(c for c in build_cases(QUIRKS) if c.id == "think-close-alone-chat-streamed")
     async with Hasty(transport=httpx2.MockTransport(Server(case.body).answer)) as http:
         model = model_over("chat", http)
-        assert await shown(model) == case.quirk.answer.text
+        assert await shown(model) == case.quirk.reply.text
         assert await shown(model) == "It is 42."
 
 
 async def test_a_server_that_thought_first_once_may_answer_at_once() -> None:
     pieces = [
-        next(c.body for c in cases(QUIRKS) if c.id == f"{name}-chat-streamed")
+        next(c.body for c in build_cases(QUIRKS) if c.id == f"{name}-chat-streamed")
         for name in ("think-close-alone", "plain")
     ]
     servers = iter([Server(body) for body in pieces])
@@ -240,7 +251,7 @@ async def test_a_server_that_thought_first_once_may_answer_at_once() -> None:
     async with Hasty(transport=httpx2.MockTransport(answer)) as http:
         model = model_over("chat", http)
         await ask(model, stream=True)
-        assert extract_text(await ask(model, stream=True)) == TEXT.text
+        assert extract_text(await ask(model, stream=True)) == TEXT_REPLY.text
 
 
 async def shown(model: Any) -> str:
@@ -259,22 +270,22 @@ async def shown(model: Any) -> str:
 
 
 async def test_what_nobody_knows_is_logged_once() -> None:
-    case = next(c for c in cases(QUIRKS) if c.id == "unknown-events-responses-streamed")
+    case = next(c for c in build_cases(QUIRKS) if c.id == "unknown-events-responses-streamed")
     notes._seen.clear()  # pyright: ignore[reportPrivateUsage]  (kept for the process)
     async with Hasty(transport=httpx2.MockTransport(Server(case.body).answer)) as http:
         with capture_logs() as logs:
             for _ in range(2):
-                await ask(model_over(case.form, http), stream=True)
+                await ask(model_over(case.format, http), stream=True)
     unknown = [log for log in logs if log["event"] == "provider_sent_unknown"]
     assert [(log["kind"], log["name"]) for log in unknown] == [("event", "x.progress")]
 
 
 def test_there_are_quirks_enough_of_each_format() -> None:
     assert len(QUIRKS) >= 60
-    found = cases(QUIRKS)
+    found = build_cases(QUIRKS)
     for form in ("chat", "responses", "messages"):
         for stream in (True, False):
-            assert sum(case.form == form and case.stream == stream for case in found) >= 40
+            assert sum(case.format == form and case.stream == stream for case in found) >= 40
     assert len({case.id for case in found}) == len(found)
 
 
@@ -283,7 +294,7 @@ def test_there_are_quirks_enough_of_each_format() -> None:
 
 THROUGH = [
     case
-    for case in cases(QUIRKS)
+    for case in build_cases(QUIRKS)
     if case.stream and case.quirk.id in ("comment-after-id", "pair-in-two", "think-tags")
 ]
 
@@ -292,17 +303,17 @@ THROUGH = [
 async def test_a_turn_reads_quirky_streams_with_one_request_each(tmp_path: Path, form: Any) -> None:
     async with open_desk(tmp_path, form) as desk:
         talk = await desk.begin()
-        for case in [case for case in THROUGH if case.form == form]:
+        for case in [case for case in THROUGH if case.format == form]:
             desk.play(always(Raw(case.body.pieces)))
             told = await desk.say(talk, "What is the answer?", stream=True)
-            text = case.quirk.answer.text if case.quirk.text is None else case.quirk.text
+            text = case.quirk.reply.text if case.quirk.text is None else case.quirk.text
             assert (told.text, told.asked) == (text, [1])
             assert told.attempts == []
 
 
 @pytest.mark.parametrize("form", ["chat", "responses", "messages"])
 async def test_thinking_that_was_shown_as_text_is_taken_back(tmp_path: Path, form: Any) -> None:
-    case = next(c for c in cases(QUIRKS) if c.id == f"think-close-alone-{form}-streamed")
+    case = next(c for c in build_cases(QUIRKS) if c.id == f"think-close-alone-{form}-streamed")
     async with open_desk(tmp_path, form) as desk:
         talk = await desk.begin()
         desk.play(always(Raw(case.body.pieces)))
@@ -314,11 +325,13 @@ async def test_thinking_that_was_shown_as_text_is_taken_back(tmp_path: Path, for
         assert not any(isinstance(event, Retracted) for event in second.events)
 
 
-@pytest.mark.parametrize(("told", "compacts"), [(Usage(1, 1), True), (Usage(900_000, 1), False)])
+@pytest.mark.parametrize(
+    ("told", "compacts"), [(ReplyUsage(1, 1), True), (ReplyUsage(900_000, 1), False)]
+)
 async def test_a_count_that_cannot_be_true_decides_nothing(
-    tmp_path: Path, told: Usage, compacts: bool
+    tmp_path: Path, told: ReplyUsage, compacts: bool
 ) -> None:
-    def plays(request: Request) -> Reply:
+    def plays(request: ProviderRequest) -> Reply:
         summary = "## Intent\nThe person talks about boats.\n" + "It was said. " * 30
         if "## Intent" in request.last_user_text:
             return Text(summary)

@@ -10,7 +10,7 @@ import pytest
 from clew.cli.entry import run_command
 from clew.errors import NotFound
 from clew.store.transactions.usage import sum_usage
-from clew.testing import Call, Calls, Fail, FakeProvider, Text, sequence
+from clew.testing import Calls, Fail, FakeProvider, ScriptedCall, Text, reply_in_sequence
 from tests.failing.desk import FORMATS, PREFIX, always, open_desk
 from tests.line.world import open_world
 
@@ -46,31 +46,31 @@ def clew(tmp_path: Path, provider: FakeProvider, capsysbinary: Any) -> Clew:
 def test_the_request_of_a_step_is_printed_byte_for_byte(
     clew: Clew, provider: FakeProvider, form: Format
 ) -> None:
-    provider.script = sequence([Text("one answer"), Text("two answers")])
+    provider.script = reply_in_sequence([Text("one answer"), Text("two answers")])
     for text in ("once upon", 'a "time"\nünd'):
         assert clew("chat", text, form=form)[0] == 0
-    bodies = [request.body.decode() for request in provider.settled()]
+    bodies = [request.body.decode() for request in provider.wait_until_settled()]
     for turn, body in enumerate(bodies, 1):
         assert clew("sessions", "replay", "main", turn, 1, form=form) == (0, body, "")
     told = json.loads(clew("sessions", "replay", "main", 2, 1, "--json", form=form)[1])
     assert told["request"] == json.loads(bodies[1])
     assert (told["step"], told["model"]) == (1, f"{PREFIX[form]}:fake")
     assert clew("sessions", "replay", "main", told["turn"], 1, form=form)[1] == bodies[1]
-    assert len(provider.settled()) == 2, "nothing was sent"
+    assert len(provider.wait_until_settled()) == 2, "nothing was sent"
 
 
 def test_a_request_is_sent_again_and_the_answers_are_compared(
     clew: Clew, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([Text("roses\nare red")])
+    provider.script = reply_in_sequence([Text("roses\nare red")])
     assert clew("chat", "of what colour?")[0] == 0
-    sent = provider.settled()[0].body
+    sent = provider.wait_until_settled()[0].body
     provider.script = always(Text("roses\nare blue"))
     code, out, _ = clew("sessions", "replay", "main", 1, 1, "--diff")
     assert code == 0
     assert out.splitlines()[:2] == ["--- stored, openai-chat:fake", "+++ now, fake"]
     assert out.splitlines()[3:] == [" roses", "-are red", "+are blue"]
-    assert provider.settled()[-1].body == sent
+    assert provider.wait_until_settled()[-1].body == sent
     provider.script = always(Text("roses\nare red"))
     assert clew("sessions", "replay", "main", 1, 1, "--diff")[1] == "the same answer\n"
     # Another model, which is not reached over the network.
@@ -83,7 +83,7 @@ def test_a_request_is_sent_again_and_the_answers_are_compared(
 
 
 def test_what_cannot_be_replayed_is_told(clew: Clew, provider: FakeProvider) -> None:
-    provider.script = sequence([Text("yes")])
+    provider.script = reply_in_sequence([Text("yes")])
     assert clew("chat", "hello")[0] == 0
     for turn, step in ((2, 1), (1, 2), ("trn_none", 1), ("none", 1)):
         code, _, err = clew("sessions", "replay", "main", turn, step)
@@ -99,8 +99,8 @@ def test_what_cannot_be_replayed_is_told(clew: Clew, provider: FakeProvider) -> 
 async def test_no_tool_runs_and_nothing_is_appended(tmp_path: Path) -> None:
     """Also where the answer to the request is another step, or a failure was stored."""
     async with open_desk(tmp_path, "chat") as desk:
-        calls = Calls((Call("unheard", {"at": "a"}),), text="I look.")
-        desk.play(sequence([Fail("overloaded"), calls, Text("done")]))
+        calls = Calls((ScriptedCall("unheard", {"at": "a"}),), text="I look.")
+        desk.play(reply_in_sequence([Fail("overloaded"), calls, Text("done")]))
         said = await desk.say("talk", "look")
         assert said.ended.turn is not None
         conversation, turn = desk.ids["talk"], said.ended.turn.id

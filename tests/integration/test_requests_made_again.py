@@ -10,7 +10,7 @@ from pydantic_ai import Agent
 from structlog.testing import capture_logs
 
 from clew.errors import NotFound, OperationRefused
-from clew.testing import Call, Calls, Fail, Text, sequence
+from clew.testing import Calls, Fail, ScriptedCall, Text, reply_in_sequence
 from tests.failing.desk import FORMATS, always, open_desk
 
 if TYPE_CHECKING:
@@ -40,8 +40,11 @@ async def test_each_step_of_a_turn_gives_the_request_that_was_sent_for_it(
 
     async with open_desk(tmp_path, form, agent=agent) as desk:
         for stream in (False, True):
-            calls = Calls((Call("look", {"at": "a"}), Call("look", {"at": "b"})), text="I look.")
-            desk.play(sequence([Fail("overloaded"), calls, Text("done")]))
+            calls = Calls(
+                (ScriptedCall("look", {"at": "a"}), ScriptedCall("look", {"at": "b"})),
+                text="I look.",
+            )
+            desk.play(reply_in_sequence([Fail("overloaded"), calls, Text("done")]))
             said = await desk.say("talk", "look at both", stream=stream)
             assert said.ended.turn is not None
             turn = said.ended.turn.id
@@ -76,7 +79,7 @@ async def test_a_step_that_failed_before_its_request_has_none(tmp_path: Path) ->
 
     async with open_desk(tmp_path, "chat", agent=agent) as desk:
         talk = await desk.begin()
-        desk.play(always(Calls((Call("look", {"at": "no number"}),))))
+        desk.play(always(Calls((ScriptedCall("look", {"at": "no number"}),))))
         said = await desk.say(talk, "look")
         assert said.ended.turn is not None
         with pytest.raises(OperationRefused, match="does not end in what a model is to be sent"):

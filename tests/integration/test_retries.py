@@ -20,7 +20,15 @@ from clew.engine.engine import Engine
 from clew.runtime import build_services
 from clew.store.opening import open_store
 from clew.store.transactions import stops
-from clew.testing import Call, Calls, EmptyText, FakeProvider, Hang, MalformedArguments, Text
+from clew.testing import (
+    Calls,
+    EmptyText,
+    FakeProvider,
+    Hang,
+    MalformedArguments,
+    ScriptedCall,
+    Text,
+)
 from tests.integration.api_server import settings_for, until
 
 if TYPE_CHECKING:
@@ -29,12 +37,12 @@ if TYPE_CHECKING:
 
     from clew.core.inbox import AcceptResult
     from clew.store.contract import Store
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
 
 RETRIES = 3
 WRONG = {
     "arguments": MalformedArguments("look"),
-    "a tool's own doubts": Calls((Call("look", {"at": "nothing"}),)),
+    "a tool's own doubts": Calls((ScriptedCall("look", {"at": "nothing"}),)),
     "no answer": EmptyText(),
 }
 
@@ -71,9 +79,9 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
     store_url: str, tmp_path: Path, wrong: Reply
 ) -> None:
     """Each process but the last is gone while the provider is asked for the second time."""
-    got: list[Request] = []
+    got: list[ProviderRequest] = []
 
-    def script(request: Request) -> Reply:
+    def script(request: ProviderRequest) -> Reply:
         got.append(request)
         return Hang() if len(got) in (2, 4) else wrong
 
@@ -99,7 +107,7 @@ async def test_dep_11_a_process_that_goes_on_with_a_turn_goes_on_counting(
 
 async def test_what_was_right_once_may_be_wrong_as_often_again(tmp_path: Path) -> None:
     """Counted is how often in a row; the next turn begins from nothing."""
-    right = Calls((Call("look", {"at": "x"}),))
+    right = Calls((ScriptedCall("look", {"at": "x"}),))
     wrong = [WRONG["arguments"]] * RETRIES
     replies = iter([*wrong, right, *wrong, Text("one"), *wrong, Text("two")])
     async with AsyncExitStack() as stack:

@@ -19,7 +19,7 @@ from clew.api.rpc.office import RpcContext
 from clew.api.rpc.peer import serve_client
 from clew.core.ids import ConversationId
 from clew.core.scope import Scope
-from clew.testing import Fail, FakeProvider, Text, counter, sequence
+from clew.testing import Fail, FakeProvider, Text, count_user_texts, reply_in_sequence
 from clew.tui.client import ConnectionRefused, RpcClient
 from clew.tui.transports import websocket
 from clew.wire import methods
@@ -78,7 +78,7 @@ LASTING = Text("one two three four five six", chunks=6, delay=1.0)
 
 @pytest.fixture
 def provider() -> Iterator[FakeProvider]:
-    with FakeProvider(counter) as fake:
+    with FakeProvider(count_user_texts) as fake:
         yield fake
 
 
@@ -140,7 +140,7 @@ async def test_a_message_typed_while_anothers_turn_runs_waits_for_its_own_turn(
 async def test_a_message_that_interrupts_stops_anothers_turn_and_keeps_its_text(
     server: Server, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([LASTING], SLOW)
+    provider.script = reply_in_sequence([LASTING], SLOW)
     first, _ = await both_hear(server, "interrupt", 2)
     closed = [notice.outcome for notice in first if notice.type == "turn_closed"]
     assert closed == ["cancelled", "answered"]
@@ -320,10 +320,10 @@ async def test_what_files_hold_reaches_the_model_and_is_kept(
             await one.submit("talk", "and now?")
             await until_closed(events)
             # Who has a model without eyes is told what to do: each later request would be refused.
-            provider.script = sequence([], default=Fail("unknown_model"))
+            provider.script = reply_in_sequence([], default=Fail("unknown_model"))
             await one.submit("talk", "can you see it?")
             failed = await until_closed(events)
-            provider.script = counter
+            provider.script = count_user_texts
         copy = await one.call(methods.BRANCH, BranchParams(conversation="talk", name="copy"))
         await one.call(methods.DELETE, Named(conversation=conversation))
         async with one.follow(copy.id) as events:

@@ -16,7 +16,7 @@ from clew.agent.results import MAX_RESULT_CHARS, encode_result, make_text_result
 from clew.config import load_settings
 from clew.core.journal import CallStatus
 from clew.core.text import REDACTED
-from clew.testing import Call, Calls, FakeProvider, Text, sequence
+from clew.testing import Calls, FakeProvider, ScriptedCall, Text, reply_in_sequence
 from tests.integration.api_server import running
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
     (tmp_path / "plugins" / "looking.py").write_text(TOOL, encoding="utf-8")
     found = tmp_path / "found.txt"
     found.write_text(f"key={key}\n{base64.b64encode(key.encode()).decode()}\n", encoding="utf-8")
-    script = sequence([Calls([Call("look", {"where": str(found)})]), Text("done")])
+    script = reply_in_sequence([Calls([ScriptedCall("look", {"where": str(found)})]), Text("done")])
     with FakeProvider(script) as provider:
         flags = {
             "model.name": "openai-chat:fake-model",
@@ -106,7 +106,7 @@ async def test_the_secrets_of_the_settings_are_hidden_in_a_running_gateway(
         async with running(replace(settings, store=store)) as server:
             assert (await server.say("look")).status_code == 200
             listed = await server.http.get("/api/conversations/talk/entries")
-        sent = json.dumps(provider.settled()[-1].json)
+        sent = json.dumps(provider.wait_until_settled()[-1].json)
     for text in (sent, listed.text):
         assert redact_secrets(text) == text
         assert text.count(REDACTED) >= 2

@@ -18,7 +18,7 @@ from clew.cli import entry
 from clew.config.writing import edit_toml
 from clew.errors import UsageError
 from clew.testing import Fail, FakeProvider, Html, Text
-from clew.testing.provider import sequence
+from clew.testing.provider import reply_in_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -162,7 +162,7 @@ def test_a_file_that_cannot_be_changed_without_harm_is_left(setup: Setup) -> Non
 def test_a_model_that_does_not_answer_is_told_with_what_to_do(
     setup: Setup, provider: FakeProvider, reply: Any, args: tuple[str, ...], told: str
 ) -> None:
-    provider.script = sequence([], default=reply)
+    provider.script = reply_in_sequence([], default=reply)
     key = () if args or "--key-env" not in told else ("--key-env", "MY_KEY")
     at = ("--model", "fake-model", "--base-url", provider.openai_url)
     ran = setup.run(*at, *args, *key)
@@ -244,7 +244,7 @@ def test_a_port_that_another_program_has_and_a_variable_that_goes_first_are_told
 def test_the_chat_works_that_was_set_up(
     setup: Setup, provider: FakeProvider, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    provider.script = sequence([Text("ok"), Text("hello from the model")])
+    provider.script = reply_in_sequence([Text("ok"), Text("hello from the model")])
     assert setup.run("--look-at", provider.openai_url).code == 0
     assert entry.run_command(["--home", str(setup.home), "chat", "hi"]) == 0
     assert capsys.readouterr().out.strip() == "hello from the model"

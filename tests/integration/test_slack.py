@@ -21,7 +21,7 @@ from clew.errors import AccountRefused, NotDelivered, OutcomeUnknown, SettingsEr
 from clew.gateway.channel import ChannelConfig
 from clew.gateway.channels.slack.channel import open_channel
 from clew.testing.slack import FakeSlack
-from clew.testing.telegram import Faults
+from clew.testing.telegram import FaultInjector
 from tests.channels.desk import Plain, echo, serving, table, until
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class SlackDesk(Plain):
     slack: FakeSlack
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.slack.texts(f"D{chat}")
+        return self.slack.list_texts(f"D{chat}")
 
     def waiting(self) -> int:
-        return self.slack.waiting
+        return self.slack.pending_count
 
 
 @asynccontextmanager
@@ -64,7 +64,7 @@ async def open_desk(
     own = {
         "token": slack.token,
         "app_token": slack.app_token,
-        "base_url": slack.api,
+        "base_url": slack.api_url,
         "allow": "U42",
         "groups": CHANNEL,
         "stream": False,
@@ -88,17 +88,17 @@ async def desk(url: str, tmp_path: Path) -> AsyncGenerator[SlackDesk]:
 
 
 async def test_a_burst_is_one_question_and_an_edit_of_it_is_asked_again(desk: SlackDesk) -> None:
-    desk.slack.say("one &amp; <https://e.x/|two>")
-    ts = desk.slack.say("three")
+    desk.slack.post_message("one &amp; <https://e.x/|two>")
+    ts = desk.slack.post_message("three")
     assert await desk.answered() == ["You said: one & two (https://e.x/) | three"]
-    desk.slack.edit(ts, "four")
+    desk.slack.edit_message(ts, "four")
     answers = await desk.answered(2)
     assert answers[1] == "You said: one & two (https://e.x/) | four"
     # A preview of a link is told as a change, too.
     unchanged = {"text": "four", "user": "U42", "ts": ts}
     change = {"type": "message", "subtype": "message_changed", "channel": "D42", "ts": "1.1"}
-    desk.slack.event({**change, "message": unchanged, "previous_message": unchanged})
-    desk.slack.delete(ts)
+    desk.slack.send_event({**change, "message": unchanged, "previous_message": unchanged})
+    desk.slack.delete_message(ts)
     await desk.quiet()
     assert len(desk.texts()) == 2
 
@@ -106,15 +106,15 @@ async def test_a_burst_is_one_question_and_an_edit_of_it_is_asked_again(desk: Sl
 async def test_a_mention_begins_a_thread_and_its_conversation_goes_on_there(
     desk: SlackDesk,
 ) -> None:
-    desk.slack.say("between us", channel=CHANNEL)
-    ts = desk.slack.say(f"{ME}, hello", channel=CHANNEL)
-    await until(lambda: desk.slack.texts(CHANNEL))
-    desk.slack.say("not for you", channel=CHANNEL, thread_ts=ts)
-    desk.slack.say(f"and again {ME}", channel=CHANNEL, thread_ts=ts)
-    desk.slack.say("for you", channel=CHANNEL, thread_ts="1.5", parent_user_id="U0CLEW")
-    await until(lambda: len(desk.slack.texts(CHANNEL)) == 3)
+    desk.slack.post_message("between us", channel=CHANNEL)
+    ts = desk.slack.post_message(f"{ME}, hello", channel=CHANNEL)
+    await until(lambda: desk.slack.list_texts(CHANNEL))
+    desk.slack.post_message("not for you", channel=CHANNEL, thread_ts=ts)
+    desk.slack.post_message(f"and again {ME}", channel=CHANNEL, thread_ts=ts)
+    desk.slack.post_message("for you", channel=CHANNEL, thread_ts="1.5", parent_user_id="U0CLEW")
+    await until(lambda: len(desk.slack.list_texts(CHANNEL)) == 3)
     await desk.quiet()
-    assert sorted(desk.slack.texts(CHANNEL)) == [
+    assert sorted(desk.slack.list_texts(CHANNEL)) == [
         "You said: Ada (U42): and again @you",
         "You said: Ada (U42): for you",
         "You said: Ada (U42): hello",
@@ -125,11 +125,11 @@ async def test_a_mention_begins_a_thread_and_its_conversation_goes_on_there(
 
 async def test_slash_commands_are_carried_out_once_and_answered(url: str, tmp_path: Path) -> None:
     # Told again and again, as if the acknowledgements were lost.
-    with FakeSlack(faults=Faults(duplicated=0.6, seed=3), patience=0.05) as slack:
+    with FakeSlack(faults=FaultInjector(duplicated=0.6, seed=3), patience=0.05) as slack:
         async with open_desk(url, tmp_path, slack) as desk:
-            slack.command("/clew", "title The talk")
-            slack.command("/clew")
-            slack.command("/nonsense", "x")
+            slack.send_command("/clew", "title The talk")
+            slack.send_command("/clew")
+            slack.send_command("/nonsense", "x")
             texts = await desk.answered(3)
             await desk.quiet()
             assert len(desk.texts()) == 3
@@ -138,29 +138,29 @@ async def test_slash_commands_are_carried_out_once_and_answered(url: str, tmp_pa
 
 
 async def test_a_button_lets_a_tool_run_once_and_goes_away(desk: SlackDesk) -> None:
-    desk.slack.say("pay")
+    desk.slack.post_message("pay")
     await until(lambda: any(one.buttons for one in desk.slack.messages))
     (asked,) = [one for one in desk.slack.messages if one.buttons]
     assert "<!channel>" not in asked.text
     label = asked.buttons[0]["text"]["text"]
-    desk.slack.press(label, user="U99")
-    await until(lambda: desk.slack.whispered)
+    desk.slack.press_button(label, user="U99")
+    await until(lambda: desk.slack.ephemeral_messages)
     assert asked.buttons
-    desk.slack.press(label)
+    desk.slack.press_button(label)
     await until(lambda: not asked.buttons)
-    assert asked.remarks == ["Allowed: pay"]
+    assert asked.context_texts == ["Allowed: pay"]
     await desk.answered(2)
     await desk.quiet()
-    assert {user for _, user, _ in desk.slack.whispered} == {"U42", "U99"}
+    assert {user for _, user, _ in desk.slack.ephemeral_messages} == {"U42", "U99"}
 
 
 async def test_files_are_fetched_from_slack_and_from_nowhere_else(desk: SlackDesk) -> None:
-    here = desk.slack.put_file("note.txt", b"milk")
-    large = desk.slack.put_file("large.bin", b"x" * 100)
+    here = desk.slack.add_file("note.txt", b"milk")
+    large = desk.slack.add_file("large.bin", b"x" * 100)
     large |= {"size": 30_000_000}
-    elsewhere = desk.slack.put_file("else.txt", b"x")
+    elsewhere = desk.slack.add_file("else.txt", b"x")
     elsewhere["url_private_download"] = "http://e.example/x"
-    desk.slack.say("these", files=[here, large, elsewhere], subtype="file_share")
+    desk.slack.post_message("these", files=[here, large, elsewhere], subtype="file_share")
     (answer,) = await desk.answered()
     assert "note.txt, text/plain, 4 bytes" in answer
     assert "30,000,000 bytes" in answer
@@ -170,7 +170,7 @@ async def test_files_are_fetched_from_slack_and_from_nowhere_else(desk: SlackDes
 
 async def test_blocks_that_slack_refuses_are_sent_as_plain_text(desk: SlackDesk) -> None:
     desk.slack.refuse_blocks = True
-    desk.slack.say("a *b* &lt;!here&gt;")
+    desk.slack.post_message("a *b* &lt;!here&gt;")
     assert await desk.answered() == ["You said: a b <!here>"]
     assert "&lt;!here&gt;" in desk.slack.messages[0].text
     await desk.quiet()
@@ -185,7 +185,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
                 await go_on.wait()
 
             desk.world.points.arm("piece 'said:'", wait)
-            slack.say("hello")
+            slack.post_message("hello")
             await until(lambda: desk.texts() == ["You said: …"])
             go_on.set()
             await desk.answered()
@@ -201,28 +201,28 @@ async def test_what_was_not_acknowledged_is_answered_once_after_a_restart(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeSlack() as slack:
-        slack.say("hello")
+        slack.post_message("hello")
         for _ in range(2):
             async with open_desk(store_url, tmp_path, slack) as desk:
                 await desk.answered()
                 await desk.quiet()
-        assert slack.texts("D42") == ["You said: hello"]
+        assert slack.list_texts("D42") == ["You said: hello"]
 
 
 async def test_a_socket_that_slack_renews_or_that_breaks_loses_nothing(desk: SlackDesk) -> None:
-    desk.slack.say("one")
+    desk.slack.post_message("one")
     await desk.answered()
-    desk.slack.disconnect()
+    desk.slack.request_reconnect()
     await until(lambda: desk.slack.opened == 2)
-    desk.slack.say("two")
+    desk.slack.post_message("two")
     await desk.answered(2)
-    desk.slack.cut()
-    desk.slack.say("three")
+    desk.slack.cut_sockets()
+    desk.slack.post_message("three")
     texts = await desk.answered(3)
     assert texts == ["You said: one", "You said: two", "You said: three"]
-    desk.slack.event({"type": "message", "channel": None})
+    desk.slack.send_event({"type": "message", "channel": None})
     await desk.quiet()
-    desk.slack.disconnect("link_disabled")
+    desk.slack.request_reconnect("link_disabled")
     health = desk.world.engine.channels
     await until(lambda: health["slack"].state is ChannelState.REFUSED)
     assert "socket mode is off" in (health["slack"].error or "")
@@ -230,20 +230,20 @@ async def test_a_socket_that_slack_renews_or_that_breaks_loses_nothing(desk: Sla
 
 async def test_a_bad_day_loses_nothing_and_repeats_nothing(url: str, tmp_path: Path) -> None:
     """Cut connections, lost answers, waits, repeated envelopes: Slack is asked what arrived."""
-    faults = Faults(
+    faults = FaultInjector(
         cut=0.08, lost=0.1, throttled=0.05, broken=0.05, duplicated=0.2, reordered=0.5, seed=2
     )
     with FakeSlack(faults=faults, patience=0.3) as slack:
         for number in range(2):
             for user in range(1, 7):
-                slack.say(f"message {number} of {user}", user=f"U{user}")
+                slack.post_message(f"message {number} of {user}", user=f"U{user}")
         async with open_desk(url, tmp_path, slack, allow="*", double_text="queue") as desk:
             await desk.quiet()
             assert await desk.world.engine.deliveries.list_deliveries() == []
         assert slack.intrusions == 0
         for user in range(1, 7):
             wanted = [f"You said: message {number} of {user}" for number in range(2)]
-            assert slack.texts(f"D{user}") == wanted
+            assert slack.list_texts(f"D{user}") == wanted
 
 
 async def test_tokens_that_slack_does_not_know_are_told_without_the_tokens(
@@ -272,15 +272,18 @@ ERRORS: Mapping[str, type[Exception]] = {
 async def test_each_error_of_slack_is_what_it_means() -> None:
     route = Route(platform="slack", kind="dm", chat="D42")
     with FakeSlack() as slack:
-        slack.meet("U42")
+        slack.open_dm("U42")
         options = {"app_token": Secret.from_text(slack.app_token)}
         config = ChannelConfig(
-            name="slack", token=Secret.from_text(slack.token), base_url=slack.api, options=options
+            name="slack",
+            token=Secret.from_text(slack.token),
+            base_url=slack.api_url,
+            options=options,
         )
         async with open_channel(config) as channel:
             (chunk,) = channel.render(OutboundMessage(text="hello"))
             for name in ERRORS:
-                slack.refuse("D42", name)
+                slack.refuse_chat("D42", name)
                 found = await asyncio.gather(
                     channel.send(route, chunk, key="k"), return_exceptions=True
                 )
@@ -306,7 +309,7 @@ def test_settings_that_cannot_be_used_say_which_and_why(
 
 async def test_the_official_client_finds_nothing_odd_about_the_fake() -> None:
     with FakeSlack() as slack:
-        web: Any = AsyncWebClient(slack.token, base_url=slack.api)
+        web: Any = AsyncWebClient(slack.token, base_url=slack.api_url)
         client = SocketModeClient(app_token=slack.app_token, web_client=web)
         heard: list[str] = []
 
@@ -319,7 +322,7 @@ async def test_the_official_client_finds_nothing_odd_about_the_fake() -> None:
 
         client.socket_mode_request_listeners.append(answer)
         await client.connect()
-        slack.say("hello")
-        await until(lambda: slack.texts("D42") == ["heard hello"])
-        await until(lambda: slack.waiting == 0)
+        slack.post_message("hello")
+        await until(lambda: slack.list_texts("D42") == ["heard hello"])
+        await until(lambda: slack.pending_count == 0)
         await client.close()

@@ -76,7 +76,7 @@ async def test_b151_without_a_network_for_ten_minutes_the_gateway_stays_up_and_r
 
     platform = Closed(meets=no_network, timer=timer)
     async with memory_desk(url, tmp_path, platform, timer=timer) as desk:
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 5, until_=lambda: timer.monotonic() >= opens - 5)
         assert _state(desk) is ChannelState.DEGRADED
         assert "unreachable" in (desk.world.engine.channels["memory"].error or "")
@@ -84,7 +84,7 @@ async def test_b151_without_a_network_for_ten_minutes_the_gateway_stays_up_and_r
         assert 5 < len(platform.tries) < 20
         await passes(timer, 5, until_=lambda: _state(desk) is ChannelState.CONNECTED)
         assert await desk.answered() == ["You said: hello"]
-        await passes(timer, 1, until_=lambda: not platform.waiting)
+        await passes(timer, 1, until_=lambda: not platform.pending_events)
 
 
 async def test_b157_a_connect_that_hangs_and_cannot_be_cancelled_is_replaced(
@@ -104,7 +104,7 @@ async def test_b157_a_connect_that_hangs_and_cannot_be_cancelled_is_replaced(
 
     platform = Closed(meets=hang)
     async with memory_desk(url, tmp_path, platform) as desk:
-        platform.say("hello")
+        platform.post_message("hello")
         await until(lambda: _state(desk) is ChannelState.DEGRADED)
         assert "did not connect" in (desk.world.engine.channels["memory"].error or "")
         network.set()
@@ -120,12 +120,12 @@ async def test_b158_a_channel_that_is_stopped_and_started_fifty_times_hears_each
     flags = table("memory", {"allow": "*", "stream": False, "double_text": "queue"})
     settings = load_settings(home=tmp_path, flags=flags, environ={})
     async with memory_desk(url, tmp_path, platform, settings={"enabled": False}) as desk:
-        factories: dict[str, ChannelFactory] = {"memory": lambda _: platform.channel()}
+        factories: dict[str, ChannelFactory] = {"memory": lambda _: platform.create_channel()}
         for number in range(50):
             async with Gateway(desk.world.engine, settings, factories=factories):
-                platform.say(f"{number}")
+                platform.post_message(f"{number}")
                 await until(lambda number=number: len(desk.texts()) == number + 1)
-                await until(lambda: not platform.waiting)
+                await until(lambda: not platform.pending_events)
         assert desk.texts() == [f"You said: {number}" for number in range(50)]
 
 
@@ -140,7 +140,7 @@ async def test_b150_while_an_answer_takes_its_time_the_gateway_says_that_it_is_w
         httpx2.AsyncClient() as watchdog,
     ):
         stop_at(desk, "said:", go_on)
-        platform.say("hello")
+        platform.post_message("hello")
         await until(lambda: "piece 'said:'" in desk.world.points.names)
         for path in ("/healthz", "/readyz"):
             assert (await watchdog.get(f"{http}{path}")).status_code == 200
@@ -194,7 +194,7 @@ async def test_deliveries_that_fail_are_told_of_once_and_shown_to_whoever_asks(
             health = desk.world.engine.channels
             before = (await watchdog.get(f"{http}/readyz")).json()
             assert before["status"] == "ok"
-            refusing.say("hello")
+            refusing.post_message("hello")
             await passes(timer, 5, until_=lambda: health["memory"].deliveries.failing)
             await passes(timer, 5, until_=lambda: health["memory"].deliveries.failed > 6)
             answer = await watchdog.get(f"{http}/readyz")

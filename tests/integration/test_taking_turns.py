@@ -12,8 +12,8 @@ from clew.core.double_text import DoubleText
 from clew.core.route import local_route
 from clew.core.turn import StopRequest
 from clew.engine.plans import CompactionPolicy
-from clew.testing import Call, Calls, EmptyText, Fail, Hang, Text
-from clew.testing.provider import Request, sequence
+from clew.testing import Calls, EmptyText, Fail, Hang, ScriptedCall, Text
+from clew.testing.provider import ProviderRequest, reply_in_sequence
 from tests.failing.desk import FORMATS, always, open_desk
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SUMMARY = "## Intent\nThe person talks about boats.\n\n## Done\n" + "It was said. " * 30
 
 
-def plays(request: Request) -> Reply:
+def plays(request: ProviderRequest) -> Reply:
     """A model that summarises where it is asked to."""
     return Text(SUMMARY if "## Intent" in request.last_user_text else "an answer")
 
@@ -42,7 +42,7 @@ async def failed(desk: Desk, talk: str) -> None:
 
 
 async def failed_after_a_tool(desk: Desk, talk: str) -> None:
-    desk.play(sequence([Calls([Call("nothing")])], default=Fail("authentication")))
+    desk.play(reply_in_sequence([Calls([ScriptedCall("nothing")])], default=Fail("authentication")))
     assert (await desk.say(talk, "call it")).outcome == "failed"
 
 
@@ -91,7 +91,7 @@ async def collected(desk: Desk, talk: str) -> None:
 
 
 async def empty(desk: Desk, talk: str) -> None:
-    desk.play(sequence([EmptyText(), Text("after all")]))
+    desk.play(reply_in_sequence([EmptyText(), Text("after all")]))
     assert (await desk.say(talk, "say something")).text == "after all"
 
 
@@ -174,7 +174,9 @@ async def test_the_next_request_takes_turns_after(
             accepted = await desk.engine.submit(text, target=local_route(talk))
             ended = await desk.end(accepted)
             assert ended.text == "an answer"
-        assert [r.number for r in desk.provider.settled() if r.outcome == "refused"] == []
+        assert [
+            r.number for r in desk.provider.wait_until_settled() if r.outcome == "refused"
+        ] == []
         assert await desk.check() == []
 
 
@@ -189,7 +191,7 @@ async def test_what_was_sent_before_a_failed_turn_stays_as_it_was_sent(
         desk.play(plays)
         await desk.say(talk, "and now?")
         key = "input" if form == "responses" else "messages"
-        sent = [_bare(request.json or {}, key) for request in desk.provider.settled()]
+        sent = [_bare(request.json or {}, key) for request in desk.provider.wait_until_settled()]
         for before, after in itertools.pairwise(sent):
             assert after[: len(before)] == before
 

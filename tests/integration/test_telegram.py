@@ -14,7 +14,7 @@ from clew.core.health import ChannelState
 from clew.engine.attached import load_messages
 from clew.gateway import supervision
 from clew.store.transactions import entries, files
-from clew.testing.telegram import FakeTelegram, Faults
+from clew.testing.telegram import FakeTelegram, FaultInjector
 from tests.channels.desk import Desk, echo, open_desk, telegram_desk, until
 
 if TYPE_CHECKING:
@@ -59,23 +59,23 @@ async def both(store_url: str, tmp_path: Path) -> AsyncGenerator[Desk]:
 
 
 async def test_messages_in_a_burst_are_one_question_and_its_answer_one_message(desk: Desk) -> None:
-    desk.telegram.say("one")
-    desk.telegram.say("two")
+    desk.telegram.post_message("one")
+    desk.telegram.post_message("two")
     assert await desk.answered() == ["You said: one | two"]
     await desk.quiet()
     assert len(desk.telegram.messages) == 1
 
 
 async def test_a_group_a_topic_and_a_reply_are_kept_apart(desk: Desk) -> None:
-    desk.telegram.say("between us", chat=GROUP)
-    desk.telegram.say("@clew_bot, hello", chat=GROUP)
-    desk.telegram.say("@clew_bot and here?", chat=GROUP, thread=7)
-    desk.telegram.say("/status@other_bot", chat=GROUP)
-    bot = {"id": desk.telegram.id, "is_bot": True, "first_name": "Clew"}
+    desk.telegram.post_message("between us", chat=GROUP)
+    desk.telegram.post_message("@clew_bot, hello", chat=GROUP)
+    desk.telegram.post_message("@clew_bot and here?", chat=GROUP, thread=7)
+    desk.telegram.post_message("/status@other_bot", chat=GROUP)
+    bot = {"id": desk.telegram.bot_id, "is_bot": True, "first_name": "Clew"}
     texts = await desk.answered(2, GROUP)
     first = desk.telegram.messages[0]
     before = {"message_id": first.id, "from": bot, "text": "Hello, Ada"}
-    desk.telegram.say("and again", chat=GROUP, reply_to_message=before)
+    desk.telegram.post_message("and again", chat=GROUP, reply_to_message=before)
     texts = await desk.answered(3, GROUP)
     assert sorted(texts) == [
         "You said: Ada (42): and again\n\nIn reply to you:\n\nHello, Ada",
@@ -96,7 +96,9 @@ async def test_b097_each_answer_in_a_group_is_a_reply_to_its_own_question(
     async with telegram_desk(url, tmp_path, settings=settings) as desk:
         cities = ("Accra", "Bergen")
         asked = {
-            f"You said: Ada (42): {city}": desk.telegram.say(f"@clew_bot {city}", chat=GROUP)
+            f"You said: Ada (42): {city}": desk.telegram.post_message(
+                f"@clew_bot {city}", chat=GROUP
+            )
             for city in cities
         }
         await desk.answered(2, GROUP)
@@ -105,21 +107,21 @@ async def test_b097_each_answer_in_a_group_is_a_reply_to_its_own_question(
 
 
 async def test_an_edit_of_the_last_message_is_asked_again(both: Desk) -> None:
-    message = both.telegram.say("hallo")
+    message = both.telegram.post_message("hallo")
     await both.answered()
-    both.telegram.edit(message, "hello")
+    both.telegram.edit_message(message, "hello")
     assert await both.answered(2) == ["You said: hallo", "You said: hello"]
     await both.quiet()
 
 
 async def test_the_files_of_an_album_are_one_question_and_are_kept(both: Desk) -> None:
     for number in range(3):
-        photo = both.telegram.put_file(f"{number}.jpg", b"\xff\xd8\xff %d" % number)
+        photo = both.telegram.add_file(f"{number}.jpg", b"\xff\xd8\xff %d" % number)
         sizes = [{"file_id": photo, "width": 90, "height": 90, "file_size": 6}]
-        both.telegram.say(photo=sizes, media_group_id="album", caption=f"number {number}")
-    note = both.telegram.put_file("note.txt", b"milk")
+        both.telegram.post_message(photo=sizes, media_group_id="album", caption=f"number {number}")
+    note = both.telegram.add_file("note.txt", b"milk")
     document = {"file_id": note, "file_name": "note.txt", "mime_type": "text/plain"}
-    both.telegram.say(document=document)
+    both.telegram.post_message(document=document)
     (answer,) = await both.answered()
     assert answer.count("image/jpeg") == 3
     assert answer.count("note.txt, text/plain, 4 bytes") == 1
@@ -155,7 +157,7 @@ async def _content(both: Desk, attachment: str) -> bytes:
 
 
 async def test_a_file_that_cannot_be_fetched_is_told_and_holds_nothing_up(desk: Desk) -> None:
-    desk.telegram.say(voice={"file_id": "gone", "mime_type": "audio/ogg"})
+    desk.telegram.post_message(voice={"file_id": "gone", "mime_type": "audio/ogg"})
     (answer,) = await desk.answered()
     assert "voice.ogg, audio/ogg: not fetched" in answer
     await desk.quiet()
@@ -164,29 +166,29 @@ async def test_a_file_that_cannot_be_fetched_is_told_and_holds_nothing_up(desk: 
 async def test_b124_an_approval_shows_all_of_what_would_run_and_its_button_lets_it_run(
     both: Desk,
 ) -> None:
-    both.telegram.say("pay")
+    both.telegram.post_message("pay")
     await until(lambda: any(message.buttons for message in both.telegram.messages))
     conversation = await both.world.engine.resolve_name("agent:main:telegram:dm:42")
     (question,) = await both.world.engine.list_approvals(conversation)
     shown = "".join(message.text for message in both.telegram.messages)
     assert question.args in shown.replace("\n", "")
-    stranger = both.telegram.press("Allow", user=666)
-    await until(lambda: both.telegram.answered(stranger) is not None)
-    assert both.telegram.answered(stranger) == "You may not answer that."
-    query = both.telegram.press("Allow")
-    await until(lambda: both.telegram.answered(query))
-    assert both.telegram.answered(query) == "Allowed: pay"
+    stranger = both.telegram.press_button("Allow", user=666)
+    await until(lambda: both.telegram.get_response(stranger) is not None)
+    assert both.telegram.get_response(stranger) == "You may not answer that."
+    query = both.telegram.press_button("Allow")
+    await until(lambda: both.telegram.get_response(query))
+    assert both.telegram.get_response(query) == "Allowed: pay"
     await until(lambda: sum(both.world.tools.ran.values()) == 1)
     # The question says what became of it, and a press on that does nothing.
     await until(lambda: _labels(both) == ["Allowed: pay"])
-    inert = both.telegram.press("Allowed: pay")
-    await until(lambda: both.telegram.answered(inert))
-    assert both.telegram.answered(inert) == "That question was answered."
-    late = both.telegram.press(
+    inert = both.telegram.press_button("Allowed: pay")
+    await until(lambda: both.telegram.get_response(inert))
+    assert both.telegram.get_response(inert) == "That question was answered."
+    late = both.telegram.press_button(
         "Refuse", data=f"no:{question.id}", message=both.telegram.messages[0]
     )
-    await until(lambda: both.telegram.answered(late))
-    assert "Too late" in (both.telegram.answered(late) or "")
+    await until(lambda: both.telegram.get_response(late))
+    assert "Too late" in (both.telegram.get_response(late) or "")
     await both.world.engine.request_stop(conversation)
 
 
@@ -198,11 +200,11 @@ def _labels(desk: Desk) -> list[str]:
 async def test_commands_are_listed_answered_and_carried_out_once(both: Desk) -> None:
     await until(lambda: both.telegram.commands)
     assert "new" in [one["command"] for one in both.telegram.commands]
-    both.telegram.say("hello")
+    both.telegram.post_message("hello")
     await both.answered()
     both.telegram.faults.duplicated = 1.0
-    both.telegram.say("/new Another talk")
-    both.telegram.say("/nonsense")
+    both.telegram.post_message("/new Another talk")
+    both.telegram.post_message("/nonsense")
     await both.answered(3)
     both.telegram.faults.duplicated = 0.0
     await both.quiet()
@@ -216,15 +218,15 @@ async def test_commands_are_listed_answered_and_carried_out_once(both: Desk) -> 
 async def test_markdown_that_telegram_refuses_is_sent_as_plain_text(desk: Desk) -> None:
     """B090."""
     desk.telegram.refuse_entities = True
-    desk.telegram.say("**bold**")
+    desk.telegram.post_message("**bold**")
     assert await desk.answered() == ["You said: bold"]
     assert desk.telegram.messages[0].entities == []
     await desk.quiet()
 
 
 async def test_a_person_who_blocked_the_bot_leaves_a_dead_letter(desk: Desk) -> None:
-    desk.telegram.say("hello")
-    desk.telegram.block(42)
+    desk.telegram.post_message("hello")
+    desk.telegram.block_bot(42)
     await desk.quiet()
     ((letter, _),) = await desk.world.engine.deliveries.list_deliveries()
     assert "blocked" in (letter.error or "")
@@ -235,20 +237,20 @@ async def test_a_group_that_gets_another_id_keeps_its_conversation(
 ) -> None:
     settings = {"groups": "*", "stream": False}
     async with telegram_desk(store_url, tmp_path, settings=settings) as desk:
-        desk.telegram.say("@clew_bot one", chat=-5)
+        desk.telegram.post_message("@clew_bot one", chat=-5)
         await desk.answered(1, -5)
         before = await desk.world.engine.resolve_name("agent:main:telegram:group:-5")
-        desk.telegram.migrate(-5, -1005)
-        desk.telegram.say("@clew_bot two", chat=-1005)
+        desk.telegram.migrate_group(-5, -1005)
+        desk.telegram.post_message("@clew_bot two", chat=-1005)
         await desk.answered(1, -1005)
         assert await desk.world.engine.resolve_name("agent:main:telegram:group:-1005") == before
         await desk.quiet()
 
 
 async def test_an_update_without_sense_keeps_nothing_away(desk: Desk) -> None:
-    desk.telegram.update("message", {"message_id": "?", "chat": {}})
-    desk.telegram.update("poll", {"id": "1"})
-    desk.telegram.say("hello")
+    desk.telegram.send_update("message", {"message_id": "?", "chat": {}})
+    desk.telegram.send_update("poll", {"id": "1"})
+    desk.telegram.post_message("hello")
     assert await desk.answered() == ["You said: hello"]
     await desk.quiet()
 
@@ -261,7 +263,7 @@ async def test_an_answer_grows_in_its_place(url: str, tmp_path: Path) -> None:
             await go_on.wait()
 
         desk.world.points.arm("piece 'said:'", wait)
-        desk.telegram.say("hello")
+        desk.telegram.post_message("hello")
         await until(lambda: desk.texts() == ["You said: …"])
         go_on.set()
         await desk.answered()
@@ -277,12 +279,12 @@ async def test_what_was_not_stored_when_the_process_died_is_answered_once(
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeTelegram() as telegram:
-        telegram.say("hello")
+        telegram.post_message("hello")
         for _ in range(3):
             async with open_desk(store_url, tmp_path, telegram) as desk:
                 await desk.answered()
                 await desk.quiet()
-        assert telegram.texts(42) == ["You said: hello"]
+        assert telegram.list_texts(42) == ["You said: hello"]
 
 
 async def test_b064_two_who_read_one_bot_are_told_and_do_not_fight(
@@ -290,7 +292,7 @@ async def test_b064_two_who_read_one_bot_are_told_and_do_not_fight(
 ) -> None:
     with FakeTelegram() as telegram:
         async with open_desk(url, tmp_path, telegram) as desk:
-            telegram.say("hello")
+            telegram.post_message("hello")
             await desk.answered()
             other = await _poll(telegram)
             health = desk.world.engine.channels
@@ -339,15 +341,15 @@ async def test_b148_a_poll_that_is_never_answered_is_replaced(
     monkeypatch.setattr(supervision, "SILENCE_TIMEOUT", 0.5)
     with FakeTelegram(longest_poll=0.1) as telegram:
         async with open_desk(url, tmp_path, telegram) as desk:
-            telegram.say("hello")
+            telegram.post_message("hello")
             await desk.answered()
             health = desk.world.engine.channels
             assert health["telegram"].heard_at is not None
-            telegram.black_hole = True
-            telegram.say("anybody there?")
+            telegram.hangs_polls = True
+            telegram.post_message("anybody there?")
             await until(lambda: health["telegram"].state is ChannelState.DEGRADED)
             assert "silent" in (health["telegram"].error or "")
-            telegram.black_hole = False
+            telegram.hangs_polls = False
             assert (await desk.answered(2))[1] == "You said: anybody there?"
             await desk.quiet()
 
@@ -360,7 +362,7 @@ async def test_one_channel_that_cannot_be_reached_holds_no_other_up(
         more = {"kind": "telegram", "token": "99:nobody", "base_url": "http://127.0.0.1:9/bot"}
         flags = {f"channels.second.{name}": value for name, value in more.items()}
         async with open_desk(url, tmp_path, telegram, flags=flags) as desk:
-            telegram.say("hello")
+            telegram.post_message("hello")
             await desk.answered()
             health = desk.world.engine.channels
             await until(lambda: health["second"].state is ChannelState.DEGRADED)
@@ -372,14 +374,14 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing_unmarked(
     store_url: str, tmp_path: Path
 ) -> None:
     """Cut connections, lost answers, waits, doubled and reordered updates, all at once."""
-    faults = Faults(
+    faults = FaultInjector(
         cut=0.08, lost=0.08, throttled=0.08, broken=0.05, duplicated=0.2, reordered=0.5, seed=1
     )
     settings = {"allow": "*", "double_text": "queue", "stream": False}
     async with telegram_desk(store_url, tmp_path, faults=faults, settings=settings) as desk:
         for number in range(3):
             for user in range(1, 9):
-                desk.telegram.say(f"message {number} of {user}", user=user)
+                desk.telegram.post_message(f"message {number} of {user}", user=user)
         await desk.quiet()
         for user in range(1, 9):
             told = [text.removeprefix("(may be a repeat)\n") for text in desk.texts(user)]
@@ -393,9 +395,9 @@ async def test_a_bad_day_loses_nothing_and_repeats_nothing_unmarked(
 async def test_no_log_holds_the_token(
     url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    faults = Faults(cut=0.3, lost=0.3, broken=0.2, seed=3)
+    faults = FaultInjector(cut=0.3, lost=0.3, broken=0.2, seed=3)
     async with telegram_desk(url, tmp_path, faults=faults) as desk:
-        desk.telegram.say("hello")
+        desk.telegram.post_message("hello")
         await until(desk.texts)
         token = desk.telegram.token
         asked = json.dumps([call.parameters for call in desk.telegram.calls])

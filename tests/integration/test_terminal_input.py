@@ -11,7 +11,7 @@ import pytest
 from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.core.entry import Role
 from clew.testing import Endless, FakeProvider, Slow, Text
-from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
+from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text, reply_in_sequence
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.state.guard import MIN_PAUSE
 from clew.tui.widgets.prompt import Prompt
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator
     from pathlib import Path
 
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.integration.api_server import Server
     from tests.tui.terminal_session import TerminalSession
 
@@ -128,8 +128,8 @@ async def test_what_is_refused_comes_back_before_what_was_typed_since(
 async def test_typing_on_approves_nothing_wherever_the_question_stands(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    pay = Calls([Call("run", {"command": "ls"})])
-    provider.script = per_user_text({"go": pay}, default=echo)
+    pay = Calls([ScriptedCall("run", {"command": "ls"})])
+    provider.script = reply_by_user_text({"go": pay}, default=echo)
     async with person(tmp_path, provider) as (session, server):
         session.say("go")
         await session.see("Waiting for your approval: run", "F7")
@@ -160,7 +160,9 @@ async def test_typing_on_approves_nothing_wherever_the_question_stands(
 async def test_a_question_shows_all_of_what_would_run_to_the_letter(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([Calls([Call("run", {"command": COMMAND})]), Text("as you say")])
+    provider.script = reply_in_sequence(
+        [Calls([ScriptedCall("run", {"command": COMMAND})]), Text("as you say")]
+    )
     async with person(tmp_path, provider) as (session, _):
         await session.resize(40, 12)
         session.say("go")
@@ -188,9 +190,9 @@ async def test_a_question_shows_all_of_what_would_run_to_the_letter(
 async def test_all_allows_what_was_listed_and_nothing_that_came_after(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    calls = Calls([Call("run", {"command": each}) for each in ("one", "two")])
-    later = Calls([Call("run", {"command": "three"})])
-    provider.script = sequence([calls, later, Text("done")])
+    calls = Calls([ScriptedCall("run", {"command": each}) for each in ("one", "two")])
+    later = Calls([ScriptedCall("run", {"command": "three"})])
+    provider.script = reply_in_sequence([calls, later, Text("done")])
     async with person(tmp_path, provider) as (session, _):
         session.say("go")
         await session.see("and 1 more")
@@ -212,7 +214,9 @@ async def test_all_allows_what_was_listed_and_nothing_that_came_after(
 async def test_a_question_that_is_answered_elsewhere_closes(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    provider.script = sequence([Calls([Call("run", {"command": "one"})]), Text("done")])
+    provider.script = reply_in_sequence(
+        [Calls([ScriptedCall("run", {"command": "one"})]), Text("done")]
+    )
     async with person(tmp_path, provider) as (session, server):
         session.say("go")
         await session.see("Waiting for your approval")
@@ -229,7 +233,7 @@ async def test_a_question_that_is_answered_elsewhere_closes(
 async def test_a_key_that_is_pressed_again_does_nothing_more(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    def slowly(request: Request) -> Reply:
+    def slowly(request: ProviderRequest) -> Reply:
         if "You keep the memory" in request.last_user_text:
             return Slow(Text(SUMMARY), 0.5)
         return Text("it flows " * 60)
@@ -279,7 +283,7 @@ async def test_a_paste_keeps_its_lines_and_order_in_every_field(
 ) -> None:
     pasted = "\x1b[31mone\x1b[0m\x1b[13;1utwo\x1b[13;1u  three\r\nfour"
     text = "one\ntwo\n  three\nfour"
-    provider.script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
+    provider.script = reply_by_user_text({"go on": Endless(interval=0.1)}, default=echo)
     async with person(tmp_path, provider) as (session, server):
         session.press("<")
         session.paste(pasted)

@@ -10,7 +10,7 @@ import pytest
 
 from clew.config.settings import ToolsSettings
 from clew.testing import Endless, FakeProvider, Text
-from clew.testing.provider import Call, Calls, echo, per_user_text
+from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text
 from tests.integration.api_server import running, settings_for
 from tests.tui.terminal_session import at_server
 from tests.waiting import wait_until
@@ -55,7 +55,7 @@ async def person(
 async def test_the_end_of_an_answer_stands_on_the_screen_while_it_grows_and_afterwards(
     tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
 ) -> None:
-    provider.script = per_user_text(
+    provider.script = reply_by_user_text(
         {"tell me": Text(LONG), "go on": Endless(interval=0.2)}, default=echo
     )
     async with person(tmp_path, provider, size) as (session, _):
@@ -120,8 +120,8 @@ async def test_every_screen_stands_in_the_cells_as_it_should_also_after_a_resize
 async def test_the_way_back_through_a_long_conversation_is_drawn_whole(
     tmp_path: Path, provider: FakeProvider, size: tuple[int, int]
 ) -> None:
-    provider.script = per_user_text(
-        {"tell me": Text(LONG), "work": Calls([Call("look", {"where": "crete"})])},
+    provider.script = reply_by_user_text(
+        {"tell me": Text(LONG), "work": Calls([ScriptedCall("look", {"where": "crete"})])},
         default=echo,
     )
     async with person(tmp_path, provider, size) as (session, _):

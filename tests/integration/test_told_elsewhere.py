@@ -42,7 +42,7 @@ async def desk(
 
 async def talked(desk: MemoryDesk) -> ConversationId:
     """The chat 42 has a conversation."""
-    desk.platform.say("hello")
+    desk.platform.post_message("hello")
     await desk.answered()
     await desk.quiet()
     return await desk.world.engine.resolve_name(desk.platform.route.key)
@@ -57,7 +57,7 @@ async def test_a_chat_whose_conversation_is_closed_elsewhere_is_told_once(
         await desk.world.engine.sessions.queue_close(conversation)
         await desk.quiet()
     assert desk.texts() == ["You said: hello", CLOSED]
-    desk.platform.say("again")
+    desk.platform.post_message("again")
     await desk.answered(3)
     await desk.quiet()
     assert desk.texts() == ["You said: hello", CLOSED, "You said: again"]
@@ -70,10 +70,10 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
 ) -> None:
     conversation = await talked(desk)
     engine = desk.world.engine
-    other = local_route("main") if who == "local" else desk.platform.route_of("7")
+    other = local_route("main") if who == "local" else desk.platform.build_route("7")
     await engine.sessions.resume_conversation(other, conversation)
     if who == "chat":
-        desk.platform.say("/new", user="7")
+        desk.platform.post_message("/new", user="7")
         await until(lambda: desk.texts(7))
     else:
         await engine.start_new_conversation(other)
@@ -82,7 +82,7 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
     assert desk.texts()[1].startswith("This conversation was ended elsewhere.")
     assert len(desk.texts(7)) == (who == "chat")
     # Nor is it told again with the next message, which starts a new one.
-    desk.platform.say("again")
+    desk.platform.post_message("again")
     await desk.answered(3)
     await desk.quiet()
     assert desk.texts()[2:] == ["You said: again"]
@@ -91,7 +91,7 @@ async def test_of_two_fronts_in_one_conversation_only_the_other_is_told_of_its_e
 
 async def test_whoever_ends_their_own_conversation_is_told_nothing_more(desk: MemoryDesk) -> None:
     await talked(desk)
-    desk.platform.say("/new")
+    desk.platform.post_message("/new")
     await desk.answered(2)
     await desk.quiet()
     assert len(desk.texts()) == 2
@@ -115,7 +115,7 @@ async def test_a_chat_whose_conversation_is_deleted_elsewhere_is_told_once(
         await desk.answered(3)
         await desk.quiet()
         assert desk.texts()[2:] == [RESTORED]
-    desk.platform.say("again")
+    desk.platform.post_message("again")
     await desk.quiet()
     assert desk.texts()[-1] == "You said: again"
     there = await desk.world.engine.resolve_name(desk.platform.route.key) == conversation
@@ -138,7 +138,7 @@ async def test_a_chat_is_told_of_a_deletion_also_after_a_restart_and_once(
             await desk.quiet()
             await desk.world.engine.run_maintenance()
             assert await desk.world.check() == []
-    assert platform.texts() == ["You said: hello", DELETED]
+    assert platform.list_texts() == ["You said: hello", DELETED]
 
 
 async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
@@ -148,7 +148,7 @@ async def test_what_is_shown_of_an_answer_in_a_deleted_conversation_says_so(
     platform = MemoryPlatform(timer=timer)
     async with memory_desk(store_url, tmp_path, platform, timer=timer) as desk:
         stop_at(desk, "said:", asyncio.Event())
-        platform.say("hello")
+        platform.post_message("hello")
         await passes(timer, 0.5, until_=lambda: desk.texts() == ["You said: …"])
         conversation = await desk.world.engine.resolve_name(platform.route.key)
         await desk.world.engine.delete_conversation(conversation)
@@ -174,12 +174,12 @@ async def test_a_conversation_that_ended_by_itself_is_told_of_with_the_next_mess
             await begins.wait()
 
         desk.world.points.arm("turns.begin before", wait)
-        platform.say("still there?")
+        platform.post_message("still there?")
         await desk.answered(2)
         begins.set()
         await desk.answered(3)
         await desk.quiet()
         assert await desk.world.check() == []
-    assert platform.texts()[1].startswith("A new conversation has begun")
-    assert f"/resume {first}" in platform.texts()[1]
-    assert platform.texts()[2:] == ["You said: still there?"]
+    assert platform.list_texts()[1].startswith("A new conversation has begun")
+    assert f"/resume {first}" in platform.list_texts()[1]
+    assert platform.list_texts()[2:] == ["You said: still there?"]

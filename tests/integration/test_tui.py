@@ -17,7 +17,7 @@ from clew.cli.opening import open_tui
 from clew.config.settings import CompactionSettings, ToolsSettings
 from clew.errors import ClewError
 from clew.testing import Endless, FakeProvider, Text
-from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
+from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text, reply_in_sequence
 from clew.tui.app import TerminalApp
 from clew.tui.transports import ConnectionRefused
 from clew.tui.widgets.prompt import Prompt
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterator, Sequence
 
     from clew.core.entry import Entry
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from clew.tui.transports import FrameConnection
     from tests.integration.api_server import Server
 
@@ -67,7 +67,9 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
     tmp_path: Path, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    provider.script = sequence([Text(MARKDOWN, chunks=8, thinking="let me see")], default=echo)
+    provider.script = reply_in_sequence(
+        [Text(MARKDOWN, chunks=8, thinking="let me see")], default=echo
+    )
     (tmp_path / "notes.txt").write_text("the minotaur")
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("hello")
@@ -111,7 +113,7 @@ async def test_what_is_said_is_answered_in_markdown_and_remembered(
 async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopped(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    provider.script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
+    provider.script = reply_by_user_text({"go on": Endless(interval=0.1)}, default=echo)
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("go on")
         await seen.see("again again", "Answering…", "Esc stop")
@@ -144,8 +146,8 @@ async def test_while_an_answer_is_made_messages_wait_are_changed_and_it_is_stopp
 async def test_a_tool_waits_for_a_word_runs_and_its_output_opens(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    calls = Calls([Call("look", {"where": "crete"}), Call("pay", {"amount": 3})])
-    provider.script = sequence([calls, Text("done")], default=echo)
+    calls = Calls([ScriptedCall("look", {"where": "crete"}), ScriptedCall("pay", {"amount": 3})])
+    provider.script = reply_in_sequence([calls, Text("done")], default=echo)
     async with person(tmp_path, provider) as (seen, _):
         await seen.say("please")
         await seen.see("approval: pay", 'pay({"amount":3})', '✓ look(where="crete")', "○ pay")
@@ -263,7 +265,7 @@ async def test_a_message_that_is_pointed_at_is_gone_back_to_or_branched_from(
 async def test_a_summary_is_made_and_taken_back_from_the_screen(
     tmp_path: Path, provider: FakeProvider
 ) -> None:
-    def summarising(request: Request) -> Reply:
+    def summarising(request: ProviderRequest) -> Reply:
         asked = request.last_user_text
         return Text(SUMMARY) if "You keep the memory" in asked else Text(f"echo: {asked[:10]}")
 

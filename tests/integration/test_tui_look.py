@@ -10,7 +10,7 @@ import pytest
 
 from clew.config.settings import ToolsSettings
 from clew.testing import Endless, FakeProvider, Text
-from clew.testing.provider import Call, Calls, echo, per_user_text, sequence
+from clew.testing.provider import Calls, ScriptedCall, echo, reply_by_user_text, reply_in_sequence
 from tests.integration.api_server import running, settings_for
 from tests.tui.terminal_session import TerminalSession, at_server
 
@@ -65,7 +65,7 @@ async def test_offline_the_first_screen_leads_to_setup(tmp_path: Path) -> None:
 
 
 async def test_while_an_answer_is_made_its_seconds_are_counted(tmp_path: Path) -> None:
-    script = per_user_text({"go on": Endless(interval=0.1)}, default=echo)
+    script = reply_by_user_text({"go on": Endless(interval=0.1)}, default=echo)
     async with person(tmp_path, script) as seen:
         seen.say("go on")
         await seen.see("Answering…", " s · about ", "Esc stops")
@@ -78,8 +78,10 @@ async def test_while_an_answer_is_made_its_seconds_are_counted(tmp_path: Path) -
 async def test_messages_answers_and_calls_have_their_lines(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
-    calls = Calls([Call("look", {"where": "crete"})])
-    async with person(tmp_path, sequence([calls, Text("done")], default=echo), size=size) as seen:
+    calls = Calls([ScriptedCall("look", {"where": "crete"})])
+    async with person(
+        tmp_path, reply_in_sequence([calls, Text("done")], default=echo), size=size
+    ) as seen:
         seen.say("please")
         await seen.see("✓ look(", "└ in crete there is", "done", "Clew (fake-model) · ")
         await seen.same()

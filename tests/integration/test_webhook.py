@@ -23,7 +23,7 @@ from clew.gateway.channels.webhook.signing import (
     decode_secret,
     sign_request,
 )
-from clew.testing.telegram import Faults
+from clew.testing.telegram import FaultInjector
 from clew.testing.webhook import FakeWebhook
 from tests.channels.desk import Plain, echo, serving, table, until
 from tests.integration.api_server import serving as serving_http
@@ -53,10 +53,10 @@ class WebhookDesk(Plain):
     url: str
 
     def texts(self, chat: int = 42) -> list[str]:
-        return self.fake.texts(str(chat))
+        return self.fake.list_texts(str(chat))
 
     def waiting(self) -> int:
-        return self.fake.waiting
+        return self.fake.pending_count
 
     async def post(self, body: bytes, headers: Mapping[str, str]) -> httpx2.Response:
         async with httpx2.AsyncClient() as client:
@@ -74,7 +74,7 @@ async def open_desk(
         http = await stack.enter_async_context(serving_http(world.engine, settings_for(home)))
         await until(lambda: world.engine.channels["webhook"].state is ChannelState.CONNECTED)
         hook = f"{http}/hooks/webhook"
-        fake.hand_to(hook)
+        fake.set_target(hook)
         yield WebhookDesk(world=world, fake=fake, url=hook)
         assert await world.check() == []
 
@@ -87,8 +87,8 @@ async def desk(tmp_path: Path) -> AsyncGenerator[WebhookDesk]:
 
 
 async def test_what_is_handed_in_is_answered_in_its_chat_and_thread(desk: WebhookDesk) -> None:
-    desk.fake.say("hello", thread="7")
-    desk.fake.say("and here")
+    desk.fake.post_message("hello", thread="7")
+    desk.fake.post_message("and here")
     texts = await desk.answered(2)
     assert sorted(texts) == ["You said: and here", "You said: hello"]
     threads = {one.text: one.thread for one in desk.fake.sent}
@@ -97,18 +97,18 @@ async def test_what_is_handed_in_is_answered_in_its_chat_and_thread(desk: Webhoo
 
 
 async def test_an_edit_is_asked_again_and_a_button_lets_a_tool_run(desk: WebhookDesk) -> None:
-    message = desk.fake.say("hallo")
+    message = desk.fake.post_message("hallo")
     await desk.answered()
-    desk.fake.edit(message, "hello")
+    desk.fake.edit_message(message, "hello")
     assert await desk.answered(2) == ["You said: hallo", "You said: hello"]
-    desk.fake.delete(message)
-    desk.fake.say("pay")
+    desk.fake.delete_message(message)
+    desk.fake.post_message("pay")
     await until(lambda: any(one.data.get("buttons") for one in desk.fake.sent))
     (asked,) = [one for one in desk.fake.sent if one.data.get("buttons")]
-    desk.fake.press(asked.data["buttons"][0]["label"])
+    desk.fake.press_button(asked.data["buttons"][0]["label"])
     await until(lambda: len(desk.fake.sent) >= 4)
-    await until(lambda: desk.fake.pressed)
-    (answered,) = desk.fake.pressed
+    await until(lambda: desk.fake.button_answers)
+    (answered,) = desk.fake.button_answers
     assert (answered["user"], answered["message"], answered["closed"]) == ("42", asked.id, True)
     assert answered["became"] == "Allowed: pay"
     await desk.quiet()
@@ -118,7 +118,7 @@ async def test_the_same_delivery_counts_once_however_often_it_comes(desk: Webhoo
     body = json.dumps({"type": "message", "data": {"user": "42", "text": "once"}}).encode()
     for _ in range(3):
         # Signed anew at each attempt, as a sender does that got no answer.
-        answer = await desk.post(body, desk.fake.signed("evt_again", body))
+        answer = await desk.post(body, desk.fake.sign_headers("evt_again", body))
         assert (answer.status_code, answer.json()) == (202, {"accepted": True})
     await desk.answered()
     await desk.quiet()
@@ -130,7 +130,7 @@ DATA = {"user": "42", "text": "x"}
 
 
 async def test_what_is_not_signed_is_refused_and_says_why(desk: WebhookDesk) -> None:
-    good = dict(desk.fake.signed("evt_1", BODY))
+    good = dict(desk.fake.sign_headers("evt_1", BODY))
     old = sign_request(
         decode_secret(desk.fake.secret), id_="evt_2", at=int(time.time()) - 301, body=BODY
     )
@@ -174,7 +174,7 @@ async def test_what_cannot_be_read_is_refused_with_the_field(desk: WebhookDesk) 
     ]
     bodies = [(json.dumps(told).encode(), says) for told, says in wrong]
     for body, says in [*bodies, (b"{", "no JSON"), (b"[" * 100_000, "no JSON")]:
-        answer = await desk.post(body, desk.fake.signed("evt_1", body))
+        answer = await desk.post(body, desk.fake.sign_headers("evt_1", body))
         assert answer.status_code == 400
         assert says in answer.json()["error"]["message"]
 
@@ -182,7 +182,7 @@ async def test_what_cannot_be_read_is_refused_with_the_field(desk: WebhookDesk) 
 async def test_nobody_is_behind_a_hook_that_is_not_there_or_does_not_run(
     tmp_path: Path, desk: WebhookDesk
 ) -> None:
-    headers = desk.fake.signed("evt_1", BODY)
+    headers = desk.fake.sign_headers("evt_1", BODY)
     async with httpx2.AsyncClient() as client:
         other = desk.url.replace("/webhook", "/other")
         answer = await client.post(other, content=BODY, headers=headers)
@@ -197,33 +197,33 @@ async def test_what_is_handed_in_while_nobody_stores_it_is_answered_once_after_a
     store_url: str, tmp_path: Path
 ) -> None:
     with FakeWebhook() as fake:
-        fake.say("hello")
+        fake.post_message("hello")
         for _ in range(2):
             async with open_desk(store_url, tmp_path, fake) as desk:
                 await desk.answered()
                 await desk.quiet()
-        assert fake.texts() == ["You said: hello"]
+        assert fake.list_texts() == ["You said: hello"]
 
 
 async def test_a_bad_day_loses_nothing_and_repeats_nothing(store_url: str, tmp_path: Path) -> None:
     """Cut connections, lost answers, waits and repeated events: the id of a message says all."""
-    faults = Faults(cut=0.1, lost=0.1, throttled=0.05, broken=0.1, duplicated=0.2, seed=1)
+    faults = FaultInjector(cut=0.1, lost=0.1, throttled=0.05, broken=0.1, duplicated=0.2, seed=1)
     with FakeWebhook(faults=faults) as fake:
         for number in range(3):
             for user in range(1, 6):
-                fake.say(f"message {number} of {user}", user=str(user))
+                fake.post_message(f"message {number} of {user}", user=str(user))
         async with open_desk(store_url, tmp_path, fake, allow="*", double_text="queue") as desk:
             await desk.quiet()
             assert await desk.world.engine.deliveries.list_deliveries() == []
         assert fake.intrusions == 0
         for user in range(1, 6):
             wanted = [f"You said: message {number} of {user}" for number in range(3)]
-            assert fake.texts(str(user)) == wanted
+            assert fake.list_texts(str(user)) == wanted
 
 
 async def test_what_the_other_side_refuses_for_good_is_a_dead_letter(desk: WebhookDesk) -> None:
-    desk.fake.refuse("42")
-    desk.fake.say("hello")
+    desk.fake.refuse_chat("42")
+    desk.fake.post_message("hello")
 
     async def dead() -> bool:
         return len(await desk.world.engine.deliveries.list_deliveries()) == 1

@@ -12,7 +12,7 @@ from clew.core.route import Route
 from clew.engine.doors import WebhookRegistry, WebhookRequest
 from clew.gateway.channel import Channel, ChannelConfig
 from clew.gateway.channels.webhook.channel import open_channel
-from clew.testing.channels import ChannelContract, Platform, Shown
+from clew.testing.channels import ChannelContract, ChannelPlatform, ShownMessage
 from clew.testing.webhook import FakeWebhook
 
 if TYPE_CHECKING:
@@ -44,27 +44,27 @@ class Webhook:
         ).status
 
     def post_message(self, text: str) -> None:
-        self._fake.say(text)
+        self._fake.post_message(text)
 
-    def shown_messages(self) -> Sequence[Shown]:
-        return [Shown(message=one.id, text=one.text) for one in self._fake.sent]
+    def shown_messages(self) -> Sequence[ShownMessage]:
+        return [ShownMessage(message=one.id, text=one.text) for one in self._fake.sent]
 
     def cut_next_call(self, *, after: bool) -> None:
-        self._fake.fail_next(lost=after)
+        self._fake.fail_next_call(lost=after)
 
     def throttle_calls(self, seconds: int) -> None:
-        self._fake.throttle("42", seconds)
+        self._fake.throttle_chat("42", seconds)
 
     def block_agent(self) -> None:
-        self._fake.refuse("42")
+        self._fake.refuse_chat("42")
 
 
 class TestWebhook(ChannelContract):
     @asynccontextmanager
-    async def open_platform(self) -> AsyncGenerator[Platform]:
+    async def open_platform(self) -> AsyncGenerator[ChannelPlatform]:
         with FakeWebhook() as fake:
             there = Webhook(fake)
-            handing = asyncio.create_task(fake.deliver(there.hand_in))
+            handing = asyncio.create_task(fake.post_events(there.hand_in))
             try:
                 yield there
             finally:

@@ -28,7 +28,7 @@ from tests.killing.tools import APPROVED_FIRST, EFFECTS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from clew.testing.provider import Captured, Message
+    from clew.testing.provider import CapturedRequest, ProviderMessage
     from tests.killing.records import Record
 
 #: What the model is told about a call that may have had its effect.
@@ -47,7 +47,7 @@ class Seen:
     conversation: str
     #: As they came, instructions included.
     raw: tuple[dict[str, Any], ...]
-    messages: tuple[Message, ...]
+    messages: tuple[ProviderMessage, ...]
     outcome: str
     text: str
     started: float
@@ -79,7 +79,7 @@ class History:
         return {name: list(keys) for name, keys in found.items()}
 
 
-def seen(captured: Iterable[Captured]) -> list[Seen]:
+def seen(captured: Iterable[CapturedRequest]) -> list[Seen]:
     """The provider's log as the judge wants it."""
     return [
         _seen(record)
@@ -88,7 +88,7 @@ def seen(captured: Iterable[Captured]) -> list[Seen]:
     ]
 
 
-def _seen(record: Captured) -> Seen:
+def _seen(record: CapturedRequest) -> Seen:
     body = record.json or {}
     messages = parse_messages("chat", body)
     said = keys_in(messages) or summarise(asked_to_summarise(messages)).said
@@ -123,7 +123,7 @@ def in_time(requests: Iterable[Seen]) -> list[Seen]:
     return found
 
 
-def asked_to_summarise(messages: Sequence[Message]) -> str:
+def asked_to_summarise(messages: Sequence[ProviderMessage]) -> str:
     """The request for a summary; nothing in any other request."""
     return next((m.text for m in messages if m.text.startswith(SUMMARISE)), "")
 
@@ -380,7 +380,7 @@ def resume_times(fronts: Iterable[Record]) -> list[float]:
     return found
 
 
-def _calls(messages: Iterable[Message]) -> dict[str, str]:
+def _calls(messages: Iterable[ProviderMessage]) -> dict[str, str]:
     return {call.id: call.name for message in messages for call in message.calls}
 
 

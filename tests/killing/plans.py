@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.testing.provider import Call, Calls, EmptyText, Reply, Text
+from clew.testing.provider import Calls, EmptyText, Reply, ScriptedCall, Text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.testing.provider import Message, Request
+    from clew.testing.provider import ProviderMessage, ProviderRequest
 
 #: A step that is a reply without sense.
 BLANK = "blank"
@@ -97,12 +97,12 @@ def result_of(tool: str, what: str) -> str:
     return f"{tool} {what} done" + " and so on" * (_LONG // 10 if tool == "dump" else 0)
 
 
-def keys_in(messages: Sequence[Message]) -> list[str]:
+def keys_in(messages: Sequence[ProviderMessage]) -> list[str]:
     """The messages of people in a request, in order."""
     return [said.key for said in _said_in(messages)]
 
 
-def _said_in(messages: Sequence[Message]) -> list[Say]:
+def _said_in(messages: Sequence[ProviderMessage]) -> list[Say]:
     """What people said; messages in a row are sent as one."""
     texts = (text for message in messages if message.role == "user" for text in message.texts)
     apart = (piece for text in texts for piece in text.split("\n\n"))
@@ -135,7 +135,7 @@ class Summary:
         return [key for key in self.said if key not in answered]
 
 
-def summary_in(messages: Sequence[Message]) -> Summary:
+def summary_in(messages: Sequence[ProviderMessage]) -> Summary:
     """What the summary in a request stands for; nothing where there is none."""
     texts = [text for message in messages if message.role == "user" for text in message.texts]
     return _told(next((text for text in texts if text.startswith(_SUMMARY)), ""))
@@ -156,7 +156,7 @@ def _told(text: str) -> Summary:
     return Summary(said=tuple(told.get("said", "").split()), answers=answers)
 
 
-def reply_to(request: Request) -> Reply:
+def reply_to(request: ProviderRequest) -> Reply:
     """The next step of the last message's plan, or the answer to what was not answered yet."""
     if request.last_user_text.startswith(SUMMARISE):
         return Text(summarise(request.last_user_text).text)
@@ -170,11 +170,13 @@ def reply_to(request: Request) -> Reply:
     if step == [BLANK]:
         return EmptyText()
     names = [call_name(said.key, done, place) for place in range(len(step))]
-    calls = [Call(tool, {"what": name}, id=name) for tool, name in zip(step, names, strict=True)]
+    calls = [
+        ScriptedCall(tool, {"what": name}, id=name) for tool, name in zip(step, names, strict=True)
+    ]
     return Calls(calls)
 
 
-def _unanswered(messages: Sequence[Message]) -> list[str]:
+def _unanswered(messages: Sequence[ProviderMessage]) -> list[str]:
     answers = (i for i, m in enumerate(messages) if m.role == "assistant" and not m.calls)
     after = max((i for i in answers if answered_by(messages[i].text)), default=-1)
     before = summary_in(messages).unanswered if after < 0 else []
@@ -211,7 +213,7 @@ def order_in(folder: Path) -> Path:
 _executioner = Executioner()
 
 
-def script(request: Request) -> Reply:
+def script(request: ProviderRequest) -> Reply:
     """The provider's script."""
     _executioner.watch()
     return reply_to(request)

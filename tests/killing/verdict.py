@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pydantic_ai import Agent
 
     from clew.store.contract import Store
-    from clew.testing.provider import Captured
+    from clew.testing.provider import CapturedRequest
     from tests.killing.child import Job
 
 
-def captured(job: Job) -> list[Captured]:
+def captured(job: Job) -> list[CapturedRequest]:
     """
     Every request of a campaign, in order.
 
@@ -50,7 +50,9 @@ def captured(job: Job) -> list[Captured]:
     return [request for request in sorted(found, key=lambda r: r.number) if request.number != last]
 
 
-def history_of(job: Job, requests: Iterable[Captured], *, held_back: bool = False) -> History:
+def history_of(
+    job: Job, requests: Iterable[CapturedRequest], *, held_back: bool = False
+) -> History:
     """``held_back``: a network may have kept requests for a while."""
     # Other verdicts on the same provider have asked too.
     mine = [request for request in seen(requests) if request.conversation != "c0"]
@@ -110,7 +112,7 @@ async def _fsck(job: Job, store: Store) -> list[str]:
 
 
 async def _unequal(
-    job: Job, store: Store, requests: Sequence[Captured], agent: Agent[None, str]
+    job: Job, store: Store, requests: Sequence[CapturedRequest], agent: Agent[None, str]
 ) -> list[str]:
     known = {conversation_of(record.key) for record in job.fronts.of(Acknowledged)}
     asked = [

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.testing import FakeProvider, Text, sequence
+from clew.testing import FakeProvider, Text, reply_in_sequence
 from tests.screens.screen import HttpScreen, ProtocolScreen
 from tests.waiting import wait_until
 
@@ -67,7 +67,7 @@ class Evening:
 def spend(clew: Clew, *, messages: int, kills: int) -> Evening:
     """Say so many messages on three screens, and kill the server so often."""
     slow = Text("an answer in a few pieces, each of which takes its time", chunks=6, delay=0.02)
-    with FakeProvider(sequence([], default=slow)) as provider:
+    with FakeProvider(reply_in_sequence([], default=slow)) as provider:
         return asyncio.run(_Host(clew.asking(provider)).evening(messages, kills))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from tests.sent.watching import Captured, Shelf
+    from tests.sent.watching import CapturedRequest, Shelf
 
 #: The property of a report that holds what was compared.
 PROPERTY = "sent"
@@ -45,21 +45,21 @@ def compare(item: pytest.Item) -> None:
     assert not left, "\n".join(map(_sentence, left))
 
 
-async def unexplained(requests: Sequence[Captured], shelf: Shelf) -> list[str]:
+async def unexplained(requests: Sequence[CapturedRequest], shelf: Shelf) -> list[str]:
     """For tests that have other processes ask: which requests do not follow from a store."""
     counts, left = await explain(requests, [shelf])
     _elsewhere.update(counts)
     return [_sentence(request) for request in left]
 
 
-def _sentence(request: Captured) -> str:
+def _sentence(request: CapturedRequest) -> str:
     body = request.body.decode(errors="replace")
     return f"request {request.number} was sent, but is not stored so: {body}"
 
 
 def _explained(
-    requests: list[Captured], shelves: list[Shelf]
-) -> tuple[Counter[str], list[Captured]]:
+    requests: list[CapturedRequest], shelves: list[Shelf]
+) -> tuple[Counter[str], list[CapturedRequest]]:
     # The loop of the test is not ours; and nothing here is to be noted in turn.
     with watching.paused(), asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
         return runner.run(explain(requests, shelves))

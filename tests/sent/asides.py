@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from clew.agent.models import Model
     from clew.core.ids import ConversationId
     from clew.store.contract import Tx
-    from clew.testing import Captured, Reply, Request
+    from clew.testing import CapturedRequest, ProviderRequest, Reply
     from tests.sent.shelves import Shelf
 
 SUMMARY, TITLE, PROBE = "summary", "title", "probe"
@@ -41,7 +41,7 @@ _BEGINNINGS = {
 }
 
 
-def kind_of(request: Captured) -> str | None:
+def kind_of(request: CapturedRequest) -> str | None:
     """What a request is for; ``None`` for a step of a turn."""
     assert request.json is not None
     assert request.format is not None
@@ -56,13 +56,13 @@ def kind_of(request: Captured) -> str | None:
 
 
 async def unexplained_asides(
-    requests: Sequence[Captured],
+    requests: Sequence[CapturedRequest],
     t: Tx,
     shelf: Shelf,
     conversations: Sequence[ConversationId],
-) -> list[Captured]:
+) -> list[CapturedRequest]:
     """Those of the requests that the store does not give."""
-    left: list[Captured] = []
+    left: list[CapturedRequest] = []
     summaries = [request for request in requests if kind_of(request) == SUMMARY]
     if summaries:
         made = await _summaries(summaries, t, shelf, conversations)
@@ -101,7 +101,7 @@ async def _unanswered(asking: Awaitable[object]) -> None:
 
 
 async def _summaries(
-    requests: Sequence[Captured],
+    requests: Sequence[CapturedRequest],
     t: Tx,
     shelf: Shelf,
     conversations: Sequence[ConversationId],
@@ -114,7 +114,7 @@ async def _summaries(
     made: set[int] = set()
     tried: Counter[int] = Counter()
 
-    def again(request: Request) -> Reply:
+    def again(request: ProviderRequest) -> Reply:
         same = [each for each in requests if each.json == request.raw]
         made.update(each.number for each in same)
         if not same:
@@ -150,7 +150,7 @@ async def _compact_everything(
     shelf: Shelf,
     conversations: Sequence[ConversationId],
     model: Model,
-    requests: Sequence[Captured],
+    requests: Sequence[CapturedRequest],
     made: set[int],
 ) -> None:
     plans: Any = copy.copy(shelf.compactions.planner)

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from clew.core.session import Session
     from clew.store.contract import Tx
     from clew.store.transactions.context import ContextMessage
-    from clew.testing import Captured
+    from clew.testing import CapturedRequest
     from tests.sent.shelves import Shelf
 
 
 async def explain(
-    requests: Iterable[Captured], shelves: Sequence[Shelf]
-) -> tuple[Counter[str], list[Captured]]:
+    requests: Iterable[CapturedRequest], shelves: Sequence[Shelf]
+) -> tuple[Counter[str], list[CapturedRequest]]:
     """How many requests follow from the stores, by kind, and those that do not."""
     left = [request for request in requests if request.json is not None]
     # Two providers of a test give the same ids.
@@ -55,14 +55,14 @@ async def explain(
     return +counts, left
 
 
-def _label(request: Captured) -> str:
+def _label(request: CapturedRequest) -> str:
     kind = kind_of(request)
     return kind or f"{request.format}{' streamed' if request.stream else ''}"
 
 
 async def _unexplained(
-    requests: list[Captured], shelf: Shelf, unique: set[str], *, newly: bool
-) -> list[Captured]:
+    requests: list[CapturedRequest], shelf: Shelf, unique: set[str], *, newly: bool
+) -> list[CapturedRequest]:
     with shelf.reading() as t:
         conversations = _touched(t, shelf) if newly else _conversations(t)
         asides = [request for request in requests if kind_of(request)]
@@ -101,7 +101,7 @@ def _deleted_some(t: Tx) -> bool:
 
 
 async def _follows(
-    request: Captured, talks: Sequence[Talk], shelf: Shelf, unique: set[str]
+    request: CapturedRequest, talks: Sequence[Talk], shelf: Shelf, unique: set[str]
 ) -> bool:
     answer = _response_id(request)
     places = [place for talk in talks for place in talk.answered_by(answer)]
@@ -113,7 +113,7 @@ async def _follows(
     return False
 
 
-def _response_id(request: Captured) -> str | None:
+def _response_id(request: CapturedRequest) -> str | None:
     """The id of the response that was sent whole, as the library keeps it."""
     if request.outcome not in ("answered", "open") or request.status not in (None, 200):
         return None
@@ -152,7 +152,7 @@ class Place:
         contents = files.read_contents(self.t, collect_attachment_digests(found))
         return [insert_attachment_contents(message, contents) for message in found]
 
-    async def body(self, request: Captured, shelf: Shelf) -> Any:
+    async def body(self, request: CapturedRequest, shelf: Shelf) -> Any:
         """The request that would be made here, in the format and for the model of another."""
         assert request.json is not None
         assert request.format is not None
@@ -193,7 +193,7 @@ class Talk:
             ):
                 yield place
 
-    def places(self, request: Captured) -> Iterator[Place]:
+    def places(self, request: CapturedRequest) -> Iterator[Place]:
         """Every place where the request may have been made, the likeliest first."""
         body = request.body.decode()
         for entry in reversed(self._entries):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clew.engine.engine import Engine
-from clew.testing import Captured, FakeProvider
+from clew.testing import CapturedRequest, FakeProvider
 from tests.sent.shelves import Shelf, of_means, of_program
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.engine.turns import EngineServices
 
-__all__ = ["Captured", "Shelf", "forget", "observe", "paused", "program", "taken"]
+__all__ = ["CapturedRequest", "Shelf", "forget", "observe", "paused", "program", "taken"]
 
 
 @dataclass(kw_only=True)
@@ -120,9 +120,9 @@ def paused() -> Generator[None]:
         _watch.paused = False
 
 
-def taken() -> tuple[list[Captured], list[Shelf]]:
+def taken() -> tuple[list[CapturedRequest], list[Shelf]]:
     """The requests since the last call, and the shelves that they should come from."""
-    requests: list[Captured] = []
+    requests: list[CapturedRequest] = []
     for noted in _watch.providers:
         found = noted.provider.requests
         requests += found[noted.taken :]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from clew.store.backup import files
 from clew.store.backup.restoring import restore_backup
 from clew.store.checks.catalogue import find_all
-from clew.testing import FakeProvider, Hang, echo, per_user_text
+from clew.testing import FakeProvider, Hang, echo, reply_by_user_text
 from tests import postgres
 from tests.acceptance.program import CLEW, Clew, until
 from tests.contract import acting
@@ -80,7 +80,7 @@ def _under_load(url: str, home: Path, server_url: str) -> tuple[int, str, int]:
     busy = Clew(home / "home", {"CLEW_STORE__URL": url})
     for number in range(ROUNDS):
         texts = [f"{LASTING} {number * LASTINGS + n}" for n in range(LASTINGS)]
-        script = per_user_text({text: [Hang()] for text in texts}, default=echo)
+        script = reply_by_user_text({text: [Hang()] for text in texts}, default=echo)
         with FakeProvider(script) as provider, _clean(url, server_url, home / f"{number}") as clean:
             taken, answered = _taken(busy.asking(provider), number, home / "backup", wrong)
             with restored(clean.asking(provider), home / "backup", taken) as there:

@@ -24,8 +24,8 @@ from clew.core.delivery import DeliveryState
 from clew.engine.fsck import StoreChecker
 from clew.store.opening import open_store
 from clew.store.transactions import deliveries
-from clew.testing.provider import FakeProvider, Request, Text
-from clew.testing.telegram import Faults
+from clew.testing.provider import FakeProvider, ProviderRequest, Text
+from clew.testing.telegram import FaultInjector
 from tests.channels.fakes import FAKES
 from tests.channels.judging import Verdict, answer_to, judge
 from tests.soak import Table
@@ -49,7 +49,7 @@ KILL_EVERY, SOONER = 5.0, 5
 PATIENCE, QUIET = 900.0, 90.0
 
 
-def echo(request: Request) -> Text:
+def echo(request: ProviderRequest) -> Text:
     """Answers with what was said last, as the model of the small form does."""
     said = [message for message in request.messages if message.role == "user"]
     return Text(answer_to(said[-1].texts[-1]), chunks=4)
@@ -150,7 +150,7 @@ async def stored(url: str, home: Path) -> list[str]:
 
 
 def campaign(platform: str, database: str, server_url: str) -> tuple[object, ...]:
-    faults = Faults(
+    faults = FaultInjector(
         cut=0.02, lost=0.02, throttled=0.02, waits=(1, 2, 3), duplicated=0.02, reordered=0.3, seed=1
     )
     with (

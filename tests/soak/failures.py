@@ -65,7 +65,7 @@ async def _of(form: Format, home: Path) -> Found:
         assert await desk.check() == []
         shelf = of_means(desk.means)
         assert shelf is not None
-        assert await unexplained(desk.provider.settled(), shelf) == []
+        assert await unexplained(desk.provider.wait_until_settled(), shelf) == []
         return found
 
 

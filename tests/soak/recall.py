@@ -110,7 +110,7 @@ def _recalled(url: str, home: Path, form: Format) -> tuple[int, ...]:
         recalled = asyncio.run(carry_on(driver, LONG))
         driver.end()
         compactions = asyncio.run(_compactions(url, home))
-        refused = sum(bool(complaints(request)) for request in provider.settled())
+        refused = sum(bool(complaints(request)) for request in provider.wait_until_settled())
     for sentence in recalled.wrong:
         print(f"{url.partition(':')[0]}, {form}: {sentence}", flush=True)
     counts = (model.asked["summary"], model.asked["looked up again"])

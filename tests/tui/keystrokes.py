@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from clew.config.settings import ToolsSettings
 from clew.core.entry import Role
 from clew.testing import FakeProvider, Text
-from clew.testing.provider import Call, Calls
+from clew.testing.provider import Calls, ScriptedCall
 from clew.tui.screens.approval import ApprovalScreen
 from clew.tui.screens.chat import ChatScreen
 from clew.tui.state.guard import MIN_PAUSE
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.ids import ConversationId
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from clew.tui.transports import Connect, FrameConnection
     from tests.integration.api_server import Server
     from tests.tui.terminal_session import TerminalSession
@@ -131,10 +131,10 @@ class _Link:
             over.cancel()
 
 
-def _answer(request: Request) -> Reply:
+def _answer(request: ProviderRequest) -> Reply:
     asked = request.last_user_text
-    if "please" in asked and not request.results:
-        return Calls([Call("run", {"command": asked[:40]})])
+    if "please" in asked and not request.new_results:
+        return Calls([ScriptedCall("run", {"command": asked[:40]})])
     return Text(f"echo: {asked[:200]}", chunks=2)
 
 

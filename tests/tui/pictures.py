@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from clew.config.settings import ToolsSettings
 from clew.testing import FakeProvider, Text
-from clew.testing.provider import Call, Calls, per_user_text
+from clew.testing.provider import Calls, ScriptedCall, reply_by_user_text
 from tests.integration.api_server import running, settings_for
 from tests.tui.screen import at
 
@@ -53,12 +53,14 @@ def way_out(thread: list[Turn]) -> list[Turn]:
 
 def script() -> Script:
     """What the agent of the pictures answers."""
-    look = Calls([Call("look", {"where": "the labyrinth"})], thinking="The thread is in there.")
-    return per_user_text(
+    look = Calls(
+        [ScriptedCall("look", {"where": "the labyrinth"})], thinking="The thread is in there."
+    )
+    return reply_by_user_text(
         {
             "How did Theseus find his way out?": Text(_ANSWER),
             "Look for it.": [look, Text("In the labyrinth there is a thread.")],
-            "Pay the ferryman.": Calls([Call("pay", {"amount": 3})]),
+            "Pay the ferryman.": Calls([ScriptedCall("pay", {"amount": 3})]),
         },
         default=Text("As you say."),
     )

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.testing import Captured
+from clew.testing import CapturedRequest
 from tests.context.checker import complaints
 
 if TYPE_CHECKING:
-    from clew.testing.provider.request import Format
+    from clew.testing.provider.request import WireFormat
 
 
-def captured(form: Format, body: dict[str, Any]) -> Captured:
-    return Captured(
+def captured(form: WireFormat, body: dict[str, Any]) -> CapturedRequest:
+    return CapturedRequest(
         number=1,
         format=form,
         path="/",

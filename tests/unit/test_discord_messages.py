@@ -23,7 +23,7 @@ from clew.gateway.channels.discord.messages import MAX_LENGTH, compute_nonce
 from clew.gateway.text.markdown import parse_markdown
 from clew.gateway.text.marked import count_utf16_units, is_linkable
 from clew.gateway.text.pieces import show_addresses, to_plain_text
-from clew.testing.discord.world import checked
+from clew.testing.discord.world import validate_message
 from tests.unit.test_marked import complain
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
@@ -43,7 +43,7 @@ def test_no_text_is_lost_and_every_discord_message_is_valid(text: str) -> None:
             count_utf16_units(json.loads(codec.with_repeat_notice(chunk))["content"]) <= MAX_LENGTH
         )
         given_ = codec.build_message(chunk, key="k")
-        checked(given_)
+        validate_message(given_)
         assert given_["allowed_mentions"]["parse"] == []
 
 
@@ -54,7 +54,7 @@ def test_the_reply_is_the_first_and_the_buttons_are_under_the_last_message() -> 
     assert first["message_reference"] == {"message_id": "7", "fail_if_not_exists": False}
     assert first["components"] == []
     assert [len(row["components"]) for row in last["components"]] == [5, 1]
-    checked(last)
+    validate_message(last)
     # An edit is no reply, and has no nonce.
     assert codec.build_edit(chunks[0]).keys() == {
         "content",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from clew.core.chat import ButtonPressed, MessageSender
 from clew.core.people import ChannelAccount
@@ -12,6 +12,9 @@ from clew.errors import Throttled
 from clew.gateway.gate import RateLimiter
 from clew.gateway.line import PlatformClient
 from clew.testing.channels import FakeTimer, MemoryPlatform
+
+if TYPE_CHECKING:
+    from clew.engine.deliveries import DeliveryQueue
 
 
 def chat(number: int) -> Route:
@@ -75,20 +78,20 @@ class Holds:
 
 def line_to(platform: MemoryPlatform, timer: FakeTimer, holds: Holds) -> PlatformClient:
     account = ChannelAccount(channel="memory", account=platform.account)
-    return PlatformClient(platform.channel(), account, cast("Deliveries", holds), timer)
+    return PlatformClient(platform.create_channel(), account, cast("DeliveryQueue", holds), timer)
 
 
 async def test_a_wait_that_is_asked_where_a_press_is_answered_closes_the_chat() -> None:
     timer, holds = FakeTimer(), Holds()
     platform = MemoryPlatform(timer=timer)
-    platform.throttles = lambda what, _: 35.0 if what == "answer" else None
+    platform.throttle_hook = lambda what, _: 35.0 if what == "answer" else None
     line = line_to(platform, timer, holds)
     pressed = ButtonPressed(
         event="press1", route=chat(42), sender=MessageSender(id="42"), message="m1", data="yes"
     )
     await line.answer_button(pressed, "done", closed=True)
     assert line.rate_limiter.pause_remaining("42") == 35
-    assert holds.kept == {"42": timer.millis() + 35_000}
+    assert holds.kept == {"42": timer.epoch_millis() + 35_000}
     await line.answer_button(pressed, "done", closed=True)
     assert platform.intrusions == []
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.testing.provider import Captured
+from clew.testing.provider import CapturedRequest
 from tests.killing.history import History, in_time, judge, overlaps, resume_times, seen
 from tests.killing.records import (
     Acknowledged,
@@ -63,9 +63,11 @@ CALLED = [
 SECOND = [*CALLED, said("answer to c1m1"), user("c1m2: ")]
 
 
-def request(number: int, messages: list[Json], text: str, outcome: str = "answered") -> Captured:
+def request(
+    number: int, messages: list[Json], text: str, outcome: str = "answered"
+) -> CapturedRequest:
     body = {"model": "fake-model", "messages": messages}
-    return Captured(
+    return CapturedRequest(
         number=number,
         format="chat",
         path="/v1/chat/completions",

@@ -20,7 +20,7 @@ from clew.gateway.channels.slack.messages import MAX_LENGTH, escape_mrkdwn, unes
 from clew.gateway.text.markdown import parse_markdown
 from clew.gateway.text.marked import is_linkable
 from clew.gateway.text.pieces import show_addresses, to_plain_text
-from clew.testing.slack.world import checked, shown
+from clew.testing.slack.world import validate_message, visible_text
 from tests.unit.test_splitting import DOCUMENTS, squeezed
 
 ME = codec.SlackIdentity(user="U0", bot="B0")
@@ -31,16 +31,19 @@ ME = codec.SlackIdentity(user="U0", bot="B0")
 def test_no_text_is_lost_and_every_slack_message_is_valid(text: str) -> None:
     chunks = [json.loads(chunk) for chunk in codec.render(OutboundMessage(text=text))]
     wanted = squeezed(to_plain_text(show_addresses(parse_markdown(text), is_linkable)))
-    assert squeezed("".join(shown(chunk["text"], chunk["blocks"]) for chunk in chunks)) == wanted
+    assert (
+        squeezed("".join(visible_text(chunk["text"], chunk["blocks"]) for chunk in chunks))
+        == wanted
+    )
     # What notifications show, and what is sent where the blocks are refused, is all of it, too.
     assert squeezed("".join(unescape_mrkdwn(chunk["text"]) for chunk in chunks)) == wanted
     for chunk in chunks:
-        checked(chunk)
+        validate_message(chunk)
         assert "<" not in chunk["text"]
         again = json.loads(codec.with_repeat_notice(json.dumps(chunk)))
-        checked(again)
+        validate_message(again)
         assert len(again["text"]) <= MAX_LENGTH
-        assert "repeat" in shown(again["text"], again["blocks"])
+        assert "repeat" in visible_text(again["text"], again["blocks"])
         assert "blocks" not in json.loads(codec.without_formatting(json.dumps(chunk)))
 
 
@@ -74,7 +77,7 @@ def test_buttons_are_under_the_last_message() -> None:
     )
     assert [block["type"] for block in first["blocks"]] == ["rich_text"]
     assert last["blocks"][-1]["elements"][0]["value"] == "a:1"
-    checked(last)
+    validate_message(last)
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,11 @@ def _ignored(found: object) -> IgnoredEvent | None:
 
 
 def on_telegram(fake: FakeTelegram) -> Platform:
-    me = telegram_codec.TelegramIdentity(id=fake.id, username=fake.username)
+    me = telegram_codec.TelegramIdentity(id=fake.bot_id, username=fake.username)
 
     def happen(made: Made) -> str:
         ((kind, content),) = made.update.items()
-        fake.update(kind, content)
+        fake.send_update(kind, content)
         return str(content.get("message_id", ""))
 
     return Platform(
@@ -86,7 +86,7 @@ def on_telegram(fake: FakeTelegram) -> Platform:
         make=telegram.make,
         happen=happen,
         passed=lambda made: _ignored(telegram_codec.parse_update(made.update, me)),
-        waiting=lambda: fake.waiting,
+        waiting=lambda: fake.pending_count,
     )
 
 
@@ -95,46 +95,46 @@ def on_discord(fake: FakeDiscord) -> Platform:
 
     def happen(made: Made) -> str:
         content: Json = made.update["d"]
-        fake.meet(content["channel_id"].removeprefix("7"))
-        fake.dispatch(made.update["t"], content)
+        fake.open_dm(content["channel_id"].removeprefix("7"))
+        fake.send_dispatch(made.update["t"], content)
         return content["id"]
 
     return Platform(
-        settings={"token": fake.token, "base_url": fake.api},
+        settings={"token": fake.token, "base_url": fake.api_url},
         make=discord.make,
         happen=happen,
         passed=lambda made: _ignored(discord_codec.parse_dispatch(made.update, me, {})),
-        waiting=lambda: fake.waiting,
+        waiting=lambda: fake.pending_count,
     )
 
 
 def on_slack(fake: FakeSlack) -> Platform:
     me = slack_codec.SlackIdentity(user=slack.ME)
-    fake.put_group(slack.GROUP, [slack.ME])
+    fake.set_group(slack.GROUP, [slack.ME])
 
     def happen(made: Made) -> str:
         payload: Json = made.update["payload"]
         event: Json = payload.get("event") or {}
         if not event:
-            fake.envelope(made.update["type"], payload)
+            fake.send_envelope(made.update["type"], payload)
             return ""
         inner: Json = event.get("message") or event
-        fake.meet(f"U{event['channel'].removeprefix('D')}")
-        fake.event(event)
+        fake.open_dm(f"U{event['channel'].removeprefix('D')}")
+        fake.send_event(event)
         return inner["ts"]
 
     return Platform(
-        settings={"token": fake.token, "app_token": fake.app_token, "base_url": fake.api},
+        settings={"token": fake.token, "app_token": fake.app_token, "base_url": fake.api_url},
         make=slack.make,
         happen=happen,
         passed=lambda made: _ignored(slack_codec.parse_envelope(made.update, me)),
-        waiting=lambda: fake.waiting,
+        waiting=lambda: fake.pending_count,
     )
 
 
 def on_webhook(fake: FakeWebhook) -> Platform:
     def happen(made: Made) -> str:
-        id_ = fake.tell(made.update["type"], made.update["data"])
+        id_ = fake.add_event(made.update["type"], made.update["data"])
         return made.update["data"].get("message", id_)
 
     return Platform(
@@ -142,8 +142,8 @@ def on_webhook(fake: FakeWebhook) -> Platform:
         make=webhook.make,
         happen=happen,
         passed=lambda made: None,
-        waiting=lambda: fake.waiting,
-        serve=lambda url: fake.hand_to(f"{url}/hooks/webhook"),
+        waiting=lambda: fake.pending_count,
+        serve=lambda url: fake.set_target(f"{url}/hooks/webhook"),
     )
 
 

@@ -64,7 +64,7 @@ class ChatResult:
         )
         return cls(
             completion=completion,
-            place=ConversationRef(**place),
-            said=found["text"] if found["problem"] is None else Problem(**found["problem"]),
-            used=TokenUsage(**tokens),
+            conversation=ConversationRef(**place),
+            outcome=found["text"] if found["problem"] is None else Problem(**found["problem"]),
+            usage=TokenUsage(**tokens),
         )

@@ -1,8 +1,8 @@
 """
-``python -m clew.testing.demo``: watch a conversation on a chat platform, without a token.
+``python -m clew.testing.demo``: a conversation on a chat platform, without a token.
 
-Everything is real but the platform and the model: ``clew serve`` and ``clew pair`` as people run
-them, on a home that is removed at the end, before a fake Telegram and a fake provider on loopback.
+Only the platform and the model are fakes, on loopback: ``clew serve`` and ``clew pair`` run
+as usual, on a home that is removed at the end.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.testing.provider import Calls, FakeProvider, Reply, Request, Text
-from clew.testing.provider.replies import Call
+from clew.testing.provider import Calls, FakeProvider, ProviderRequest, Reply, Text
+from clew.testing.provider.replies import ScriptedCall
 from clew.testing.telegram import FakeTelegram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-ADA = 42
-_PATIENCE = 60.0
+USER_ID = 42
+_TIMEOUT = 60.0
 _ANSWERS = {
     "What is a clew?": "A clew is a ball of thread. Ariadne gave one to **Theseus**, who found his "
     "way out of the labyrinth by it.",
     "And who built the labyrinth?": "Daedalus, for king Minos of Crete. He was shut up in it "
     "himself, and left it by air.",
 }
-_GARDEN = '''\
+_PLUGIN_SOURCE = '''\
 from pydantic_ai import Agent
 
 agent = Agent(instructions="You keep a garden.")
@@ -47,120 +47,124 @@ def water(what: str) -> str:
 
 
 def main() -> int:
-    """Play it; 0, or 1 if something did not come."""
+    """Run the demo; return 0, or 1 if an expected message did not arrive."""
     try:
         with tempfile.TemporaryDirectory(prefix="clew-demo-") as home:
-            _play(Path(home))
+            _run_demo(Path(home))
     except TimeoutError as error:
-        _print(f"\nThis took too long: {error}")
+        _print_text(f"\nThis took too long: {error}")
         return 1
     except KeyboardInterrupt:
         return 130
     return 0
 
 
-def _play(home: Path) -> None:
+def _run_demo(home: Path) -> None:
     (home / "plugins").mkdir()
-    (home / "plugins" / "garden.py").write_text(_GARDEN)
-    with FakeProvider(_script) as provider, FakeTelegram() as telegram:
-        clew = _Clew(home, telegram, provider)
-        chat = _Chat(telegram)
-        with clew.serving() as process:
-            _let_in(chat, clew)
-            _talk(chat)
-            _ask_first(chat)
-            _kill(chat, process)
-        with clew.serving():
-            chat.hear("left it by air")
+    (home / "plugins" / "garden.py").write_text(_PLUGIN_SOURCE)
+    with FakeProvider(_script_reply) as provider, FakeTelegram() as telegram:
+        clew = _ClewProcess(home, telegram, provider)
+        chat = _DemoChat(telegram)
+        with clew.run_gateway() as process:
+            _approve_user(chat, clew)
+            _chat_briefly(chat)
+            _approve_tool(chat)
+            _kill_gateway(chat, process)
+        with clew.run_gateway():
+            chat.wait_for_message("left it by air")
             _narrate("The answer came once. That is all it takes: one process, one file.")
 
 
-def _let_in(chat: _Chat, clew: _Clew) -> None:
+def _approve_user(chat: _DemoChat, clew: _ClewProcess) -> None:
     _narrate("Ada writes to a bot that does not know her. Nobody may talk by default.")
-    chat.say("Hello?")
-    code = re.search(r"[A-Z0-9]{4}-[A-Z0-9]{4}", chat.hear("-"))
+    chat.post_message("Hello?")
+    code = re.search(r"[A-Z0-9]{4}-[A-Z0-9]{4}", chat.wait_for_message("-"))
     assert code is not None
     _narrate(f"You let her in: clew pair approve {code[0]}")
-    _print("   $ " + clew.run("pair", "approve", code[0]))
-    chat.hear("")
+    _print_text("   $ " + clew.run_command("pair", "approve", code[0]))
+    chat.wait_for_message("")
 
 
-def _talk(chat: _Chat) -> None:
+def _chat_briefly(chat: _DemoChat) -> None:
     _narrate("She asks; the answer grows in the chat while it is made.")
-    chat.say("What is a clew?")
-    chat.hear("labyrinth by it", grows=True)
+    chat.post_message("What is a clew?")
+    chat.wait_for_message("labyrinth by it", grows=True)
 
 
-def _ask_first(chat: _Chat) -> None:
+def _approve_tool(chat: _DemoChat) -> None:
     _narrate("The agent wants to use a tool that needs her word.")
-    chat.say("Water the roses, please.")
-    chat.hear("water", buttons=True)
-    _print("   (Ada presses Allow)")
-    chat.telegram.press("Allow", user=ADA)
-    chat.hear("Done")
+    chat.post_message("Water the roses, please.")
+    chat.wait_for_message("water", buttons=True)
+    _print_text("   (Ada presses Allow)")
+    chat.telegram.press_button("Allow", user=USER_ID)
+    chat.wait_for_message("Done")
 
 
-def _kill(chat: _Chat, process: subprocess.Popen[str]) -> None:
+def _kill_gateway(chat: _DemoChat, process: subprocess.Popen[str]) -> None:
     _narrate("In the middle of the next answer: kill -9.")
-    chat.say("And who built the labyrinth?")
-    chat.wait(lambda: any("Daedalus" in text for text in chat.telegram.texts(ADA)), "Daedalus")
+    chat.post_message("And who built the labyrinth?")
+    chat.wait_until(
+        lambda: any("Daedalus" in text for text in chat.telegram.list_texts(USER_ID)), "Daedalus"
+    )
     process.kill()
     process.wait()
-    _print("   (the gateway is dead)")
+    _print_text("   (the gateway is dead)")
     _narrate("It is started again, and nobody says anything to it.")
 
 
-def _script(request: Request) -> Reply:
+def _script_reply(request: ProviderRequest) -> Reply:
     if request.messages[-1].results:
         return Text("Done: the roses are watered.")
     said = request.last_user_text
     if said.startswith("Water"):
-        return Calls([Call("water", {"what": "roses"})])
-    return Text(_ANSWERS.get(said, "Yes?"), chunks=12, delay=0.0 if request.earlier else 0.25)
+        return Calls([ScriptedCall("water", {"what": "roses"})])
+    return Text(
+        _ANSWERS.get(said, "Yes?"), chunks=12, delay=0.0 if request.earlier_requests else 0.25
+    )
 
 
-class _Chat:
-    """Ada's chat with the bot, printed as it goes on."""
+class _DemoChat:
+    """Ada's chat with the bot, printed as it proceeds."""
 
     def __init__(self, telegram: FakeTelegram) -> None:
         self.telegram = telegram
         self._seen = 0
 
-    def say(self, text: str) -> None:
-        self._seen = len(self.telegram.texts(ADA))
-        _say("Ada", text)
-        self.telegram.say(text, user=ADA)
+    def post_message(self, text: str) -> None:
+        self._seen = len(self.telegram.list_texts(USER_ID))
+        _print_message("Ada", text)
+        self.telegram.post_message(text, user=USER_ID)
 
-    def hear(self, part: str, *, grows: bool = False, buttons: bool = False) -> str:
-        """Wait for a new message with ``part`` in it, and print it."""
+    def wait_for_message(self, part: str, *, grows: bool = False, buttons: bool = False) -> str:
+        """Wait for a new message that contains ``part``, and print it."""
 
-        def found() -> bool:
-            new = [message for message in self.telegram.messages if message.chat == ADA]
+        def is_found() -> bool:
+            new = [message for message in self.telegram.messages if message.chat == USER_ID]
             return any(
                 part in message.text and bool(message.buttons) >= buttons
                 for message in new[self._seen :]
             )
 
-        self.wait(found, part)
-        messages = [message for message in self.telegram.messages if message.chat == ADA]
+        self.wait_until(is_found, part)
+        messages = [message for message in self.telegram.messages if message.chat == USER_ID]
         for message in messages[self._seen :]:
             if grows:
                 for text in message.texts[:-1]:
-                    _say("clew", text)
+                    _print_message("clew", text)
             labels = "".join(f"  [{one['text']}]" for row in message.buttons for one in row)
-            _say("clew", message.text + labels)
+            _print_message("clew", message.text + labels)
         self._seen = len(messages)
         return messages[-1].text
 
-    def wait(self, condition: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + _PATIENCE
+    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
+        end = time.monotonic() + _TIMEOUT
         while not condition():
             if time.monotonic() > end:
                 raise TimeoutError(f"nothing with {what!r} came in the chat")
             time.sleep(0.02)
 
 
-class _Clew:
+class _ClewProcess:
     """The program, on a home of its own."""
 
     def __init__(self, home: Path, telegram: FakeTelegram, provider: FakeProvider) -> None:
@@ -177,21 +181,25 @@ class _Clew:
         for key, value in set_.items():
             self._command += ["--set", f"{key}={value}"]
 
-    def run(self, *arguments: str) -> str:
+    def run_command(self, *arguments: str) -> str:
         done = subprocess.run(
-            [*self._command, *arguments], capture_output=True, text=True, check=True, env=_quiet()
+            [*self._command, *arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=_clean_environment(),
         )
         return done.stdout.strip()
 
     @contextmanager
-    def serving(self) -> Generator[subprocess.Popen[str]]:
-        """``clew serve``, ready; ended by SIGTERM if it is not dead by then."""
+    def run_gateway(self) -> Generator[subprocess.Popen[str]]:
+        """Run ``clew serve`` until it is ready; end it with SIGTERM unless it is dead by then."""
         with subprocess.Popen(
             [*self._command, "serve"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env=_quiet(),
+            env=_clean_environment(),
         ) as process:
             assert process.stdout is not None
             if not process.stdout.readline().startswith("ready"):
@@ -202,21 +210,21 @@ class _Clew:
                 process.send_signal(signal.SIGTERM)
 
 
-def _quiet() -> dict[str, str]:
-    """The environment without a person's own settings."""
+def _clean_environment() -> dict[str, str]:
+    """Return the environment without the user's own settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("CLEW_")}
 
 
-def _say(who: str, text: str) -> None:
+def _print_message(who: str, text: str) -> None:
     first, *more = text.splitlines()
-    _print("\n".join([f"   {who:<6}{first}", *(f"{'':<9}{line}".rstrip() for line in more)]))
+    _print_text("\n".join([f"   {who:<6}{first}", *(f"{'':<9}{line}".rstrip() for line in more)]))
 
 
 def _narrate(text: str) -> None:
-    _print(f"\n{text}\n")
+    _print_text(f"\n{text}\n")
 
 
-def _print(text: str) -> None:
+def _print_text(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

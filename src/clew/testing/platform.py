@@ -1,4 +1,4 @@
-"""What fakes of chat platforms share: calls that fail as they are told to, sockets, a log."""
+"""Base of fake chat platforms: planned failures of calls, sockets, a log."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.http import HttpRequest, Outbound, Watched
+from clew.testing.provider.http import HttpRequest, ResponseWriter, WatchedReader
 from clew.testing.serving import FakeServer
-from clew.testing.telegram.faults import Fault, Faults
-from clew.testing.websocket import WebSocket
+from clew.testing.telegram.faults import CallFault, FaultInjector
+from clew.testing.websocket import FakeWebSocket
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,8 +25,8 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """The answer to a call."""
+class FakeResponse:
+    """The response to a call."""
 
     body: object = None
     status: int = 200
@@ -34,117 +34,121 @@ class Reply:
     media: str = "application/json"
 
 
-BROKEN = Reply(b"<html>Bad Gateway</html>", 502, media="text/html")
+BAD_GATEWAY = FakeResponse(b"<html>Bad Gateway</html>", 502, media="text/html")
 
 
 #: Seconds by which two clocks may differ.
-_CLOSE = 0.05
+_CLOCK_TOLERANCE = 0.05
 
 
 class FakePlatform(FakeServer):
     """
-    A platform on loopback.
+    A chat platform on loopback.
 
-    Tests call its methods from any thread; the state is guarded by ``_lock``. Calls that would
-    change something on the platform fail as ``faults`` says. With ``log`` each of them is written
-    there as a line of JSON, for whoever judges afterwards.
+    Tests call its methods from any thread; ``_lock`` guards the state. Calls that would
+    change something on the platform fail according to ``faults``. With ``log``, each of
+    them is written to that file as a line of JSON, for later evaluation.
     """
 
-    def __init__(self, *, faults: Faults | None = None, log: Path | None = None) -> None:
+    def __init__(self, *, faults: FaultInjector | None = None, log: Path | None = None) -> None:
         super().__init__()
-        self.faults = faults or Faults()
+        self.faults = faults or FaultInjector()
         self._log = log
         self._lock = threading.RLock()
         self._counter = 0
-        #: How often it was called, whatever came of it.
+        #: Number of calls, whatever their result.
         self.calls = 0
-        #: Calls to a chat before the time was over that they had been asked to wait.
+        #: Calls to a chat that came before the requested wait was over.
         self.intrusions = 0
-        self._asked_to_wait: dict[str, float] = {}
-        #: In the order in which they were opened.
-        self._sockets: list[WebSocket] = []
+        self._throttled_until: dict[str, float] = {}
+        #: In order of opening.
+        self._sockets: list[FakeWebSocket] = []
 
-    def fail_next(self, *, lost: bool) -> None:
-        """The next call's connection is cut: before its effect, or (``lost``) after it."""
+    def fail_next_call(self, *, lost: bool) -> None:
+        """Cut the next call's connection: before its effect, or (``lost``) after it."""
         with self._lock:
-            self.faults.coming.append(Fault.LOST if lost else Fault.CUT)
+            self.faults.queued.append(CallFault.LOST if lost else CallFault.CUT)
 
-    def cut(self) -> None:
-        """Every socket breaks."""
-        self._each_socket(lambda there: there.cut())
+    def cut_sockets(self) -> None:
+        """Cut every socket."""
+        self._for_each_socket(lambda there: there.abort())
 
-    def _each_socket(self, do: Callable[[WebSocket], None]) -> None:
-        def each() -> None:
+    def _for_each_socket(self, do: Callable[[FakeWebSocket], None]) -> None:
+        def apply_all() -> None:
             for there in list(self._sockets):
                 do(there)
 
-        self._loop.call_soon_threadsafe(each)
+        self._loop.call_soon_threadsafe(apply_all)
 
-    async def _until_news(self, seconds: float) -> None:
-        """Or until they are over."""
+    async def _wait_for_news(self, seconds: float) -> None:
+        """Wait for news, but no longer than ``seconds``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._news.wait()
 
     @abc.abstractmethod
-    def _is_spared(self, http: HttpRequest) -> bool:
-        """Whether no fault befalls a call."""
+    def _is_exempt(self, http: HttpRequest) -> bool:
+        """Return whether a call is exempt from faults."""
 
     @abc.abstractmethod
-    def _carry_out(self, http: HttpRequest, *, throttled: bool) -> Reply:
-        """Answer a call; the lock is held. ``throttled``: refuse it for now, if it is to a chat."""
+    def _handle_call(self, http: HttpRequest, *, throttled: bool) -> FakeResponse:
+        """
+        Answer a call, with the lock held.
 
-    async def _opened(self, http: HttpRequest, there: WebSocket) -> None:
-        """Somebody has opened a socket; it is closed when this returns."""
+        If ``throttled``, refuse a call to a chat for now.
+        """
+
+    async def _serve_socket(self, http: HttpRequest, there: FakeWebSocket) -> None:
+        """Serve an open socket; it is closed when this returns."""
         return
 
     async def _respond(
-        self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
+        self, http: HttpRequest, reader: WatchedReader, writer: asyncio.StreamWriter
     ) -> bool:
         if http.headers.get("upgrade", "").lower() == "websocket":
-            there = await WebSocket.accepted(http, reader, writer)
+            there = await FakeWebSocket.accept(http, reader, writer)
             self._sockets.append(there)
             try:
-                await self._opened(http, there)
+                await self._serve_socket(http, there)
             finally:
                 self._sockets.remove(there)
             return False
-        reply = self._replied(http)
+        reply = self._response_to(http)
         if reply is None:
             return False
-        out = Outbound(writer, "fake")
+        out = ResponseWriter(writer, "fake")
         if isinstance(reply.body, bytes):
-            await out.send(reply.status, reply.body, reply.media, reply.headers)
+            await out.send_response(reply.status, reply.body, reply.media, reply.headers)
         else:
             await out.send_json(reply.status, reply.body, reply.headers)
         return True
 
-    def _replied(self, http: HttpRequest) -> Reply | None:
-        """The answer; ``None`` where the connection breaks instead."""
+    def _response_to(self, http: HttpRequest) -> FakeResponse | None:
+        """Return the response; ``None`` if the connection breaks instead."""
         with self._lock:
             self.calls += 1
-            fault = Fault.NONE if self._is_spared(http) else self.faults.next()
-            if fault is Fault.CUT:
+            fault = CallFault.NONE if self._is_exempt(http) else self.faults.next_fault()
+            if fault is CallFault.CUT:
                 return None
-            if fault is Fault.BROKEN:
-                return BROKEN
-            reply = self._carry_out(http, throttled=fault is Fault.THROTTLED)
-            return None if fault is Fault.LOST else reply
+            if fault is CallFault.BROKEN:
+                return BAD_GATEWAY
+            reply = self._handle_call(http, throttled=fault is CallFault.THROTTLED)
+            return None if fault is CallFault.LOST else reply
 
-    def _waits(self, chat: str, seconds: float) -> int:
-        """Whole seconds that a caller is asked to wait; whoever was asked before intrudes."""
+    def _throttle_seconds(self, chat: str, seconds: float) -> int:
+        """Return the whole seconds to wait; count the call if it ignored an earlier wait."""
         now, wait = time.monotonic(), max(1, math.ceil(seconds))
-        if now < self._asked_to_wait.get(chat, 0.0) - _CLOSE:
+        if now < self._throttled_until.get(chat, 0.0) - _CLOCK_TOLERANCE:
             self.intrusions += 1
-        self._asked_to_wait[chat] = now + seconds
+        self._throttled_until[chat] = now + seconds
         return wait
 
-    def _count(self) -> int:
+    def _next_number(self) -> int:
         with self._lock:
             self._counter += 1
             return self._counter
 
-    def _write(self, **line: object) -> None:
+    def _write_log(self, **line: object) -> None:
         if self._log is not None:
             with self._lock, self._log.open("a") as file:
                 file.write(json.dumps({"at": time.time(), **line}) + "\n")

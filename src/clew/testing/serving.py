@@ -1,4 +1,4 @@
-"""What every fake server is: HTTP on loopback, with a thread and an event loop of its own."""
+"""Base of all fake servers: HTTP on loopback, with a thread and event loop of its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import threading
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Self
 
-from clew.testing.provider.http import HttpRequest, Watched, read_request
+from clew.testing.provider.http import HttpRequest, WatchedReader, read_request
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 class FakeServer(abc.ABC):
     """
-    Answers requests on loopback while its ``with`` block lasts, as its subclass says.
+    A server on loopback that answers requests while its ``with`` block lasts.
 
-    Begun again, it has the port that it had. Closing breaks off what is still being answered.
+    Started again, it uses the same port. Closing aborts responses that are in progress.
     """
 
     def __init__(self, *, port: int = 0) -> None:
@@ -29,7 +29,7 @@ class FakeServer(abc.ABC):
 
     @property
     def url(self) -> str:
-        """``http://127.0.0.1:PORT``."""
+        """Return ``http://127.0.0.1:PORT``."""
         return f"http://127.0.0.1:{self._port}"
 
     def __enter__(self) -> Self:
@@ -37,9 +37,11 @@ class FakeServer(abc.ABC):
         self._port = self._socket.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
-        # Of this loop: one that waited in an earlier one cannot wait here.
+        # Bound to this loop: an event of an earlier loop cannot be awaited here.
         self._news = asyncio.Event()
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
+        self._thread = threading.Thread(
+            target=self._run_loop, name=type(self).__name__, daemon=True
+        )
         self._thread.start()
         return self
 
@@ -52,42 +54,42 @@ class FakeServer(abc.ABC):
         self._loop.call_soon_threadsafe(self._closing.set)
         self._thread.join()
 
-    def look_again(self) -> None:
-        """From any thread: there is news for whoever waits for some (``_news``)."""
+    def notify_news(self) -> None:
+        """Wake those who wait for news (``_news``); may be called from any thread."""
         self._loop.call_soon_threadsafe(self._news.set)
 
     @abc.abstractmethod
     async def _respond(
-        self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
+        self, http: HttpRequest, reader: WatchedReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answer one request; ``False`` if the connection is to be cut."""
+        """Answer one request; return ``False`` to cut the connection."""
 
-    def _run(self) -> None:
+    def _run_loop(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+            runner.run(self._serve_until_closed())
 
-    async def _serve(self) -> None:
+    async def _serve_until_closed(self) -> None:
         async with asyncio.TaskGroup() as connections:
 
             def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-                assert isinstance(reader, Watched)
+                assert isinstance(reader, WatchedReader)
                 if self._closing.is_set():
                     writer.close()
                     return
-                _send_at_once(writer)
-                task = connections.create_task(self._connection(reader, writer))
+                _disable_nagle(writer)
+                task = connections.create_task(self._serve_connection(reader, writer))
                 self._connections.add(task)
                 task.add_done_callback(self._connections.discard)
 
             server = await self._loop.create_server(
-                lambda: asyncio.StreamReaderProtocol(Watched(), connected), sock=self._socket
+                lambda: asyncio.StreamReaderProtocol(WatchedReader(), connected), sock=self._socket
             )
             await self._closing.wait()
             server.close()
             for task in list(self._connections):
                 task.cancel()
 
-    async def _connection(self, reader: Watched, writer: asyncio.StreamWriter) -> None:
+    async def _serve_connection(self, reader: WatchedReader, writer: asyncio.StreamWriter) -> None:
         # Suppressed: the client went away, which must not end the server.
         with closing(writer), suppress(OSError):
             while (http := await read_request(reader)) is not None:
@@ -95,11 +97,11 @@ class FakeServer(abc.ABC):
                     return
 
 
-def _send_at_once(writer: asyncio.StreamWriter) -> None:
+def _disable_nagle(writer: asyncio.StreamWriter) -> None:
     """
-    Do not hold small pieces back.
+    Disable Nagle's algorithm.
 
-    asyncio does it by itself only for sockets whose protocol is named, which accepted ones of
-    :func:`socket.create_server` are not: each streamed answer would wait 40 ms for the client.
+    asyncio does so itself only for sockets with a named protocol, which accepted sockets of
+    :func:`socket.create_server` lack: each streamed answer would wait 40 ms for the client.
     """
     writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

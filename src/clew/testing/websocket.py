@@ -1,4 +1,4 @@
-"""As much of a WebSocket's server side as a chat platform needs, with the power to break it."""
+"""The server side of a WebSocket, as far as a chat platform needs it, with failures."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _CONTINUED, _TEXT, _BINARY, _CLOSE, _PING, _PONG = 0, 1, 2, 8, 9, 10
 
 
-class WebSocket:
-    """One connection, of text messages in JSON."""
+class FakeWebSocket:
+    """One connection with JSON text messages."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
     @classmethod
-    async def accepted(
+    async def accept(
         cls, http: HttpRequest, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> WebSocket:
-        """Take the connection over that a request asked to upgrade."""
+    ) -> FakeWebSocket:
+        """Accept the upgrade that a request asks for."""
         digest = hashlib.sha1(http.headers["sec-websocket-key"].encode() + _GUID)
         accept = base64.b64encode(digest.digest()).decode()
         head = [
@@ -40,24 +40,24 @@ class WebSocket:
         return cls(reader, writer)
 
     async def receive(self) -> Any:
-        """The next message; ``None`` at the end."""
+        """Return the next message; ``None`` at the end."""
         whole = b""
         while True:
             try:
-                final, code, payload = await self._frame()
+                final, code, payload = await self._read_frame()
             except (asyncio.IncompleteReadError, OSError):
                 return None
             if code == _CLOSE:
-                self._write(_CLOSE, payload[:2])
+                self._write_frame(_CLOSE, payload[:2])
                 return None
             if code == _PING:
-                self._write(_PONG, payload)
+                self._write_frame(_PONG, payload)
             elif code in (_CONTINUED, _TEXT, _BINARY):
                 whole += payload
                 if final:
                     return json.loads(whole)
 
-    async def _frame(self) -> tuple[bool, int, bytes]:
+    async def _read_frame(self) -> tuple[bool, int, bytes]:
         first, second = await self._reader.readexactly(2)
         size = second & 0x7F
         if size == 126:
@@ -69,7 +69,7 @@ class WebSocket:
         plain = bytes(byte ^ mask[place % 4] for place, byte in enumerate(payload))
         return bool(first & 0x80), first & 0x0F, plain
 
-    def _write(self, code: int, payload: bytes) -> None:
+    def _write_frame(self, code: int, payload: bytes) -> None:
         size = len(payload)
         if size < 126:
             head = bytes([0x80 | code, size])
@@ -81,14 +81,14 @@ class WebSocket:
             self._writer.write(head + payload)
 
     def send(self, message: object) -> None:
-        """Send a message; where the connection is gone, it is lost."""
-        self._write(_TEXT, json.dumps(message, ensure_ascii=False).encode())
+        """Send a message; it is lost if the connection is closed."""
+        self._write_frame(_TEXT, json.dumps(message, ensure_ascii=False).encode())
 
     def close(self, code: int = 1000, reason: str = "") -> None:
-        """End it in order, with a reason."""
-        self._write(_CLOSE, struct.pack("!H", code) + reason.encode())
+        """Close the connection with a code and a reason."""
+        self._write_frame(_CLOSE, struct.pack("!H", code) + reason.encode())
         self._writer.close()
 
-    def cut(self) -> None:
-        """End it without a word."""
+    def abort(self) -> None:
+        """Abort the connection without a close frame."""
         self._writer.transport.abort()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from clew.core.ids import ConversationId
 from clew.core.route import local_route
 from clew.store.transactions import conversations
-from clew.testing import Call, Calls, Text, Usage
+from clew.testing import Calls, ReplyUsage, ScriptedCall, Text
 from tests.contract.lifecycle.filling import fill
 from tests.contract.lifecycle.house import Proposals
 from tests.contract.lifecycle.product import OLD, Home, Plan, running, stored
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.core.route import Route
-    from clew.testing import Reply, Request
+    from clew.testing import ProviderRequest, Reply
     from tests.contract.lifecycle.product import Product
 
 _PATIENCE = 60
@@ -55,11 +55,11 @@ class Way(enum.Enum):
     BY_HAND = "by-hand"
 
 
-def answer(request: Request) -> Reply:
+def answer(request: ProviderRequest) -> Reply:
     """Look when told to, and else say what was said."""
-    if request.last_user_text == "look" and not request.results:
+    if request.last_user_text == "look" and not request.new_results:
         # As much as with the tool's result fills the window.
-        return Calls([Call("look")], usage=Usage(60_000, 10))
+        return Calls([ScriptedCall("look")], usage=ReplyUsage(60_000, 10))
     return Text(f"echo: {request.last_user_text}")
 
 

@@ -151,17 +151,17 @@ class Product:
         assert telegram is not None
 
         def there() -> bool:
-            texts = telegram.texts(ADA)
+            texts = telegram.list_texts(ADA)
             return len(texts) >= count and not any(text.endswith(" …") for text in texts)
 
-        await wait_until(there, f"{count} messages: {telegram.texts(ADA)}", seconds=SOON)
-        return telegram.texts(ADA)
+        await wait_until(there, f"{count} messages: {telegram.list_texts(ADA)}", seconds=SOON)
+        return telegram.list_texts(ADA)
 
     async def chat(self, text: str) -> str:
         """Write on Telegram; the next message of the bot."""
         assert self.telegram is not None
-        before = len(self.telegram.texts(ADA))
-        self.telegram.say(text)
+        before = len(self.telegram.list_texts(ADA))
+        self.telegram.post_message(text)
         return (await self.hears(before + 1))[before]
 
     # A program over JSON-RPC

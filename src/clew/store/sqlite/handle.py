@@ -46,7 +46,7 @@ class SqliteTx:
     own.
     """
 
-    __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "topics", "void")
+    __slots__ = ("_connection", "_cursor", "_now", "_surroundings", "failure", "topics")
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A platform in memory, and the smallest channel to it: an example, and a double for tests."""
+"""An in-memory platform with a minimal channel: an example, and a double for tests."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from clew.gateway.text.paging import paginate
 from clew.gateway.text.pieces import BlockFrame, TextRun, to_plain_text
 from clew.gateway.text.splitting import TextCost
 from clew.gateway.timer import SystemTimer, Timer
-from clew.testing.channels.contract import Shown
+from clew.testing.channels.contract import ShownMessage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from types import TracebackType
     from typing import Self
 
-_REPEATED = "(may be a repeat) "
-_LONGEST = 1000
+_REPEAT_NOTICE = "(may be a repeat) "
+_MAX_LENGTH = 1000
 
-CAPABILITIES = ChannelCapabilities(max_length=_LONGEST, edits=True, buttons=True, typing=True)
+CAPABILITIES = ChannelCapabilities(max_length=_MAX_LENGTH, edits=True, buttons=True, typing=True)
 
 
 @dataclass(kw_only=True)
@@ -47,55 +47,57 @@ class _Message:
 
 @dataclass(kw_only=True)
 class MemoryPlatform:
-    """People, chats and messages; what was told and not acknowledged stays."""
+    """People, chats and messages; unacknowledged events stay pending."""
 
     account: str = "bot"
     capabilities: ChannelCapabilities = CAPABILITIES
-    #: The chat of ``say`` without one.
+    #: The default chat of ``post_message``.
     person: str = "42"
-    #: Every call that had an effect: what was called, and in which chat.
+    #: Every call that had an effect: (method, chat).
     calls: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    waiting: list[ChannelEvent] = field(default_factory=list[ChannelEvent])
+    pending_events: list[ChannelEvent] = field(default_factory=list[ChannelEvent])
     messages: list[_Message] = field(default_factory=list[_Message])
-    #: What waits are measured with.
+    #: The clock for throttling.
     timer: Timer = field(default_factory=SystemTimer)
-    #: Until when each chat takes no calls, and who called all the same.
+    #: When throttling of each chat ends, and the calls made in spite of it.
     throttled: dict[str, float] = field(default_factory=dict[str, float])
     intrusions: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    #: Asked before each call (what, chat): seconds for which the chat takes none from now on.
-    throttles: Callable[[str, str], float | None] = lambda _what, _chat: None
-    #: What the next call raises, before or after its effect.
-    fails: list[tuple[ChannelError, bool]] = field(default_factory=list[tuple[ChannelError, bool]])
-    #: Seconds that a message is on its way.
-    slow: float = 0.0
-    refused: set[str] = field(default_factory=set[str])
+    #: Called before each call with (method, chat); returns the seconds to throttle the chat.
+    throttle_hook: Callable[[str, str], float | None] = lambda _what, _chat: None
+    #: Errors of the next calls; true: raised after the effect.
+    next_failures: list[tuple[ChannelError, bool]] = field(
+        default_factory=list[tuple[ChannelError, bool]]
+    )
+    #: Seconds that sending a message takes.
+    send_delay: float = 0.0
+    blocked_chats: set[str] = field(default_factory=set[str])
     answers: dict[str, str] = field(default_factory=dict[str, str])
-    #: What was to be shown in the place of buttons, in order.
+    #: Outcomes that replaced buttons, in order.
     outcomes: list[str] = field(default_factory=list[str])
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    event_added: asyncio.Event = field(default_factory=asyncio.Event)
     _ids: itertools.count[int] = field(default_factory=itertools.count)
     _keys: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def route(self) -> Route:
-        return self.route_of(self.person)
+        return self.build_route(self.person)
 
-    def route_of(self, chat: str, *, kind: str = DM) -> Route:
+    def build_route(self, chat: str, *, kind: str = DM) -> Route:
         return Route(platform="memory", kind=kind, chat=chat)
 
-    def channel(self) -> MemoryChannel:
+    def create_channel(self) -> MemoryChannel:
         return MemoryChannel(self)
 
-    def say(
+    def post_message(
         self, text: str, *, user: str | None = None, chat: str | None = None, kind: str = DM
     ) -> str:
-        """Somebody writes; the message's id."""
+        """Post a message of a person; return its id."""
         message = f"p{next(self._ids)}"
         sender = user or self.person
-        self.tell(
+        self.add_event(
             MessageReceived(
                 event=message,
-                route=self.route_of(chat or sender, kind=kind),
+                route=self.build_route(chat or sender, kind=kind),
                 sender=MessageSender(id=sender, name=f"Person {sender}"),
                 message=message,
                 text=text,
@@ -104,15 +106,17 @@ class MemoryPlatform:
         )
         return message
 
-    def press(self, label: str, *, user: str | None = None, route: Route | None = None) -> str:
-        """Somebody presses a button under the last message that has one; the event."""
+    def press_button(
+        self, label: str, *, user: str | None = None, route: Route | None = None
+    ) -> str:
+        """Press a button under the last message that has any; return the event."""
         message = [one for one in self.messages if one.buttons][-1]
         data = next(data for name, data in message.buttons if name == label)
         event = f"press{next(self._ids)}"
-        self.tell(
+        self.add_event(
             ButtonPressed(
                 event=event,
-                route=route or self.route_of(message.chat),
+                route=route or self.build_route(message.chat),
                 sender=MessageSender(id=user or self.person),
                 message=message.id,
                 data=data,
@@ -120,95 +124,95 @@ class MemoryPlatform:
         )
         return event
 
-    def tell(self, event: ChannelEvent) -> None:
-        self.waiting.append(event)
-        self.news.set()
+    def add_event(self, event: ChannelEvent) -> None:
+        self.pending_events.append(event)
+        self.event_added.set()
 
-    def shown(self, chat: str | None = None) -> Sequence[Shown]:
+    def shown_messages(self, chat: str | None = None) -> Sequence[ShownMessage]:
         return [
-            Shown(message=one.id, text=one.text)
+            ShownMessage(message=one.id, text=one.text)
             for one in self.messages
             if one.chat == (chat or self.person)
         ]
 
-    def texts(self, chat: str | None = None) -> list[str]:
-        return [shown.text for shown in self.shown(chat)]
+    def list_texts(self, chat: str | None = None) -> list[str]:
+        return [shown.text for shown in self.shown_messages(chat)]
 
-    def cut(self, *, after: bool) -> None:
-        self.fails.append((OutcomeUnknown("cut"), after))
+    def cut_next_call(self, *, after: bool) -> None:
+        self.next_failures.append((OutcomeUnknown("cut"), after))
 
-    def throttle(self, seconds: int) -> None:
+    def throttle_calls(self, seconds: int) -> None:
         self.throttled[self.person] = self.timer.monotonic() + seconds
 
-    def refuse(self) -> None:
-        self.refused.add(self.person)
+    def block_agent(self) -> None:
+        self.blocked_chats.add(self.person)
 
-    # What a channel calls
+    # Methods for the channel
 
-    def check(self, what: str, chat: str) -> ChannelError | None:
-        """Refuse a call, or fail after it: then with what is returned."""
+    def check_call(self, what: str, chat: str) -> ChannelError | None:
+        """Raise if a call fails before its effect; return an error to raise after it."""
         self.check_throttle(what, chat)
-        if chat in self.refused:
+        if chat in self.blocked_chats:
             raise NotDelivered("the person has shut the agent out")
-        error, after = self.fails.pop(0) if self.fails else (None, False)
+        error, after = self.next_failures.pop(0) if self.next_failures else (None, False)
         if error is not None and not after:
             raise error
         self.calls.append((what, chat))
         return error
 
     def check_throttle(self, what: str, chat: str) -> None:
-        """Refuse a call to a chat that takes none."""
+        """Raise if the chat is throttled."""
         now = self.timer.monotonic()
         if (left := self.throttled.get(chat, now) - now) > 0:
             self.intrusions.append((what, chat))
             raise Throttled(left)
-        if (wait := self.throttles(what, chat)) is not None:
+        if (wait := self.throttle_hook(what, chat)) is not None:
             self.throttled[chat] = now + wait
             raise Throttled(wait)
 
-    def put(self, chat: str, body: dict[str, object], key: str) -> str:
+    def add_message(self, chat: str, body: dict[str, object], key: str) -> str:
         if self.capabilities.idempotent and key in self._keys:
             return self._keys[key]
         message = _Message(id=f"m{next(self._ids)}", chat=chat, text=str(body["text"]))
-        message.buttons = [list(map(str, pair)) for pair in _pairs(body)]
+        message.buttons = [list(map(str, pair)) for pair in _button_pairs(body)]
         self.messages.append(message)
         self._keys[key] = message.id
         return message.id
 
-    def change(self, message: str, body: dict[str, object]) -> None:
+    def edit_message(self, message: str, body: dict[str, object]) -> None:
         for one in self.messages:
             if one.id == message:
                 one.text = str(body["text"])
                 return
         raise NotDelivered("there is no such message", gone=True)
 
-    def by_key(self, key: str) -> str | None:
+    def find_by_key(self, key: str) -> str | None:
         return self._keys.get(key)
 
 
-def _pairs(body: dict[str, object]) -> Sequence[Sequence[object]]:
+def _button_pairs(body: dict[str, object]) -> Sequence[Sequence[object]]:
     pairs = body.get("buttons")
     return pairs if isinstance(pairs, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
-class _Characters:
-    """Counts as a platform that shows plain text."""
+class _CharacterMeasure:
+    """The measure of a platform with plain text."""
 
-    def run(self, run: TextRun, frame: BlockFrame | None) -> TextCost:
+    def run_cost(self, run: TextRun, frame: BlockFrame | None) -> TextCost:
         return TextCost(len(run.text))
 
-    def frame(self, frame: BlockFrame) -> TextCost:
+    def frame_cost(self, frame: BlockFrame) -> TextCost:
         return TextCost(0)
 
-    def text(self, text: str) -> TextCost:
+    def text_cost(self, text: str) -> TextCost:
         return TextCost(len(text))
 
-    def links(self, address: str) -> bool:
+    def can_link(self, address: str) -> bool:
         return False
 
 
 class MemoryChannel(Channel):
-    """The channel."""
+    """The channel to a ``MemoryPlatform``."""
 
     platform = "memory"
 
@@ -233,46 +237,46 @@ class MemoryChannel(Channel):
     async def receive(self) -> AsyncIterator[Sequence[ChannelEvent]]:
         there = self._platform
         while True:
-            while not there.waiting:
-                there.news.clear()
-                await there.news.wait()
-            batch = list(there.waiting)
+            while not there.pending_events:
+                there.event_added.clear()
+                await there.event_added.wait()
+            batch = list(there.pending_events)
             yield batch
-            # Asked for more: the batch is stored.
-            del there.waiting[: len(batch)]
+            # The next batch was requested: this one is stored.
+            del there.pending_events[: len(batch)]
 
     def render(self, message: OutboundMessage) -> Sequence[str]:
-        parts = paginate(message, _Characters(), TextCost(_LONGEST - len(_REPEATED)))
+        parts = paginate(message, _CharacterMeasure(), TextCost(_MAX_LENGTH - len(_REPEAT_NOTICE)))
         bodies: list[dict[str, object]] = [{"text": to_plain_text(part)} for part in parts]
         if bodies and message.buttons:
             bodies[-1]["buttons"] = [[button.label, button.data] for button in message.buttons]
         return [json.dumps(body) for body in bodies]
 
-    def repeated(self, chunk: str) -> str:
+    def with_repeat_notice(self, chunk: str) -> str:
         body = json.loads(chunk)
-        return json.dumps({**body, "text": _REPEATED + body["text"]})
+        return json.dumps({**body, "text": _REPEAT_NOTICE + body["text"]})
 
     async def send(self, route: Route, chunk: str, *, key: str) -> str:
-        late = self._platform.check("send", route.chat)
-        await asyncio.sleep(self._platform.slow)
-        message = self._platform.put(route.chat, json.loads(chunk), key)
+        late = self._platform.check_call("send", route.chat)
+        await asyncio.sleep(self._platform.send_delay)
+        message = self._platform.add_message(route.chat, json.loads(chunk), key)
         if late is not None:
             raise late
         return message
 
     async def edit(self, route: Route, message: str, chunk: str) -> None:
-        late = self._platform.check("edit", route.chat)
-        self._platform.change(message, json.loads(chunk))
+        late = self._platform.check_call("edit", route.chat)
+        self._platform.edit_message(message, json.loads(chunk))
         if late is not None:
             raise late
 
-    async def find(self, route: Route, chunk: str, *, key: str) -> str | None:
-        return self._platform.by_key(key)
+    async def find_message(self, route: Route, chunk: str, *, key: str) -> str | None:
+        return self._platform.find_by_key(key)
 
-    async def typing(self, route: Route) -> None:
+    async def show_typing(self, route: Route) -> None:
         self._platform.check_throttle("typing", route.chat)
 
-    async def answer(
+    async def answer_button(
         self, pressed: ButtonPressed, text: str, *, closed: bool, became: str = ""
     ) -> None:
         self._platform.check_throttle("answer", pressed.route.chat)

@@ -1,4 +1,4 @@
-"""A timer that stands still until it is told to go on."""
+"""A timer that advances only on request."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import asyncio
 
 
 class FakeTimer:
-    """Implements the gateway's ``Timer``; ``advance`` lets time pass."""
+    """A ``Timer`` of the gateway whose time passes only by ``advance``."""
 
     def __init__(self, *, at: float = 1_000_000.0) -> None:
-        self._at = at
+        self._now = at
         self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
 
     def monotonic(self) -> float:
-        return self._at
+        return self._now
 
-    def millis(self) -> int:
-        return int(self._at * 1000)
+    def epoch_millis(self) -> int:
+        return int(self._now * 1000)
 
     async def sleep(self, seconds: float) -> None:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        sleeper = (self._at + seconds, woken)
+        sleeper = (self._now + seconds, woken)
         self._sleepers.append(sleeper)
         try:
             if seconds > 0:
@@ -31,13 +31,13 @@ class FakeTimer:
             self._sleepers.remove(sleeper)
 
     @property
-    def next_at(self) -> float | None:
-        """When the first of those who sleep wants to be woken."""
+    def next_wakeup(self) -> float | None:
+        """Return the time at which the next sleeper is due."""
         return min((at for at, _ in self._sleepers), default=None)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, and wake whoever has slept enough."""
-        self._at += seconds
+        """Advance the time, and wake the sleepers that are due."""
+        self._now += seconds
         for at, woken in self._sleepers:
-            if at <= self._at and not woken.done():
+            if at <= self._now and not woken.done():
                 woken.set_result(None)

@@ -1,8 +1,8 @@
-"""A fake Discord: gateway and REST API as they are published, on loopback, with failures."""
+"""A fake Discord: the published gateway and REST API, on loopback, with failures."""
 
 from __future__ import annotations
 
 from clew.testing.discord.server import FakeDiscord
-from clew.testing.discord.world import Message
+from clew.testing.discord.world import DiscordMessage
 
-__all__ = ["FakeDiscord", "Message"]
+__all__ = ["DiscordMessage", "FakeDiscord"]

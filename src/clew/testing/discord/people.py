@@ -1,4 +1,4 @@
-"""What people do on a fake Discord, and what is seen there."""
+"""User actions on a fake Discord, and access to the results."""
 
 from __future__ import annotations
 
@@ -8,193 +8,205 @@ import re
 import time
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.discord.world import GUILD, Json, Message, World, now
+from clew.testing.discord.world import GUILD, DiscordMessage, DiscordState, Json, current_time
 from clew.testing.platform import FakePlatform
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing.telegram.faults import Faults
+    from clew.testing.telegram.faults import FaultInjector
 
-BOT = "100200300"
-#: The roles of the guild: of everyone, the bot's own, and another.
+BOT_ID = "100200300"
+#: Roles of the guild: everyone's, the bot's own, and another.
 OWN_ROLE, OTHER_ROLE = "901", "902"
 ROLES: list[Json] = [
     {"id": GUILD, "name": "@everyone", "managed": False},
-    {"id": OWN_ROLE, "name": "clew", "managed": True, "tags": {"bot_id": BOT}},
+    {"id": OWN_ROLE, "name": "clew", "managed": True, "tags": {"bot_id": BOT_ID}},
     {"id": OTHER_ROLE, "name": "helpers", "managed": False},
 ]
 
 
-def dm(user: str) -> str:
-    """The direct chat with somebody."""
+def dm_channel(user: str) -> str:
+    """Return the id of the direct chat with a user."""
     return f"7{user}"
 
 
-def person(user: str, name: str = "ada") -> Json:
+def build_user(user: str, name: str = "ada") -> Json:
     names = {"username": name, "global_name": name.title(), "discriminator": "0"}
     return {"id": user, **names, "avatar": None, "public_flags": 0}
 
 
-class People(FakePlatform, abc.ABC):
+class DiscordActions(FakePlatform, abc.ABC):
     """The part of the fake that tests use."""
 
     def __init__(
-        self, *, faults: Faults | None = None, log: Path | None = None, early: bool = False
+        self, *, faults: FaultInjector | None = None, log: Path | None = None, early: bool = False
     ) -> None:
         super().__init__(faults=faults, log=log)
-        self._world = World()
-        #: What happened before any session was there, where that is to be told, too.
+        self._state = DiscordState()
+        #: Dispatches before the first session, if they are to be delivered, too.
         self._early: list[tuple[str, Json]] | None = [] if early else None
-        self.token = f"{base64.urlsafe_b64encode(BOT.encode()).decode().rstrip('=')}.fake.token"
-        self.me: Json = {**person(BOT, "clew"), "bot": True}
+        self.token = f"{base64.urlsafe_b64encode(BOT_ID.encode()).decode().rstrip('=')}.fake.token"
+        self.me: Json = {**build_user(BOT_ID, "clew"), "bot": True}
 
-    # What people do
+    # User actions
 
     def open_channel(self, channel: str, *, parent: str | None = None) -> None:
-        """A channel of the guild, or a thread of one."""
+        """Open a channel of the guild, or a thread of one."""
         with self._lock:
             more = {"type": 0 if parent is None else 11, "guild_id": GUILD, "name": channel}
-            self._world.open(channel, **more, **({"parent_id": parent} if parent else {}))
+            self._state.open_channel(channel, **more, **({"parent_id": parent} if parent else {}))
 
-    def meet(self, user: str) -> None:
-        """Somebody opens a chat with the bot."""
+    def open_dm(self, user: str) -> None:
+        """Open a user's chat with the bot."""
         with self._lock:
-            self._world.open(dm(user))
+            self._state.open_channel(dm_channel(user))
 
-    def say(self, text: str, *, user: str = "42", channel: str | None = None, **more: Any) -> str:
-        """Somebody writes, to the bot alone or in a channel; the message's id."""
-        where = channel or dm(user)
+    def post_message(
+        self, text: str, *, user: str = "42", channel: str | None = None, **more: Any
+    ) -> str:
+        """Post a user's message to the bot alone or in a channel; return its id."""
+        where = channel or dm_channel(user)
         with self._lock:
-            self._world.open(where)
-            mentioned = [self.me] if re.search(rf"<@!?{BOT}>", text) else []
+            self._state.open_channel(where)
+            mentioned = [self.me] if re.search(rf"<@!?{BOT_ID}>", text) else []
             more = {"mention_roles": re.findall(r"<@&(\d+)>", text), **more}
-            message = Message(
-                self._world.next_id(), where, person(user), text, {"mentions": mentioned, **more}
+            message = DiscordMessage(
+                self._state.next_id(),
+                where,
+                build_user(user),
+                text,
+                {"mentions": mentioned, **more},
             )
-            self._world.messages[where][message.id] = message
-            self._dispatch("MESSAGE_CREATE", {**message.told(), **self._place(where)})
+            self._state.messages[where][message.id] = message
+            self._add_dispatch(
+                "MESSAGE_CREATE", {**message.to_json(), **self._channel_fields(where)}
+            )
         return message.id
 
-    def edit(
+    def edit_message(
         self, message: str, text: str, *, user: str = "42", channel: str | None = None
     ) -> None:
-        """Somebody changes what they wrote."""
-        where = channel or dm(user)
+        """Edit a user's message."""
+        where = channel or dm_channel(user)
         with self._lock:
-            found = self._world.messages[where][message]
+            found = self._state.messages[where][message]
             found.content = text
-            changed = {**found.told(), "edited_timestamp": now(), **self._place(where)}
-            self._dispatch("MESSAGE_UPDATE", changed)
+            changed = {
+                **found.to_json(),
+                "edited_timestamp": current_time(),
+                **self._channel_fields(where),
+            }
+            self._add_dispatch("MESSAGE_UPDATE", changed)
 
-    def delete(self, message: str, *, user: str = "42", channel: str | None = None) -> None:
-        """Somebody deletes what they wrote."""
-        where = channel or dm(user)
+    def delete_message(self, message: str, *, user: str = "42", channel: str | None = None) -> None:
+        """Delete a user's message."""
+        where = channel or dm_channel(user)
         with self._lock:
-            del self._world.messages[where][message]
-            gone = {"id": message, "channel_id": where, **self._place(where)}
-            self._dispatch("MESSAGE_DELETE", gone)
+            del self._state.messages[where][message]
+            gone = {"id": message, "channel_id": where, **self._channel_fields(where)}
+            self._add_dispatch("MESSAGE_DELETE", gone)
 
-    def command(
+    def send_command(
         self, name: str, text: str = "", *, user: str = "42", channel: str | None = None
     ) -> str:
-        """Somebody gives a slash command; the interaction's id."""
+        """Send a slash command; return the interaction's id."""
         options = [{"name": "text", "type": 3, "value": text}] if text else []
         data = {"id": "1", "type": 1, "name": name, "options": options}
-        return self._interact(2, user, channel or dm(user), data=data)
+        return self._add_interaction(2, user, channel or dm_channel(user), data=data)
 
-    def press(self, label: str, *, user: str = "42") -> str:
-        """Somebody presses a button under the last message that has one; the interaction's id."""
+    def press_button(self, label: str, *, user: str = "42") -> str:
+        """Press a button under the last message that has any; return the interaction's id."""
         with self._lock:
             under = [one for one in self.sent if one.buttons][-1]
             (button,) = [one for one in under.buttons if one["label"] == label]
             data = {"component_type": 2, "custom_id": button["custom_id"]}
-            return self._interact(3, user, under.channel, data=data, message=under.told())
+            return self._add_interaction(3, user, under.channel, data=data, message=under.to_json())
 
-    def _interact(self, kind: int, user: str, channel: str, **more: Any) -> str:
+    def _add_interaction(self, kind: int, user: str, channel: str, **more: Any) -> str:
         with self._lock:
-            self._world.open(channel)
-            id_ = self._world.next_id()
-            place = self._place(channel)
-            who = {"member": {"user": person(user)}} if place else {"user": person(user)}
+            self._state.open_channel(channel)
+            id_ = self._state.next_id()
+            place = self._channel_fields(channel)
+            who = {"member": {"user": build_user(user)}} if place else {"user": build_user(user)}
             told = {"id": id_, "type": kind, "token": f"token-{id_}", "channel_id": channel}
-            self._dispatch("INTERACTION_CREATE", {**told, **place, **who, **more})
+            self._add_dispatch("INTERACTION_CREATE", {**told, **place, **who, **more})
         return id_
 
-    def dispatch(self, kind: str, content: Json) -> None:
-        """Any event, as it is."""
+    def send_dispatch(self, kind: str, content: Json) -> None:
+        """Dispatch any event, unchanged."""
         with self._lock:
-            self._dispatch(kind, content)
+            self._add_dispatch(kind, content)
 
-    def put_file(self, name: str, content: bytes, **more: object) -> Json:
-        """An attachment that a message may name."""
+    def add_file(self, name: str, content: bytes, **more: object) -> Json:
+        """Store a file; return its attachment, for a message."""
         with self._lock:
-            id_ = self._world.next_id()
-            self._world.files[id_] = content
+            id_ = self._state.next_id()
+            self._state.files[id_] = content
             url = f"{self.url}/attachments/{id_}/{name}"
             found: Json = {"id": id_, "filename": name, "size": len(content), "url": url}
             return {**found, "content_type": "text/plain; charset=utf-8", **more}
 
-    def throttle(self, channel: str, seconds: float) -> None:
-        """Take no calls to a channel for so long."""
+    def throttle_chat(self, channel: str, seconds: float) -> None:
+        """Refuse calls to a channel for ``seconds``."""
         with self._lock:
-            self._world.throttled[channel] = time.monotonic() + seconds
+            self._state.throttled_until[channel] = time.monotonic() + seconds
 
     def throttle_all(self, seconds: float) -> None:
-        """Take no calls at all for so long."""
+        """Refuse all calls for ``seconds``."""
         with self._lock:
-            self._world.throttled_all = time.monotonic() + seconds
+            self._state.all_throttled_until = time.monotonic() + seconds
 
-    def block(self, user: str) -> None:
-        """Somebody lets the bot write no more."""
+    def block_bot(self, user: str) -> None:
+        """Let a user block the bot."""
         with self._lock:
-            self._world.closed.add(dm(user))
+            self._state.blocked_channels.add(dm_channel(user))
 
-    def forget_sessions(self) -> None:
-        """No session can be taken up any more: what was not told is told to nobody."""
+    def drop_sessions(self) -> None:
+        """Drop all sessions: none can be resumed, and their undelivered dispatches are lost."""
         with self._lock:
-            self._world.sessions.clear()
+            self._state.sessions.clear()
 
-    def _place(self, channel: str) -> Json:
-        guild = self._world.channels[channel].get("guild_id")
+    def _channel_fields(self, channel: str) -> Json:
+        guild = self._state.channels[channel].get("guild_id")
         return {"guild_id": guild} if guild else {}
 
-    def _dispatch(self, kind: str, content: Json) -> None:
+    def _add_dispatch(self, kind: str, content: Json) -> None:
         if self._early is not None:
             self._early.append((kind, content))
-        for session in self._world.sessions.values():
-            session.dispatch(kind, content)
-        self.look_again()
+        for session in self._state.sessions.values():
+            session.add_dispatch(kind, content)
+        self.notify_news()
 
-    # What is seen
+    # Results
 
     @property
-    def sent(self) -> list[Message]:
-        """What the bot wrote, in the order of its sending."""
+    def sent(self) -> list[DiscordMessage]:
+        """Return the bot's messages, in order of sending."""
         with self._lock:
-            every = (one for channel in self._world.messages.values() for one in channel.values())
-            mine = (one for one in every if one.author["id"] == BOT)
+            every = (one for channel in self._state.messages.values() for one in channel.values())
+            mine = (one for one in every if one.author["id"] == BOT_ID)
             return sorted(mine, key=lambda one: one.sent_n)
 
-    def texts(self, channel: str) -> list[str]:
-        """What the bot wrote in a channel, as it is now."""
+    def list_texts(self, channel: str) -> list[str]:
+        """Return the bot's messages in a channel, as shown now."""
         return [one.content for one in self.sent if one.channel == channel]
 
     @property
-    def waiting(self) -> int:
-        """Dispatches that no client said it has, of the newest session."""
+    def pending_count(self) -> int:
+        """Return the number of dispatches of the newest session that are not acknowledged."""
         with self._lock:
-            if not self._world.sessions:
+            if not self._state.sessions:
                 return 0
-            session = list(self._world.sessions.values())[-1]
-            return len(session.told) - session.acknowledged
+            session = list(self._state.sessions.values())[-1]
+            return len(session.dispatches) - session.acknowledged
 
-    def answered(self, interaction: str) -> Json | None:
-        """What an interaction was answered with."""
+    def get_response(self, interaction: str) -> Json | None:
+        """Return the response to an interaction, if any."""
         with self._lock:
-            return self._world.answered.get(interaction)
+            return self._state.interaction_responses.get(interaction)
 
     @property
     def commands(self) -> list[Json]:
         with self._lock:
-            return list(self._world.commands)
+            return list(self._state.commands)

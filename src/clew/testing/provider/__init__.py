@@ -1,18 +1,17 @@
 """
-A fake model provider: a real HTTP server that plays OpenAI and Anthropic, as a script says.
+A fake model provider: a real HTTP server that acts as OpenAI and Anthropic.
 
 ::
 
-    with FakeProvider(sequence([Fail("rate_limit"), Text("hello")])) as provider:
+    with FakeProvider(reply_in_sequence([Fail("rate_limit"), Text("hello")])) as provider:
         ...
         assert [r.status for r in provider.requests] == [429, 200]
 """
 
 from __future__ import annotations
 
-from clew.testing.provider.capture import Captured, Outcome, read_log
+from clew.testing.provider.capture import CapturedRequest, RequestOutcome, read_log
 from clew.testing.provider.replies import (
-    Call,
     Calls,
     CutStream,
     EarlyEnd,
@@ -27,20 +26,33 @@ from clew.testing.provider.replies import (
     MalformedArguments,
     Raw,
     Reply,
+    ReplyUsage,
+    ScriptedCall,
     Slow,
     StreamError,
     Text,
     UnknownTool,
-    Usage,
 )
-from clew.testing.provider.request import Message, Request, Script, SeenCall, SeenResult
-from clew.testing.provider.scripts import counter, echo, once_each, per_user_text, sequence, within
+from clew.testing.provider.request import (
+    ProviderMessage,
+    ProviderRequest,
+    Script,
+    SeenCall,
+    SeenResult,
+)
+from clew.testing.provider.scripts import (
+    count_user_texts,
+    echo,
+    reply_by_user_text,
+    reply_in_sequence,
+    reply_once_each,
+    with_context_window,
+)
 from clew.testing.provider.server import FakeProvider
 
 __all__ = [
-    "Call",
     "Calls",
-    "Captured",
+    "CapturedRequest",
     "CutStream",
     "EarlyEnd",
     "EmptyChoices",
@@ -53,24 +65,25 @@ __all__ = [
     "Html",
     "LengthStop",
     "MalformedArguments",
-    "Message",
-    "Outcome",
+    "ProviderMessage",
+    "ProviderRequest",
     "Raw",
     "Reply",
-    "Request",
+    "ReplyUsage",
+    "RequestOutcome",
     "Script",
+    "ScriptedCall",
     "SeenCall",
     "SeenResult",
     "Slow",
     "StreamError",
     "Text",
     "UnknownTool",
-    "Usage",
-    "counter",
+    "count_user_texts",
     "echo",
-    "once_each",
-    "per_user_text",
     "read_log",
-    "sequence",
-    "within",
+    "reply_by_user_text",
+    "reply_in_sequence",
+    "reply_once_each",
+    "with_context_window",
 ]

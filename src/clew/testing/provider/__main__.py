@@ -1,8 +1,9 @@
 """
-The fake provider as a process of its own, which outlives what is killed.
+The fake provider as its own process, which survives when the tested process is killed.
 
-``python -m clew.testing.provider --port P --script NAME --log FILE``; the script is ``echo``,
-``counter`` or ``package.module:attribute``. It prints its base URL as soon as it answers.
+``python -m clew.testing.provider --port P --script NAME --log FILE``; the script is
+``echo``, ``counter`` or ``package.module:attribute``. It prints its base URL once it is
+ready.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import signal
 import sys
 from pathlib import Path
 
-from clew.testing.provider.scripts import named
+from clew.testing.provider.scripts import load_script
 from clew.testing.provider.server import FakeProvider
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     signals = {signal.SIGTERM, signal.SIGINT}
     # Blocked before the server's thread starts, so that it inherits the mask.
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    with FakeProvider(named(options.script), port=options.port, log=options.log) as provider:
+    with FakeProvider(load_script(options.script), port=options.port, log=options.log) as provider:
         sys.stdout.write(f"{provider.url}\n")
         sys.stdout.flush()
         signal.sigwait(signals)

@@ -1,4 +1,4 @@
-"""A reply made definite: texts, calls with ids, a finish reason and the tokens it cost."""
+"""Replies resolved to texts, calls with ids, a finish reason and token usage."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from clew.testing.provider.replies import (
     Calls,
+    CompleteReply,
     EmptyChoices,
     EmptyText,
     LengthStop,
     MalformedArguments,
-    Spoken,
+    ReplyUsage,
     Text,
     UnknownTool,
-    Usage,
 )
 
 if TYPE_CHECKING:
-    from clew.testing.provider.request import Request
+    from clew.testing.provider.request import ProviderRequest
 
-Finish: TypeAlias = Literal["stop", "length", "tools"]
+FinishReason: TypeAlias = Literal["stop", "length", "tools"]
 #: A fixed time, so that equal scripts give equal bytes.
-CREATED = 1_700_000_000
+CREATED_AT = 1_700_000_000
 
 
-class Frame(NamedTuple):
+class SseFrame(NamedTuple):
     """A piece of a stream; ``content`` pieces are the chunks that scripts count."""
 
     data: str
@@ -35,8 +35,8 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Invocation:
-    """A tool call as it goes out; the arguments may be broken JSON."""
+class ResolvedCall:
+    """A tool call to send; its arguments may be invalid JSON."""
 
     id: str
     name: str
@@ -44,68 +44,68 @@ class Invocation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
-    """What a format has to express."""
+class ResolvedReply:
+    """A reply with everything that a format has to express."""
 
     number: int
     model: str
-    usage: Usage
+    usage: ReplyUsage
     text: str = ""
-    calls: tuple[Invocation, ...] = ()
+    calls: tuple[ResolvedCall, ...] = ()
     thinking: str | None = None
-    #: ``None``: the answer has not ended.
-    finish: Finish | None = "stop"
+    #: ``None``: the reply has not ended.
+    finish: FinishReason | None = "stop"
     chunks: int = 3
     delay: float = 0.0
-    #: How an answer without text and calls is empty.
-    hollow: Literal["choices", "null", "list", "text"] = "null"
+    #: The form of a reply without text and calls.
+    empty_shape: Literal["choices", "null", "list", "text"] = "null"
 
-    def unfinished(self) -> Answer:
-        """The same answer without its finish reason."""
+    def without_finish(self) -> ResolvedReply:
+        """Return the same reply without its finish reason."""
         return replace(self, finish=None)
 
 
-def settle(reply: Spoken, request: Request) -> Answer:
-    """Give the reply its ids and tokens; equal inputs give equal answers."""
-    text, thinking = _words(reply)
-    calls = _invocations(reply, request)
+def resolve_reply(reply: CompleteReply, request: ProviderRequest) -> ResolvedReply:
+    """Resolve ids and tokens of a reply; equal inputs give equal results."""
+    text, thinking = _reply_texts(reply)
+    calls = _resolve_calls(reply, request)
     usage = reply.usage if isinstance(reply, Text | Calls) else None
-    return Answer(
+    return ResolvedReply(
         number=request.number,
         model=request.model,
-        usage=usage or count(request, text, thinking, calls),
+        usage=usage or count_tokens(request, text, thinking, calls),
         text=text,
         calls=calls,
         thinking=thinking,
         finish="tools" if calls else "length" if isinstance(reply, LengthStop) else "stop",
         chunks=reply.chunks if isinstance(reply, Text | Calls | LengthStop) else 3,
         delay=reply.delay if isinstance(reply, Text | Calls) else 0.0,
-        hollow=_hollow(reply),
+        empty_shape=_select_empty_shape(reply),
     )
 
 
-def count(
-    request: Request, text: str, thinking: str | None, calls: tuple[Invocation, ...]
-) -> Usage:
-    """The tokens of an exchange: four characters each."""
-    reasoning = _tokens(thinking or "")
-    arguments = sum(_tokens(call.name + call.arguments) for call in calls)
-    output = _tokens(text) + arguments + reasoning
-    return Usage(request.input_tokens, output, reasoning=reasoning)
+def count_tokens(
+    request: ProviderRequest, text: str, thinking: str | None, calls: tuple[ResolvedCall, ...]
+) -> ReplyUsage:
+    """Return the tokens of an exchange, at four characters each."""
+    reasoning = _estimate_tokens(thinking or "")
+    arguments = sum(_estimate_tokens(call.name + call.arguments) for call in calls)
+    output = _estimate_tokens(text) + arguments + reasoning
+    return ReplyUsage(request.input_tokens, output, reasoning=reasoning)
 
 
-def split(text: str, pieces: int) -> list[str]:
-    """Cut into about equal pieces that give the text again when joined; an empty text has none."""
+def split_text(text: str, pieces: int) -> list[str]:
+    """Split into roughly equal pieces that join to the text; an empty text has none."""
     pieces = max(1, min(pieces, len(text)))
     edges = [len(text) * i // pieces for i in range(pieces + 1)]
     return [text[a:b] for a, b in itertools.pairwise(edges) if a < b]
 
 
-def _tokens(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def _words(reply: Spoken) -> tuple[str, str | None]:
+def _reply_texts(reply: CompleteReply) -> tuple[str, str | None]:
     if isinstance(reply, Text | Calls):
         return reply.text, reply.thinking
     if isinstance(reply, LengthStop):
@@ -114,7 +114,7 @@ def _words(reply: Spoken) -> tuple[str, str | None]:
     return ("  \n" if blank else ""), None
 
 
-def _hollow(reply: Spoken) -> Literal["choices", "null", "list", "text"]:
+def _select_empty_shape(reply: CompleteReply) -> Literal["choices", "null", "list", "text"]:
     if isinstance(reply, EmptyChoices):
         return "choices"
     if isinstance(reply, EmptyText) and reply.shape in {"null", "list"}:
@@ -122,19 +122,21 @@ def _hollow(reply: Spoken) -> Literal["choices", "null", "list", "text"]:
     return "text" if isinstance(reply, Text | EmptyText) else "null"
 
 
-def _invocations(reply: Spoken, request: Request) -> tuple[Invocation, ...]:
-    def made(index: int) -> str:
+def _resolve_calls(reply: CompleteReply, request: ProviderRequest) -> tuple[ResolvedCall, ...]:
+    def make_id(index: int) -> str:
         prefix = "toolu" if request.format == "messages" else "call"
         return f"{prefix}_{request.number:06}_{index}"
 
     if isinstance(reply, Calls):
         return tuple(
-            Invocation(id=call.id or made(i), name=call.name, arguments=json.dumps(dict(call.args)))
+            ResolvedCall(
+                id=call.id or make_id(i), name=call.name, arguments=json.dumps(dict(call.args))
+            )
             for i, call in enumerate(reply.calls)
         )
     if isinstance(reply, MalformedArguments):
-        return (Invocation(id=made(0), name=reply.name, arguments=reply.arguments),)
+        return (ResolvedCall(id=make_id(0), name=reply.name, arguments=reply.arguments),)
     if isinstance(reply, UnknownTool):
         arguments = json.dumps(dict(reply.args))
-        return (Invocation(id=made(0), name=reply.name, arguments=arguments),)
+        return (ResolvedCall(id=make_id(0), name=reply.name, arguments=arguments),)
     return ()

@@ -1,4 +1,4 @@
-"""The error bodies that the providers really send, by kind and format."""
+"""Error bodies of the real providers, by kind and format."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.testing.provider.replies import Fail, FailKind
-    from clew.testing.provider.request import Format, Request
+    from clew.testing.provider.request import ProviderRequest, WireFormat
 
-PAGE = """<!DOCTYPE html>
+HTML_PAGE = """<!DOCTYPE html>
 <html><head><title>502 Bad Gateway</title></head>
 <body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>
 """
 
 
-class Failure(NamedTuple):
-    """An error as it goes out."""
+class ErrorResponse(NamedTuple):
+    """An error with its HTTP status and body."""
 
     status: int
     body: Mapping[str, object]
 
 
-class _Openai(NamedTuple):
+class _OpenaiError(NamedTuple):
     status: int
     type: str
     code: str | None
@@ -31,40 +31,40 @@ class _Openai(NamedTuple):
     param: str | None = None
 
 
-OPENAI: dict[FailKind, _Openai] = {
-    "rate_limit": _Openai(
+OPENAI_ERRORS: dict[FailKind, _OpenaiError] = {
+    "rate_limit": _OpenaiError(
         429,
         "requests",
         "rate_limit_exceeded",
         "Rate limit reached for {model} in organization org-fake on requests per min (RPM): "
         "Limit 3, Used 3, Requested 1. Please try again in 20s.",
     ),
-    "quota": _Openai(
+    "quota": _OpenaiError(
         429,
         "insufficient_quota",
         "insufficient_quota",
         "You exceeded your current quota, please check your plan and billing details.",
     ),
-    "authentication": _Openai(
+    "authentication": _OpenaiError(
         401,
         "invalid_request_error",
         "invalid_api_key",
         "Incorrect API key provided: sk-fake. You can find your API key at "
         "https://platform.openai.com/account/api-keys.",
     ),
-    "payment": _Openai(
+    "payment": _OpenaiError(
         402, "insufficient_quota", "insufficient_credits", "Insufficient credits. Add more."
     ),
-    "unknown_model": _Openai(
+    "unknown_model": _OpenaiError(
         404,
         "invalid_request_error",
         "model_not_found",
         "The model `{model}` does not exist or you do not have access to it.",
     ),
-    "too_large": _Openai(
+    "too_large": _OpenaiError(
         413, "invalid_request_error", "request_too_large", "Request body is too large."
     ),
-    "context_overflow": _Openai(
+    "context_overflow": _OpenaiError(
         400,
         "invalid_request_error",
         "context_length_exceeded",
@@ -72,25 +72,27 @@ OPENAI: dict[FailKind, _Openai] = {
         "in {tokens} tokens. Please reduce the length of the messages.",
         "messages",
     ),
-    "bad_tool_call": _Openai(
+    "bad_tool_call": _OpenaiError(
         400,
         "invalid_request_error",
         None,
         "Invalid 'messages': function.arguments of a tool call is not valid JSON.",
         "messages",
     ),
-    "server": _Openai(
+    "server": _OpenaiError(
         500,
         "server_error",
         None,
         "The server had an error while processing your request. Sorry about that!",
     ),
-    "unavailable": _Openai(
+    "unavailable": _OpenaiError(
         503, "server_error", "service_unavailable", "The server is temporarily unavailable."
     ),
-    "overloaded": _Openai(529, "server_error", "overloaded", "The engine is currently overloaded."),
+    "overloaded": _OpenaiError(
+        529, "server_error", "overloaded", "The engine is currently overloaded."
+    ),
 }
-ANTHROPIC: dict[FailKind, tuple[int, str, str]] = {
+ANTHROPIC_ERRORS: dict[FailKind, tuple[int, str, str]] = {
     "rate_limit": (
         429,
         "rate_limit_error",
@@ -121,31 +123,35 @@ ANTHROPIC: dict[FailKind, tuple[int, str, str]] = {
 }
 
 
-def failure(fail: Fail, request: Request) -> Failure:
-    """The status and the body of a failure in the format of the request."""
-    usual = _usual(fail.kind, fail.window, request)
-    return Failure(fail.status or usual.status, usual.body if fail.body is None else fail.body)
+def failure_response(fail: Fail, request: ProviderRequest) -> ErrorResponse:
+    """Return the status and body of a failure in the format of the request."""
+    usual = _default_response(fail.kind, fail.window, request)
+    return ErrorResponse(
+        fail.status or usual.status, usual.body if fail.body is None else fail.body
+    )
 
 
-def refusal(format_: Format, message: str, number: int = 0) -> Failure:
-    """A 400 for a request that breaks the protocol."""
+def rejection_response(format_: WireFormat, message: str, number: int = 0) -> ErrorResponse:
+    """Return a 400 for a request that violates the protocol."""
     if format_ == "messages":
-        return Failure(400, _anthropic_body("invalid_request_error", message, number))
-    return Failure(400, _openai_body("invalid_request_error", None, message, None))
+        return ErrorResponse(400, _anthropic_body("invalid_request_error", message, number))
+    return ErrorResponse(400, _openai_body("invalid_request_error", None, message, None))
 
 
-def _usual(kind: FailKind, window: int, request: Request) -> Failure:
+def _default_response(kind: FailKind, window: int, request: ProviderRequest) -> ErrorResponse:
     words = {
         "model": request.model,
         "tokens": str(max(request.input_tokens, window + 1)),
         "window": str(window),
     }
     if request.format == "messages":
-        status, type_, message = ANTHROPIC[kind]
-        return Failure(status, _anthropic_body(type_, message.format(**words), request.number))
-    entry = OPENAI[kind]
+        status, type_, message = ANTHROPIC_ERRORS[kind]
+        return ErrorResponse(
+            status, _anthropic_body(type_, message.format(**words), request.number)
+        )
+    entry = OPENAI_ERRORS[kind]
     message = entry.message.format(**words)
-    return Failure(entry.status, _openai_body(entry.type, entry.code, message, entry.param))
+    return ErrorResponse(entry.status, _openai_body(entry.type, entry.code, message, entry.param))
 
 
 def _openai_body(

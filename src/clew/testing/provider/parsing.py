@@ -1,4 +1,4 @@
-"""Request bodies of the three formats to neutral messages."""
+"""Parsing of request bodies in the three formats to neutral messages."""
 
 from __future__ import annotations
 
@@ -6,23 +6,29 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from clew.testing.provider.request import Format, Message, Role, SeenCall, SeenResult
+from clew.testing.provider.request import (
+    MessageRole,
+    ProviderMessage,
+    SeenCall,
+    SeenResult,
+    WireFormat,
+)
 
 Json = Mapping[str, Any]
 
 
-def parse_messages(format_: Format, body: Json) -> tuple[Message, ...]:
-    """The messages of a request, instructions first, in the order of the wire."""
+def parse_messages(format_: WireFormat, body: Json) -> tuple[ProviderMessage, ...]:
+    """Return the messages of a request, instructions first, in their original order."""
     if format_ == "chat":
-        return tuple(_chat_message(item) for item in _objects(body.get("messages")))
+        return tuple(_parse_chat_message(item) for item in _filter_objects(body.get("messages")))
     if format_ == "responses":
-        return tuple(_response_items(body))
-    return tuple(_anthropic_messages(body))
+        return tuple(_parse_response_items(body))
+    return tuple(_parse_anthropic_messages(body))
 
 
 def tool_names(body: Json) -> tuple[str, ...]:
-    """The names of the tools on offer, built-in ones by their type."""
-    return tuple(_tool_name(tool) for tool in _objects(body.get("tools")))
+    """Return the names of the offered tools, built-in ones by their type."""
+    return tuple(_tool_name(tool) for tool in _filter_objects(body.get("tools")))
 
 
 def _tool_name(tool: Json) -> str:
@@ -30,33 +36,33 @@ def _tool_name(tool: Json) -> str:
     return str(inner.get("name", tool.get("type", "")))
 
 
-def _objects(value: object) -> list[Json]:
+def _filter_objects(value: object) -> list[Json]:
     items = cast("Iterable[object]", value) if isinstance(value, list) else ()
     return [cast("Json", item) for item in items if isinstance(item, Mapping)]
 
 
-def _texts(content: object) -> tuple[str, ...]:
+def _extract_texts(content: object) -> tuple[str, ...]:
     if isinstance(content, str):
         return (content,)
-    return tuple(str(part["text"]) for part in _objects(content) if "text" in part)
+    return tuple(str(part["text"]) for part in _filter_objects(content) if "text" in part)
 
 
-def _role(name: object) -> Role:
+def _parse_role(name: object) -> MessageRole:
     if name in {"system", "developer"}:
         return "system"
     return "assistant" if name == "assistant" else "tool" if name == "tool" else "user"
 
 
-def _chat_message(item: Json) -> Message:
-    role, texts = _role(item.get("role")), _texts(item.get("content"))
+def _parse_chat_message(item: Json) -> ProviderMessage:
+    role, texts = _parse_role(item.get("role")), _extract_texts(item.get("content"))
     if role == "tool":
         result = SeenResult(call_id=str(item.get("tool_call_id")), text="\n".join(texts))
-        return Message(role=role, results=(result,))
-    calls = tuple(_chat_call(call) for call in _objects(item.get("tool_calls")))
-    return Message(role=role, texts=texts, calls=calls)
+        return ProviderMessage(role=role, results=(result,))
+    calls = tuple(_parse_chat_call(call) for call in _filter_objects(item.get("tool_calls")))
+    return ProviderMessage(role=role, texts=texts, calls=calls)
 
 
-def _chat_call(call: Json) -> SeenCall:
+def _parse_chat_call(call: Json) -> SeenCall:
     function: Json = call.get("function") or {}
     return SeenCall(
         id=str(call.get("id")),
@@ -65,17 +71,17 @@ def _chat_call(call: Json) -> SeenCall:
     )
 
 
-def _response_items(body: Json) -> Iterator[Message]:
+def _parse_response_items(body: Json) -> Iterator[ProviderMessage]:
     if instructions := body.get("instructions"):
-        yield Message(role="system", texts=(str(instructions),))
+        yield ProviderMessage(role="system", texts=(str(instructions),))
     if isinstance(given := body.get("input"), str):
-        yield Message(role="user", texts=(given,))
+        yield ProviderMessage(role="user", texts=(given,))
         return
-    for item in _objects(given):
-        yield _response_item(item)
+    for item in _filter_objects(given):
+        yield _parse_response_item(item)
 
 
-def _response_item(item: Json) -> Message:
+def _parse_response_item(item: Json) -> ProviderMessage:
     kind = item.get("type", "message")
     if kind == "function_call":
         call = SeenCall(
@@ -83,31 +89,35 @@ def _response_item(item: Json) -> Message:
             name=str(item.get("name")),
             arguments=str(item.get("arguments", "")),
         )
-        return Message(role="assistant", calls=(call,))
+        return ProviderMessage(role="assistant", calls=(call,))
     if kind == "function_call_output":
-        text = "\n".join(_texts(item.get("output")))
+        text = "\n".join(_extract_texts(item.get("output")))
         result = SeenResult(call_id=str(item.get("call_id")), text=text)
-        return Message(role="tool", results=(result,))
+        return ProviderMessage(role="tool", results=(result,))
     if kind == "message":
-        return Message(role=_role(item.get("role")), texts=_texts(item.get("content")))
-    return Message(role="assistant")
+        return ProviderMessage(
+            role=_parse_role(item.get("role")), texts=_extract_texts(item.get("content"))
+        )
+    return ProviderMessage(role="assistant")
 
 
-def _anthropic_messages(body: Json) -> Iterator[Message]:
-    if system := _texts(body.get("system")):
-        yield Message(role="system", texts=system)
-    for item in _objects(body.get("messages")):
+def _parse_anthropic_messages(body: Json) -> Iterator[ProviderMessage]:
+    if system := _extract_texts(body.get("system")):
+        yield ProviderMessage(role="system", texts=system)
+    for item in _filter_objects(body.get("messages")):
         content = item.get("content")
-        blocks = _objects(content)
-        yield Message(
-            role=_role(item.get("role")),
-            texts=_texts(content),
-            calls=tuple(_anthropic_call(b) for b in blocks if b.get("type") == "tool_use"),
-            results=tuple(_anthropic_result(b) for b in blocks if b.get("type") == "tool_result"),
+        blocks = _filter_objects(content)
+        yield ProviderMessage(
+            role=_parse_role(item.get("role")),
+            texts=_extract_texts(content),
+            calls=tuple(_parse_anthropic_call(b) for b in blocks if b.get("type") == "tool_use"),
+            results=tuple(
+                _parse_anthropic_result(b) for b in blocks if b.get("type") == "tool_result"
+            ),
         )
 
 
-def _anthropic_call(block: Json) -> SeenCall:
+def _parse_anthropic_call(block: Json) -> SeenCall:
     return SeenCall(
         id=str(block.get("id")),
         name=str(block.get("name")),
@@ -115,6 +125,6 @@ def _anthropic_call(block: Json) -> SeenCall:
     )
 
 
-def _anthropic_result(block: Json) -> SeenResult:
-    text = "\n".join(_texts(block.get("content")))
+def _parse_anthropic_result(block: Json) -> SeenResult:
+    text = "\n".join(_extract_texts(block.get("content")))
     return SeenResult(call_id=str(block.get("tool_use_id")), text=text)

@@ -1,4 +1,4 @@
-"""Carrying out a reply over HTTP, well or badly."""
+"""Player that sends a reply over HTTP, correctly or broken."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.testing.provider import chat, messages, responses
-from clew.testing.provider.answers import Answer, Frame, settle
-from clew.testing.provider.failures import PAGE, failure
+from clew.testing.provider.answers import ResolvedReply, SseFrame, resolve_reply
+from clew.testing.provider.failures import HTML_PAGE, failure_response
 from clew.testing.provider.replies import (
+    CompleteReply,
     CutStream,
     EarlyEnd,
     Endless,
@@ -20,7 +21,6 @@ from clew.testing.provider.replies import (
     Raw,
     Reply,
     Slow,
-    Spoken,
     StreamError,
     Text,
 )
@@ -28,134 +28,142 @@ from clew.testing.provider.replies import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from clew.testing.provider.capture import Captured, Outcome
-    from clew.testing.provider.http import Outbound
-    from clew.testing.provider.request import Format, Request
+    from clew.testing.provider.capture import CapturedRequest, RequestOutcome
+    from clew.testing.provider.http import ResponseWriter
+    from clew.testing.provider.request import ProviderRequest, WireFormat
 
-EVENTS = "text/event-stream; charset=utf-8"
-JSON = "application/json"
-
-
-class Renderer(Protocol):
-    """What the module of a format offers."""
-
-    def body(self, answer: Answer, /) -> dict[str, object]: ...
-
-    def frames(self, answer: Answer, request: Mapping[str, Any], /) -> Iterator[Frame]: ...
-
-    def error_frame(self, error: Mapping[str, object], /) -> Frame: ...
+STREAM_TYPE = "text/event-stream; charset=utf-8"
+JSON_TYPE = "application/json"
 
 
-RENDERERS: dict[Format, Renderer] = {
+class FormatRenderer(Protocol):
+    """The interface of a format's module."""
+
+    def render_body(self, answer: ResolvedReply, /) -> dict[str, object]: ...
+
+    def render_frames(
+        self, answer: ResolvedReply, request: Mapping[str, Any], /
+    ) -> Iterator[SseFrame]: ...
+
+    def render_error(self, error: Mapping[str, object], /) -> SseFrame: ...
+
+
+RENDERERS: dict[WireFormat, FormatRenderer] = {
     "chat": chat,
     "responses": responses,
     "messages": messages,
 }
 
 
-class Player:
-    """Answers one request as its script decided."""
+class ReplyPlayer:
+    """Sender of the scripted reply to one request."""
 
-    def __init__(self, request: Request, out: Outbound, captured: Captured) -> None:
+    def __init__(
+        self, request: ProviderRequest, out: ResponseWriter, captured: CapturedRequest
+    ) -> None:
         self._request = request
-        self._out = out
+        self._writer = out
         self._captured = captured
         self._renderer = RENDERERS[request.format]
 
-    async def play(self, reply: Reply) -> Outcome:
-        """Send the reply; cancelling leaves a broken answer."""
+    async def send_reply(self, reply: Reply) -> RequestOutcome:
+        """Send the reply; cancelling leaves it broken."""
         self._captured.reply = type(reply).__name__
         match reply:
             case Slow():
                 await asyncio.sleep(reply.seconds)
-                return await self.play(reply.reply)
+                return await self.send_reply(reply.reply)
             case Fail():
-                return await self._fail(reply)
+                return await self._send_failure(reply)
             case Html():
-                await self._out.send(reply.status, PAGE.encode(), "text/html")
+                await self._writer.send_response(reply.status, HTML_PAGE.encode(), "text/html")
             case Raw():
-                await self._out.send_pieces(reply.status, reply.pieces, reply.kind)
+                await self._writer.send_pieces(reply.status, reply.pieces, reply.kind)
             case Hang():
                 await asyncio.Event().wait()
             case Endless():
-                return await self._drone(reply)
+                return await self._send_endless(reply)
             case CutStream() | EarlyEnd() | StreamError():
-                return await self._break(reply)
+                return await self._send_broken(reply)
             case _:
-                await self._speak(self._settle(reply))
+                await self._send_resolved(self._resolve_reply(reply))
         return "answered"
 
-    def _settle(self, reply: Spoken) -> Answer:
-        answer = settle(reply, self._request)
+    def _resolve_reply(self, reply: CompleteReply) -> ResolvedReply:
+        answer = resolve_reply(reply, self._request)
         self._captured.text = answer.text
         self._captured.call_ids = tuple(call.id for call in answer.calls)
         return answer
 
-    async def _fail(self, fail: Fail) -> Outcome:
-        status, body = failure(fail, self._request)
+    async def _send_failure(self, fail: Fail) -> RequestOutcome:
+        status, body = failure_response(fail, self._request)
         after = {} if fail.retry_after is None else {"retry-after": f"{fail.retry_after:g}"}
-        await self._out.send_json(status, body, after)
+        await self._writer.send_json(status, body, after)
         return "answered"
 
-    async def _speak(self, answer: Answer) -> None:
+    async def _send_resolved(self, answer: ResolvedReply) -> None:
         if self._request.stream:
-            await self._stream(answer, self._frames(answer))
-            await self._out.finish()
+            await self._send_frames(answer, self._render_frames(answer))
+            await self._writer.finish_stream()
         else:
             await asyncio.sleep(answer.delay)
-            await self._out.send_json(200, self._renderer.body(answer))
+            await self._writer.send_json(200, self._renderer.render_body(answer))
 
-    async def _break(self, reply: CutStream | EarlyEnd | StreamError) -> Outcome:
-        answer = self._settle(reply.reply)
+    async def _send_broken(self, reply: CutStream | EarlyEnd | StreamError) -> RequestOutcome:
+        answer = self._resolve_reply(reply.reply)
         if not self._request.stream:
-            return await self._break_body(reply, answer)
-        await self._stream(answer, opening(self._frames(answer), reply.after))
+            return await self._send_broken_body(reply, answer)
+        await self._send_frames(answer, leading_frames(self._render_frames(answer), reply.after))
         if isinstance(reply, CutStream):
-            self._out.cut()
+            self._writer.cut_connection()
             return "cut"
         if isinstance(reply, StreamError):
-            error = failure(Fail(reply.kind), self._request).body
-            await self._out.write(self._renderer.error_frame(error).data)
-        await self._out.finish()
+            error = failure_response(Fail(reply.kind), self._request).body
+            await self._writer.write_chunk(self._renderer.render_error(error).data)
+        await self._writer.finish_stream()
         return "cut"
 
-    async def _break_body(
-        self, reply: CutStream | EarlyEnd | StreamError, answer: Answer
-    ) -> Outcome:
+    async def _send_broken_body(
+        self, reply: CutStream | EarlyEnd | StreamError, answer: ResolvedReply
+    ) -> RequestOutcome:
         if isinstance(reply, StreamError):
-            return await self._fail(Fail(reply.kind))
-        body = self._renderer.body(answer.unfinished() if isinstance(reply, EarlyEnd) else answer)
+            return await self._send_failure(Fail(reply.kind))
+        body = self._renderer.render_body(
+            answer.without_finish() if isinstance(reply, EarlyEnd) else answer
+        )
         if isinstance(reply, EarlyEnd):
-            await self._out.send_json(200, body)
+            await self._writer.send_json(200, body)
         else:
-            await self._out.send_half(json.dumps(body).encode(), JSON)
+            await self._writer.send_half(json.dumps(body).encode(), JSON_TYPE)
         return "cut"
 
-    async def _stream(self, answer: Answer, frames: Iterator[Frame]) -> None:
-        await self._out.open(EVENTS)
+    async def _send_frames(self, answer: ResolvedReply, frames: Iterator[SseFrame]) -> None:
+        await self._writer.start_stream(STREAM_TYPE)
         for frame in frames:
             if frame.content and answer.delay:
                 await asyncio.sleep(answer.delay)
-            await self._out.write(frame.data)
+            await self._writer.write_chunk(frame.data)
 
-    async def _drone(self, endless: Endless) -> Outcome:
-        await self._out.open(EVENTS if self._request.stream else JSON)
+    async def _send_endless(self, endless: Endless) -> RequestOutcome:
+        await self._writer.start_stream(STREAM_TYPE if self._request.stream else JSON_TYPE)
         words = " ".join(repeat("again", endless.limit))
-        answer = settle(Text(words, chunks=endless.limit), self._request)
-        pieces = (frame.data for frame in opening(self._frames(answer), endless.limit))
+        answer = resolve_reply(Text(words, chunks=endless.limit), self._request)
+        pieces = (
+            frame.data for frame in leading_frames(self._render_frames(answer), endless.limit)
+        )
         for piece in pieces if self._request.stream else repeat(" ", endless.limit):
-            await self._out.write(piece)
+            await self._writer.write_chunk(piece)
             await asyncio.sleep(endless.interval)
-        self._out.cut()
+        self._writer.cut_connection()
         return "cut"
 
-    def _frames(self, answer: Answer) -> Iterator[Frame]:
-        return self._renderer.frames(answer, self._request.raw)
+    def _render_frames(self, answer: ResolvedReply) -> Iterator[SseFrame]:
+        return self._renderer.render_frames(answer, self._request.raw)
 
 
-def opening(frames: Iterator[Frame], after: int) -> Iterator[Frame]:
-    """The frames up to the ``after``-th chunk, or to the last: never the end of an answer."""
-    held: list[Frame] = []
+def leading_frames(frames: Iterator[SseFrame], after: int) -> Iterator[SseFrame]:
+    """Yield the frames up to the ``after``-th chunk or the last one, never the end of a reply."""
+    held: list[SseFrame] = []
     said = 0
     for frame in frames:
         if frame.content and said >= after:
@@ -165,6 +173,6 @@ def opening(frames: Iterator[Frame], after: int) -> Iterator[Frame]:
         if frame.content:
             yield from held
             held, said = [], said + 1
-    # What is held now is the end; without any chunk its first frame is the beginning, too.
+    # The remaining frames are the end; without any chunk the first of them is also the start.
     if not said:
         yield from held[:1]

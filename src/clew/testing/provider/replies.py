@@ -1,4 +1,4 @@
-"""What a script can answer: good replies and every way in which a provider fails."""
+"""Replies that a script can give: good ones and every way in which a provider fails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FailKind: TypeAlias = Literal[
-    "rate_limit",  # 429, try again
-    "quota",  # 429 at OpenAI, the money is gone: trying again is useless
+    "rate_limit",  # 429, worth a retry
+    "quota",  # 429 at OpenAI, out of credit: a retry is useless
     "authentication",  # 401
     "payment",  # 402
     "unknown_model",  # 404
@@ -24,7 +24,7 @@ FailKind: TypeAlias = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ReplyUsage:
     """Tokens as the provider counts them; ``input`` contains ``cached``."""
 
     input: int
@@ -35,18 +35,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An answer in words, streamed in ``chunks`` pieces with ``delay`` seconds before each."""
+    """A text reply, streamed in ``chunks`` pieces with ``delay`` seconds before each."""
 
     text: str
     chunks: int = 3
     delay: float = 0.0
     thinking: str | None = None
-    usage: Usage | None = None
+    usage: ReplyUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One tool call; without ``id`` the server makes one that is unique in it."""
+class ScriptedCall:
+    """One tool call; without ``id`` the server assigns a unique one."""
 
     name: str
     args: Mapping[str, object] = field(default_factory=dict[str, object])
@@ -55,19 +55,19 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls, parallel if there are several; their arguments stream in ``chunks`` fragments."""
+    """Tool calls, parallel if several; their arguments are streamed in ``chunks`` pieces."""
 
-    calls: Sequence[Call]
+    calls: Sequence[ScriptedCall]
     text: str = ""
     chunks: int = 3
     delay: float = 0.0
     thinking: str | None = None
-    usage: Usage | None = None
+    usage: ReplyUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LengthStop:
-    """An answer that ends because the limit of output tokens was reached."""
+    """A reply that ends at the limit of output tokens."""
 
     text: str = "this answer was cut by the limit of"
     chunks: int = 3
@@ -75,19 +75,19 @@ class LengthStop:
 
 @dataclass(frozen=True, slots=True)
 class EmptyChoices:
-    """Success without any choice (Chat), output item (Responses) or content block (Messages)."""
+    """A success without any choice (Chat), output item (Responses) or block (Messages)."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyText:
-    """Success with a message that says nothing: no content, an empty list, or an empty text."""
+    """A success with an empty message: no content, an empty list, or an empty text."""
 
     shape: Literal["null", "list", "empty", "blank"] = "empty"
 
 
 @dataclass(frozen=True, slots=True)
 class MalformedArguments:
-    """A tool call whose arguments are not JSON; unstreamed Messages carry them as a string."""
+    """A tool call with invalid JSON arguments; unstreamed Messages carry them as a string."""
 
     name: str
     arguments: str = '{"path": "a.txt", "text": '
@@ -104,10 +104,10 @@ class UnknownTool:
 @dataclass(frozen=True, slots=True)
 class Fail:
     """
-    An error status with the body that the provider of this format really sends.
+    An error status with the body that the real provider of this format sends.
 
-    ``status`` replaces the usual status of the kind, ``body`` the usual body; ``window`` is the
-    number of tokens that a context overflow tells.
+    ``status`` replaces the default status of the kind, ``body`` the default body;
+    ``window`` is the number of tokens that a context overflow reports.
     """
 
     kind: FailKind = "server"
@@ -119,29 +119,29 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Html:
-    """A web page where JSON is due, as a captive portal (200) or a proxy (502) sends it."""
+    """A web page instead of JSON, as a captive portal (200) or a proxy (502) sends it."""
 
     status: int = 502
 
 
-#: What is being said when a stream breaks, in six chunks.
-STORY = Text("one two three four five six", chunks=6)
+#: The default text of a stream that breaks, in six chunks.
+DEFAULT_TEXT = Text("one two three four five six", chunks=6)
 
 
 @dataclass(frozen=True, slots=True)
 class CutStream:
-    """The socket is closed in the middle, after ``after`` chunks; unstreamed, within the body."""
+    """A connection closed after ``after`` chunks; unstreamed, within the body."""
 
     after: int = 1
-    reply: Spoken = STORY
+    reply: CompleteReply = DEFAULT_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class EarlyEnd:
-    """The body ends properly but the answer does not: no finish reason, no end event."""
+    """A proper end of the body before the end of the reply: no finish reason, no end event."""
 
     after: int = 1
-    reply: Spoken = STORY
+    reply: CompleteReply = DEFAULT_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +150,17 @@ class StreamError:
 
     kind: FailKind = "overloaded"
     after: int = 1
-    reply: Spoken = STORY
+    reply: CompleteReply = DEFAULT_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """The request is accepted and never answered, until the client or the server closes."""
+    """A request that is accepted and never answered, until the client or server closes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endless:
-    """A body that never ends: a word each ``interval`` seconds, blanks if unstreamed."""
+    """A body that never ends: a word every ``interval`` seconds, spaces if unstreamed."""
 
     interval: float = 0.01
     limit: int = 100_000
@@ -168,7 +168,7 @@ class Endless:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Bytes as they are, in these pieces, whatever was asked for."""
+    """These bytes, in these pieces, whatever was requested."""
 
     pieces: tuple[bytes, ...]
     kind: str | None = "text/event-stream"
@@ -177,14 +177,14 @@ class Raw:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Another reply, ``seconds`` late."""
+    """Another reply, delayed by ``seconds``."""
 
     reply: Reply
     seconds: float = 1.0
 
 
-Spoken: TypeAlias = (
+CompleteReply: TypeAlias = (
     Text | Calls | LengthStop | EmptyChoices | EmptyText | MalformedArguments | UnknownTool
 )
-Broken: TypeAlias = Raw | Fail | Html | CutStream | EarlyEnd | StreamError | Hang | Endless
-Reply: TypeAlias = Spoken | Broken | Slow
+BrokenReply: TypeAlias = Raw | Fail | Html | CutStream | EarlyEnd | StreamError | Hang | Endless
+Reply: TypeAlias = CompleteReply | BrokenReply | Slow

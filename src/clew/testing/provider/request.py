@@ -1,4 +1,4 @@
-"""A request as a script sees it: the same whatever the wire format."""
+"""Requests as a script sees them, independent of the wire format."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal, TypeAlias
 
 from clew.testing.provider.replies import Reply
 
-Format: TypeAlias = Literal["chat", "responses", "messages"]
-Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+WireFormat: TypeAlias = Literal["chat", "responses", "messages"]
+MessageRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,10 +30,10 @@ class SeenResult:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
-    """One message of a request; each text part is a text of its own."""
+class ProviderMessage:
+    """One message of a request; each text part is a separate text."""
 
-    role: Role
+    role: MessageRole
     texts: tuple[str, ...] = ()
     calls: tuple[SeenCall, ...] = ()
     results: tuple[SeenResult, ...] = ()
@@ -44,23 +44,23 @@ class Message:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
-    """One request for an answer."""
+class ProviderRequest:
+    """One model request."""
 
-    #: Counts from 1 over the life of the server.
+    #: Counts from 1 for the lifetime of the server.
     number: int
-    format: Format
+    format: WireFormat
     model: str
-    messages: tuple[Message, ...]
-    #: The names of the tools on offer.
+    messages: tuple[ProviderMessage, ...]
+    #: The names of the offered tools.
     tools: tuple[str, ...]
     stream: bool
-    #: How many earlier requests of this server began with the same user text: a retry counts.
-    earlier: int
+    #: The number of earlier requests with the same first user text, retries included.
+    earlier_requests: int
     raw: Mapping[str, Any]
 
     @property
-    def system(self) -> str:
+    def system_text(self) -> str:
         return "\n".join(m.text for m in self.messages if m.role == "system")
 
     @property
@@ -72,22 +72,22 @@ class Request:
         return self.user_texts[-1] if self.user_texts else ""
 
     @property
-    def results(self) -> tuple[SeenResult, ...]:
-        """The tool results that came after the last answer."""
+    def new_results(self) -> tuple[SeenResult, ...]:
+        """Return the tool results after the last assistant message."""
         last = max((i for i, m in enumerate(self.messages) if m.role == "assistant"), default=-1)
         return tuple(result for m in self.messages[last + 1 :] for result in m.results)
 
     @property
     def input_tokens(self) -> int:
-        """The tokens of the messages, by the rule of this provider: four characters each."""
-        size = sum(_size(message) for message in self.messages)
+        """Return the tokens of the messages, at four characters each."""
+        size = sum(_count_characters(message) for message in self.messages)
         return max(1, size // 4)
 
 
-def _size(message: Message) -> int:
+def _count_characters(message: ProviderMessage) -> int:
     calls = sum(len(call.name) + len(call.arguments) for call in message.calls)
     results = sum(len(result.text) for result in message.results)
     return sum(map(len, message.texts)) + calls + results
 
 
-Script: TypeAlias = Callable[[Request], Reply]
+Script: TypeAlias = Callable[[ProviderRequest], Reply]

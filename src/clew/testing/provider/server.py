@@ -1,14 +1,14 @@
-"""The fake provider: a real HTTP server, and what was asked of it."""
+"""The fake provider: a real HTTP server that records its requests."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from clew.testing.provider.answers import CREATED
-from clew.testing.provider.capture import Captured, as_json
-from clew.testing.provider.http import Outbound
-from clew.testing.provider.intake import Intake
+from clew.testing.provider.answers import CREATED_AT
+from clew.testing.provider.capture import CapturedRequest, serialize_capture
+from clew.testing.provider.http import ResponseWriter
+from clew.testing.provider.intake import RequestHandler
 from clew.testing.provider.scripts import echo
 from clew.testing.serving import FakeServer
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from clew.testing.provider.http import HttpRequest, Watched
-    from clew.testing.provider.request import Format, Script
+    from clew.testing.provider.http import HttpRequest, WatchedReader
+    from clew.testing.provider.request import Script, WireFormat
 
-ROUTES: dict[str, Format] = {
+FORMATS_BY_PATH: dict[str, WireFormat] = {
     "/v1/chat/completions": "chat",
     "/v1/responses": "responses",
     "/v1/messages": "messages",
@@ -29,19 +29,19 @@ ROUTES: dict[str, Format] = {
 
 class FakeProvider(FakeServer):
     """
-    Plays a model provider on loopback, as its script says.
+    Acts as a model provider on loopback, as scripted.
 
     ::
 
         with FakeProvider(echo) as provider:
             client = AsyncOpenAI(base_url=provider.openai_url, api_key="x", max_retries=0)
 
-    The script runs in the server's thread, one request at a time, and must not block. It may be
-    replaced while the server runs. An exception of the script is answered with a 500 and raised
-    again when the ``with`` block ends without another one. A request whose history a real provider
-    would refuse is refused with its words and never reaches the script (``strict``); so is one in
-    which the person and the model do not take turns (``templates``). Closing breaks off what is
-    still being answered.
+    The script runs in the server's thread, one request at a time, and must not block. It
+    may be replaced while the server runs. An exception of the script is answered with a 500
+    and raised again when the ``with`` block ends without another one. A request with a
+    history that a real provider would reject is rejected with the same message and never
+    reaches the script (``strict``); so is one in which user and assistant do not alternate
+    (``templates``). Closing the server aborts all responses in progress.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class FakeProvider(FakeServer):
         templates: bool = True,
     ) -> None:
         super().__init__(port=port)
-        self._intake = Intake(script, log=log, strict=strict, templates=templates)
+        self._handler = RequestHandler(script, log=log, strict=strict, templates=templates)
         self._models = models
 
     @property
     def script(self) -> Script:
-        return self._intake.script
+        return self._handler.script
 
     @script.setter
     def script(self, script: Script) -> None:
-        self._intake.script = script
+        self._handler.script = script
 
     @property
     def openai_url(self) -> str:
@@ -72,20 +72,20 @@ class FakeProvider(FakeServer):
 
     @property
     def anthropic_url(self) -> str:
-        """The base without a version."""
+        """Return the base URL without a version."""
         return self.url
 
     @property
-    def requests(self) -> list[Captured]:
-        """The last 10,000 requests, those under way included."""
-        return list(self._intake.captured)
+    def requests(self) -> list[CapturedRequest]:
+        """Return the last 10,000 requests, those in progress included."""
+        return list(self._handler.captured)
 
-    def settled(self, timeout: float = 5.0) -> list[Captured]:
+    def wait_until_settled(self, timeout: float = 5.0) -> list[CapturedRequest]:
         """
-        The requests, once none of them is under way.
+        Return the requests, once none is in progress.
 
-        A client has its answer a moment before the record of the request is closed: ask here,
-        not in :attr:`requests`, for outcomes and end times.
+        A client gets its response shortly before the record of the request is complete: use
+        this, not :attr:`requests`, for outcomes and end times.
 
         :raises TimeoutError: if one is still being answered after ``timeout`` seconds
         """
@@ -103,30 +103,30 @@ class FakeProvider(FakeServer):
         trace: TracebackType | None,
     ) -> None:
         super().__exit__(kind, error, trace)
-        if self._intake.script_error is not None and error is None:
-            raise self._intake.script_error
+        if self._handler.script_error is not None and error is None:
+            raise self._handler.script_error
 
     async def _respond(
-        self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
+        self, http: HttpRequest, reader: WatchedReader, writer: asyncio.StreamWriter
     ) -> bool:
-        format_ = ROUTES.get(http.path) if http.method == "POST" else None
+        format_ = FORMATS_BY_PATH.get(http.path) if http.method == "POST" else None
         if format_ is not None:
-            await self._intake.answer(http, format_, reader, writer)
+            await self._handler.handle_request(http, format_, reader, writer)
             return True
-        out = Outbound(writer, "req_other")
+        out = ResponseWriter(writer, "req_other")
         if http.path == "/v1/models":
-            await out.send_json(200, model_list(http, self._models))
+            await out.send_json(200, model_list_json(http, self._models))
         elif http.path == "/_fake/requests":
-            await out.send_json(200, [as_json(captured) for captured in self.requests])
+            await out.send_json(200, [serialize_capture(captured) for captured in self.requests])
         else:
             await out.send_json(404, {"error": {"message": f"no such path: {http.path}"}})
         return True
 
 
-def model_list(http: HttpRequest, names: tuple[str, ...]) -> dict[str, object]:
-    """The models on offer, in the format of the client that asks."""
+def model_list_json(http: HttpRequest, names: tuple[str, ...]) -> dict[str, object]:
+    """Return the offered models in the format of the client."""
     if "anthropic-version" not in http.headers:
-        common = {"object": "model", "created": CREATED, "owned_by": "fake"}
+        common = {"object": "model", "created": CREATED_AT, "owned_by": "fake"}
         return {"object": "list", "data": [{"id": name, **common} for name in names]}
     day = "2023-11-14T22:13:20Z"
     data = [{"type": "model", "id": n, "display_name": n, "created_at": day} for n in names]

@@ -1,4 +1,4 @@
-"""What a provider refuses: histories in which calls and results do not belong together."""
+"""Validation of requests as real providers do it: calls and results must match."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.testing.provider.request import Format, Message, Request
+    from clew.testing.provider.request import ProviderMessage, ProviderRequest, WireFormat
 
 
-def complaint(request: Request, *, templates: bool = True) -> str | None:
+def find_violation(request: ProviderRequest, *, templates: bool = True) -> str | None:
     """
-    The provider's sentence about a request that breaks its protocol, if it does.
+    Return the provider's message if the request violates its protocol.
 
-    With ``templates`` it has the strictest of chat templates: the person and the model take turns.
+    With ``templates`` it also has the strictest chat template: user and assistant must
+    alternate.
     """
-    broken = next(CHECKS[request.format](request.messages, request.raw), None)
+    broken = next(FORMAT_CHECKS[request.format](request.messages, request.raw), None)
     if broken is not None or not templates:
         return broken
-    return next(_turns(request.messages, request.format), None)
+    return next(_check_alternation(request.messages, request.format), None)
 
 
-def _turns(messages: Sequence[Message], form: Format) -> Iterator[str]:
-    said = [message for message in messages if form != "responses" or _says(message)]
+def _check_alternation(messages: Sequence[ProviderMessage], form: WireFormat) -> Iterator[str]:
+    said = [message for message in messages if form != "responses" or _has_content(message)]
     while said and said[0].role == "system":
         said = said[1:]
     if any(message.role == "system" for message in said):
         yield "System messages are only allowed at the beginning of the conversation."
-    roles = [_side(message) for message in said]
+    roles = [_speaker_of(message) for message in said]
     if roles and roles[0] != "user":
         yield f"Conversation roles must begin with user, not with {roles[0]}."
     if roles and roles[-1] not in ("user", "tool"):
         yield f"Expected last role to be user or tool, but got {roles[-1]}."
     for before, after in itertools.pairwise(roles):
-        # An answer of the Responses format is several items.
+        # An assistant reply in the Responses format consists of several items.
         several = after == "tool" or (form == "responses" and after == "assistant")
         if before == after and not several:
             yield f"Conversation roles must alternate: two messages of {after} in a row."
@@ -43,16 +44,16 @@ def _turns(messages: Sequence[Message], form: Format) -> Iterator[str]:
             yield "Conversation roles must alternate: a result after a message of user."
 
 
-def _says(message: Message) -> bool:
+def _has_content(message: ProviderMessage) -> bool:
     return bool(message.texts or message.calls or message.results)
 
 
-def _side(message: Message) -> str:
-    """Who speaks: results come in messages of the person in the Messages format."""
+def _speaker_of(message: ProviderMessage) -> str:
+    """Return the role that speaks: in the Messages format, results come in user messages."""
     return "tool" if message.results and not message.texts else message.role
 
 
-def _chat(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[str]:
+def _check_chat(messages: Sequence[ProviderMessage], body: Mapping[str, Any]) -> Iterator[str]:
     if not body.get("messages"):
         yield "Invalid 'messages': empty array. Expected an array with minimum length 1."
     if not body.get("model"):
@@ -67,13 +68,13 @@ def _chat(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[str]
                 )
             due.discard(result.call_id)
         if due and message.role != "tool":
-            yield _unanswered(due)
+            yield _unanswered_calls_error(due)
         due |= {call.id for call in message.calls}
     if due:
-        yield _unanswered(due)
+        yield _unanswered_calls_error(due)
 
 
-def _unanswered(due: set[str]) -> str:
+def _unanswered_calls_error(due: set[str]) -> str:
     return (
         "An assistant message with 'tool_calls' must be followed by tool messages responding to "
         "each 'tool_call_id'. The following tool_call_ids did not have response messages: "
@@ -81,7 +82,7 @@ def _unanswered(due: set[str]) -> str:
     )
 
 
-def _responses(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[str]:
+def _check_responses(messages: Sequence[ProviderMessage], body: Mapping[str, Any]) -> Iterator[str]:
     if not body.get("model"):
         yield "Missing required parameter: 'model'."
     called = {call.id for message in messages for call in message.calls}
@@ -93,7 +94,7 @@ def _responses(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator
         yield f"No tool output found for function call {missing}."
 
 
-def _messages(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[str]:
+def _check_messages(messages: Sequence[ProviderMessage], body: Mapping[str, Any]) -> Iterator[str]:
     for name in ("model", "max_tokens", "messages"):
         if name not in body:
             yield f"{name}: Field required"
@@ -103,7 +104,7 @@ def _messages(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[
     seen: set[str] = set()
     for index, message in enumerate(m for m in messages if m.role != "system"):
         answered = {result.call_id for result in message.results}
-        yield from _pairing(index, due, answered)
+        yield from _check_pairing(index, due, answered)
         if any(not text.strip() for text in message.texts):
             yield "messages: text content blocks must contain non-whitespace text"
         due = {call.id for call in message.calls}
@@ -111,12 +112,12 @@ def _messages(messages: Sequence[Message], body: Mapping[str, Any]) -> Iterator[
             yield f"messages.{index}: `tool_use` ids must be unique"
         seen |= due
     if due:
-        yield _without_result(len(messages) - 1, due)
+        yield _missing_result_error(len(messages) - 1, due)
 
 
-def _pairing(index: int, due: set[str], answered: set[str]) -> Iterator[str]:
+def _check_pairing(index: int, due: set[str], answered: set[str]) -> Iterator[str]:
     if missing := due - answered:
-        yield _without_result(index - 1, missing)
+        yield _missing_result_error(index - 1, missing)
     if extra := answered - due:
         yield (
             f"messages.{index}.content.0: unexpected `tool_use_id` found in `tool_result` blocks: "
@@ -125,7 +126,7 @@ def _pairing(index: int, due: set[str], answered: set[str]) -> Iterator[str]:
         )
 
 
-def _without_result(index: int, missing: set[str]) -> str:
+def _missing_result_error(index: int, missing: set[str]) -> str:
     return (
         f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately "
         f"after: {', '.join(sorted(missing))}. Each `tool_use` block must have a corresponding "
@@ -133,4 +134,4 @@ def _without_result(index: int, missing: set[str]) -> str:
     )
 
 
-CHECKS = {"chat": _chat, "responses": _responses, "messages": _messages}
+FORMAT_CHECKS = {"chat": _check_chat, "responses": _check_responses, "messages": _check_messages}

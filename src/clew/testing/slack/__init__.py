@@ -1,8 +1,8 @@
-"""A fake Slack: socket mode and the web API as they are published, on loopback, with failures."""
+"""A fake Slack: the published Socket Mode and Web API, on loopback, with failures."""
 
 from __future__ import annotations
 
 from clew.testing.slack.server import FakeSlack
-from clew.testing.slack.world import Message
+from clew.testing.slack.world import SlackMessage
 
-__all__ = ["FakeSlack", "Message"]
+__all__ = ["FakeSlack", "SlackMessage"]

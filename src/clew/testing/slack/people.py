@@ -1,4 +1,4 @@
-"""What people do on a fake Slack, and what is seen there."""
+"""User actions on a fake Slack, and access to the results."""
 
 from __future__ import annotations
 
@@ -7,128 +7,132 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew.testing.platform import FakePlatform
-from clew.testing.slack.world import Json, Message, World, shown
+from clew.testing.slack.world import Json, SlackMessage, SlackState, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.testing.telegram.faults import Faults
+    from clew.testing.telegram.faults import FaultInjector
 
-TEAM, APP, BOT, BOT_USER = "T0FAKE", "A0FAKE", "B0FAKE", "U0CLEW"
+TEAM_ID, APP_ID, BOT_ID, BOT_USER = "T0FAKE", "A0FAKE", "B0FAKE", "U0CLEW"
 
 
-def dm(user: str) -> str:
-    """The direct chat with somebody."""
+def dm_channel(user: str) -> str:
+    """Return the id of the direct chat with a user."""
     return f"D{user.removeprefix('U')}"
 
 
-class People(FakePlatform, abc.ABC):
+class SlackActions(FakePlatform, abc.ABC):
     """The part of the fake that tests use."""
 
-    def __init__(self, *, faults: Faults | None = None, log: Path | None = None) -> None:
+    def __init__(self, *, faults: FaultInjector | None = None, log: Path | None = None) -> None:
         super().__init__(faults=faults, log=log)
-        self._world = World()
-        #: While set, messages with blocks are refused.
+        self._state = SlackState()
+        #: While set, messages with blocks are rejected.
         self.refuse_blocks = False
 
-    # What people do
+    # User actions
 
-    def say(self, text: str, *, user: str = "U42", channel: str | None = None, **more: Any) -> str:
-        """Somebody writes, to the app alone or in a channel; the message's ts."""
-        where = channel or dm(user)
+    def post_message(
+        self, text: str, *, user: str = "U42", channel: str | None = None, **more: Any
+    ) -> str:
+        """Post a user's message to the app alone or in a channel; return its ``ts``."""
+        where = channel or dm_channel(user)
         with self._lock:
-            ts = self._world.next_ts()
-            message = Message(ts, where, text, user, thread=more.get("thread_ts"))
-            self._world.open(where)[ts] = message
-            event = {**message.told(), **self._place(where), **more}
-            self._world.add_envelope("events_api", self._event(event))
+            ts = self._state.next_ts()
+            message = SlackMessage(ts, where, text, user, thread=more.get("thread_ts"))
+            self._state.open_channel(where)[ts] = message
+            event = {**message.to_json(), **self._channel_fields(where), **more}
+            self._state.add_envelope("events_api", self._event_payload(event))
             if f"<@{BOT_USER}>" in text and channel is not None:
-                # Slack tells of a mention twice, once as what it is.
+                # Slack sends two events for a mention, one of them as ``app_mention``.
                 mention = {**event, "type": "app_mention"}
                 mention.pop("channel_type")
-                self._world.add_envelope("events_api", self._event(mention))
-        self.look_again()
+                self._state.add_envelope("events_api", self._event_payload(mention))
+        self.notify_news()
         return ts
 
-    def edit(self, ts: str, text: str, *, user: str = "U42", channel: str | None = None) -> None:
-        """Somebody changes what they wrote."""
-        where = channel or dm(user)
+    def edit_message(
+        self, ts: str, text: str, *, user: str = "U42", channel: str | None = None
+    ) -> None:
+        """Edit a user's message."""
+        where = channel or dm_channel(user)
         with self._lock:
-            message = self._world.channels[where][ts]
-            before, message.text = message.told(), text
-            now = self._world.next_ts()
-            changed = {**message.told(), "edited": {"user": user, "ts": now}}
-            self._about(where, "message_changed", message=changed, previous_message=before)
-        self.look_again()
+            message = self._state.channels[where][ts]
+            before, message.text = message.to_json(), text
+            now = self._state.next_ts()
+            changed = {**message.to_json(), "edited": {"user": user, "ts": now}}
+            self._add_change(where, "message_changed", message=changed, previous_message=before)
+        self.notify_news()
 
-    def delete(self, ts: str, *, user: str = "U42", channel: str | None = None) -> None:
-        """Somebody deletes what they wrote."""
-        where = channel or dm(user)
+    def delete_message(self, ts: str, *, user: str = "U42", channel: str | None = None) -> None:
+        """Delete a user's message."""
+        where = channel or dm_channel(user)
         with self._lock:
-            before = self._world.channels[where].pop(ts).told()
-            self._about(where, "message_deleted", deleted_ts=ts, previous_message=before)
-        self.look_again()
+            before = self._state.channels[where].pop(ts).to_json()
+            self._add_change(where, "message_deleted", deleted_ts=ts, previous_message=before)
+        self.notify_news()
 
-    def command(
+    def send_command(
         self, name: str, text: str = "", *, user: str = "U42", channel: str | None = None
     ) -> str:
-        """Somebody gives a slash command; its trigger."""
-        where = channel or dm(user)
+        """Send a slash command; return its trigger."""
+        where = channel or dm_channel(user)
         with self._lock:
-            self._world.open(where)
-            trigger = f"{int(time.time() * 1000)}.{self._world.next_id()}.fake"
+            self._state.open_channel(where)
+            trigger = f"{int(time.time() * 1000)}.{self._state.next_id()}.fake"
             payload = {
                 "command": name,
                 "text": text,
                 "user_id": user,
                 "user_name": "ada",
                 "channel_id": where,
-                "team_id": TEAM,
-                "api_app_id": APP,
+                "team_id": TEAM_ID,
+                "api_app_id": APP_ID,
                 "trigger_id": trigger,
             }
-            self._world.add_envelope("slash_commands", payload)
-        self.look_again()
+            self._state.add_envelope("slash_commands", payload)
+        self.notify_news()
         return trigger
 
-    def press(self, label: str, *, user: str = "U42") -> None:
-        """Somebody presses a button under the last message that has one."""
+    def press_button(self, label: str, *, user: str = "U42") -> None:
+        """Press a button under the last message that has any."""
         with self._lock:
             under = [one for one in self.messages if one.buttons][-1]
             (button,) = [one for one in under.buttons if one["text"]["text"] == label]
             payload = {
                 "type": "block_actions",
-                "user": {"id": user, "name": "ada", "team_id": TEAM},
-                "api_app_id": APP,
+                "user": {"id": user, "name": "ada", "team_id": TEAM_ID},
+                "api_app_id": APP_ID,
                 "container": {
                     "type": "message",
                     "message_ts": under.ts,
                     "channel_id": under.channel,
                 },
                 "channel": {"id": under.channel},
-                "message": under.told(),
-                "trigger_id": f"{self._world.next_id()}.fake",
-                "actions": [{**button, "action_ts": self._world.next_ts()}],
+                "message": under.to_json(),
+                "trigger_id": f"{self._state.next_id()}.fake",
+                "actions": [{**button, "action_ts": self._state.next_ts()}],
             }
-            self._world.add_envelope("interactive", payload)
-        self.look_again()
+            self._state.add_envelope("interactive", payload)
+        self.notify_news()
 
-    def event(self, event: Json) -> None:
-        """Any event, as it is."""
+    def send_event(self, event: Json) -> None:
+        """Send any event, unchanged."""
         with self._lock:
-            self._world.add_envelope("events_api", self._event(event))
-        self.look_again()
+            self._state.add_envelope("events_api", self._event_payload(event))
+        self.notify_news()
 
-    def envelope(self, kind: str, payload: Json) -> None:
-        """Any envelope, as it is."""
+    def send_envelope(self, kind: str, payload: Json) -> None:
+        """Send any envelope, unchanged."""
         with self._lock:
-            self._world.add_envelope(kind, payload)
-        self.look_again()
+            self._state.add_envelope(kind, payload)
+        self.notify_news()
 
-    def put_file(self, name: str, content: bytes, mimetype: str = "text/plain") -> Json:
-        """A file that a message may name."""
+    def add_file(self, name: str, content: bytes, mimetype: str = "text/plain") -> Json:
+        """Store a file; return its description, for a message."""
         with self._lock:
-            file_id = f"F{self._world.next_id()}"
+            file_id = f"F{self._state.next_id()}"
             file = {
                 "id": file_id,
                 "name": name,
@@ -136,74 +140,76 @@ class People(FakePlatform, abc.ABC):
                 "size": len(content),
                 "url_private_download": f"{self.url}/files-pri/{file_id}/{name}",
             }
-            self._world.files[file_id] = file, content
+            self._state.files[file_id] = file, content
         return file
 
-    def put_group(self, group: str, users: list[str]) -> None:
-        """A user group, and who is in it."""
+    def set_group(self, group: str, users: list[str]) -> None:
+        """Set the members of a user group."""
         with self._lock:
-            self._world.groups[group] = users
+            self._state.groups[group] = users
 
-    def meet(self, user: str) -> None:
-        """Somebody opens a chat with the app."""
+    def open_dm(self, user: str) -> None:
+        """Open a user's chat with the app."""
         with self._lock:
-            self._world.open(dm(user))
+            self._state.open_channel(dm_channel(user))
 
-    def throttle(self, channel: str, seconds: float) -> None:
-        """Take no calls to a channel for so long."""
+    def throttle_chat(self, channel: str, seconds: float) -> None:
+        """Refuse calls to a channel for ``seconds``."""
         with self._lock:
-            self._world.throttle(channel, seconds)
+            self._state.throttle_channel(channel, seconds)
 
-    def refuse(self, channel: str, error: str) -> None:
+    def refuse_chat(self, channel: str, error: str) -> None:
         """Answer every call to a channel with an error."""
         with self._lock:
-            self._world.refused[channel] = error
+            self._state.refused_channels[channel] = error
 
-    def remove(self, message: Message) -> None:
-        """A message of the app is deleted by somebody."""
+    def delete_app_message(self, message: SlackMessage) -> None:
+        """Delete a message of the app."""
         with self._lock:
-            del self._world.channels[message.channel][message.ts]
+            del self._state.channels[message.channel][message.ts]
 
-    def _about(self, channel: str, subtype: str, **more: Any) -> None:
-        ts = self._world.next_ts()
+    def _add_change(self, channel: str, subtype: str, **more: Any) -> None:
+        ts = self._state.next_ts()
         told = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, "event_ts": ts}
-        event = {**told, **self._place(channel), **more}
-        self._world.add_envelope("events_api", self._event(event))
+        event = {**told, **self._channel_fields(channel), **more}
+        self._state.add_envelope("events_api", self._event_payload(event))
 
-    def _place(self, channel: str) -> Json:
+    def _channel_fields(self, channel: str) -> Json:
         return {"channel": channel, "channel_type": "im" if channel[0] == "D" else "channel"}
 
-    def _event(self, event: Json) -> Json:
+    def _event_payload(self, event: Json) -> Json:
         return {
             "type": "event_callback",
-            "team_id": TEAM,
-            "api_app_id": APP,
-            "event_id": f"Ev{self._world.next_id()}",
+            "team_id": TEAM_ID,
+            "api_app_id": APP_ID,
+            "event_id": f"Ev{self._state.next_id()}",
             "event_time": int(time.time()),
             "event": event,
         }
 
-    # What is seen
+    # Results
 
     @property
-    def messages(self) -> list[Message]:
-        """What the app wrote, in the order of its sending."""
+    def messages(self) -> list[SlackMessage]:
+        """Return the app's messages, in order of sending."""
         with self._lock:
-            every = (one for channel in self._world.channels.values() for one in channel.values())
+            every = (one for channel in self._state.channels.values() for one in channel.values())
             return sorted((one for one in every if one.by_app), key=lambda one: one.sent_n)
 
-    def texts(self, channel: str) -> list[str]:
-        """What the app wrote in a channel, as it is shown now."""
-        return [shown(one.text, one.blocks) for one in self.messages if one.channel == channel]
+    def list_texts(self, channel: str) -> list[str]:
+        """Return the app's texts in a channel, as shown now."""
+        return [
+            visible_text(one.text, one.blocks) for one in self.messages if one.channel == channel
+        ]
 
     @property
-    def whispered(self) -> list[tuple[str, str, str]]:
-        """What only one person was told: channel, user, text."""
+    def ephemeral_messages(self) -> list[tuple[str, str, str]]:
+        """Return the ephemeral messages: channel, user, text."""
         with self._lock:
-            return list(self._world.whispered)
+            return list(self._state.ephemeral_messages)
 
     @property
-    def waiting(self) -> int:
-        """Envelopes that were not acknowledged."""
+    def pending_count(self) -> int:
+        """Return the number of unacknowledged envelopes."""
         with self._lock:
-            return len(self._world.unacknowledged)
+            return len(self._state.unacknowledged)

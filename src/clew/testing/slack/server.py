@@ -1,4 +1,4 @@
-"""The server: the web API, and sockets over which envelopes are told until acknowledged."""
+"""The fake server: the Web API, and sockets that send envelopes until acknowledged."""
 
 from __future__ import annotations
 
@@ -8,31 +8,38 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.platform import Json, Reply
-from clew.testing.slack.people import BOT, BOT_USER, TEAM, People
-from clew.testing.slack.world import Envelope, Message, Refusal, checked, shown
+from clew.testing.platform import FakeResponse, Json
+from clew.testing.slack.people import BOT_ID, BOT_USER, TEAM_ID, SlackActions
+from clew.testing.slack.world import (
+    FakeSlackError,
+    SlackEnvelope,
+    SlackMessage,
+    validate_message,
+    visible_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from clew.testing.provider.http import HttpRequest
-    from clew.testing.telegram.faults import Faults
-    from clew.testing.websocket import WebSocket
+    from clew.testing.telegram.faults import FaultInjector
+    from clew.testing.websocket import FakeWebSocket
 
-#: Methods that faults spare: without them nothing would begin.
-_SPARED = ("auth.test", "apps.connections.open", "users.info")
+#: Methods exempt from faults: a channel cannot start without them.
+_EXEMPT_METHODS = ("auth.test", "apps.connections.open", "users.info")
 
 
-class FakeSlack(People):
+class FakeSlack(SlackActions):
     """
     Plays Slack for one app, on loopback.
 
     ::
 
         with FakeSlack() as slack:
-            settings = {"token": slack.token, "app_token": slack.app_token, "base_url": slack.api}
-            slack.say("Hello", user="U42")
+            tokens = {"token": slack.token, "app_token": slack.app_token}
+            settings = {**tokens, "base_url": slack.api_url}
+            slack.post_message("Hello", user="U42")
     """
 
     def __init__(
@@ -40,75 +47,75 @@ class FakeSlack(People):
         *,
         token: str = "xoxb-fake-bot-token",
         app_token: str = "xapp-1-A0FAKE-1-fake-app-token",
-        faults: Faults | None = None,
+        faults: FaultInjector | None = None,
         log: Path | None = None,
         patience: float = 3.0,
     ) -> None:
         super().__init__(faults=faults, log=log)
         self.token, self.app_token = token, app_token
-        #: Seconds after which an envelope that is not acknowledged is told again.
-        self._patience = patience
-        #: How many sockets were opened.
+        #: Seconds after which an unacknowledged envelope is sent again.
+        self._resend_after = patience
+        #: Number of sockets opened.
         self.opened = 0
 
     @property
-    def api(self) -> str:
+    def api_url(self) -> str:
         return f"{self.url}/api/"
 
     # The web API
 
-    def _is_spared(self, http: HttpRequest) -> bool:
-        return http.path.removeprefix("/api/") in _SPARED
+    def _is_exempt(self, http: HttpRequest) -> bool:
+        return http.path.removeprefix("/api/") in _EXEMPT_METHODS
 
-    def _carry_out(self, http: HttpRequest, *, throttled: bool) -> Reply:
+    def _handle_call(self, http: HttpRequest, *, throttled: bool) -> FakeResponse:
         method = http.path.removeprefix("/api/")
         token = http.headers.get("authorization", "").removeprefix("Bearer ")
         wanted = self.app_token if method == "apps.connections.open" else self.token
         if token != wanted:
-            return Reply({"ok": False, "error": "invalid_auth"})
+            return FakeResponse({"ok": False, "error": "invalid_auth"})
         if http.path.startswith("/files-pri/"):
-            found = self._world.files.get(http.path.split("/")[2])
+            found = self._state.files.get(http.path.split("/")[2])
             media = "application/octet-stream"
-            return Reply(found[1] if found else b"", 200 if found else 404, media=media)
-        return self._called(method, _given(http), throttled=throttled)
+            return FakeResponse(found[1] if found else b"", 200 if found else 404, media=media)
+        return self._call_method(method, _parse_arguments(http), throttled=throttled)
 
-    def _called(self, method: str, given: Json, *, throttled: bool) -> Reply:
+    def _call_method(self, method: str, given: Json, *, throttled: bool) -> FakeResponse:
         channel = given.get("channel")
         if channel is not None:
             if throttled:
-                self._world.throttle(channel, self.faults.wait())
-            if (left := self._world.wait(channel)) > 0:
-                self._told(method, given, "ratelimited")
-                after = {"Retry-After": str(self._waits(channel, left))}
-                return Reply({"ok": False, "error": "ratelimited"}, 429, after)
+                self._state.throttle_channel(channel, self.faults.draw_wait())
+            if (left := self._state.throttle_remaining(channel)) > 0:
+                self._log_call(method, given, "ratelimited")
+                after = {"Retry-After": str(self._throttle_seconds(channel, left))}
+                return FakeResponse({"ok": False, "error": "ratelimited"}, 429, after)
         try:
             if method not in _METHODS:
-                raise Refusal("unknown_method")
+                raise FakeSlackError("unknown_method")
             answer = getattr(self, _METHODS[method])(given)
-        except Refusal as refusal:
-            self._told(method, given, refusal.name)
-            return Reply({"ok": False, "error": refusal.name, **refusal.more})
-        self._told(method, given, "")
-        return Reply({"ok": True, **answer})
+        except FakeSlackError as refusal:
+            self._log_call(method, given, refusal.name)
+            return FakeResponse({"ok": False, "error": refusal.name, **refusal.extra_fields})
+        self._log_call(method, given, "")
+        return FakeResponse({"ok": True, **answer})
 
-    def _told(self, method: str, given: Json, error: str) -> None:
-        n = self._count()
+    def _log_call(self, method: str, given: Json, error: str) -> None:
+        n = self._next_number()
         if method.startswith("chat."):
-            self._write(n=n, method=method, error=error, given=given)
+            self._write_log(n=n, method=method, error=error, given=given)
 
     def _auth_test(self, given: Json) -> Json:
-        return {"user_id": BOT_USER, "bot_id": BOT, "team_id": TEAM, "user": "clew"}
+        return {"user_id": BOT_USER, "bot_id": BOT_ID, "team_id": TEAM_ID, "user": "clew"}
 
-    def _open(self, given: Json) -> Json:
-        ticket = self._world.next_id()
+    def _open_connection(self, given: Json) -> Json:
+        ticket = self._state.next_id()
         return {"url": f"{self.url.replace('http', 'ws')}/link?ticket={ticket}"}
 
-    def _post(self, given: Json) -> Json:
-        channel = self._world.writable(given["channel"])
-        text, blocks = self._checked(given)
-        n = self._count()
-        message = Message(
-            ts=self._world.next_ts(),
+    def _post_message(self, given: Json) -> Json:
+        channel = self._state.writable_messages(given["channel"])
+        text, blocks = self._validate_message(given)
+        n = self._next_number()
+        message = SlackMessage(
+            ts=self._state.next_ts(),
             channel=given["channel"],
             text=text,
             user=BOT_USER,
@@ -116,125 +123,125 @@ class FakeSlack(People):
             thread=given.get("thread_ts"),
             metadata=given.get("metadata"),
             by_app=True,
-            texts=[shown(text, blocks)],
+            texts=[visible_text(text, blocks)],
             sent_n=n,
             changed_n=n,
         )
         channel[message.ts] = message
-        return {"ts": message.ts, "channel": message.channel, "message": message.told()}
+        return {"ts": message.ts, "channel": message.channel, "message": message.to_json()}
 
-    def _update(self, given: Json) -> Json:
-        message = self._world.message(given["channel"], given["ts"])
-        message.text, message.blocks = self._checked(given)
-        message.texts.append(shown(message.text, message.blocks))
-        message.changed_n = self._count()
+    def _update_message(self, given: Json) -> Json:
+        message = self._state.get_own_message(given["channel"], given["ts"])
+        message.text, message.blocks = self._validate_message(given)
+        message.texts.append(visible_text(message.text, message.blocks))
+        message.changed_n = self._next_number()
         return {"ts": message.ts, "channel": message.channel, "text": message.text}
 
-    def _checked(self, given: Json) -> tuple[str, list[Json]]:
-        text, blocks = checked(given)
+    def _validate_message(self, given: Json) -> tuple[str, list[Json]]:
+        text, blocks = validate_message(given)
         if blocks and self.refuse_blocks:
-            raise Refusal("invalid_blocks")
+            raise FakeSlackError("invalid_blocks")
         return text, blocks
 
-    def _whisper(self, given: Json) -> Json:
-        self._world.writable(given["channel"])
-        self._world.whispered.append((given["channel"], given["user"], given["text"]))
-        return {"message_ts": self._world.next_ts()}
+    def _post_ephemeral(self, given: Json) -> Json:
+        self._state.writable_messages(given["channel"])
+        self._state.ephemeral_messages.append((given["channel"], given["user"], given["text"]))
+        return {"message_ts": self._state.next_ts()}
 
-    def _history(self, given: Json) -> Json:
-        every = list(self._world.writable(given["channel"]).values())
-        return _page([one for one in reversed(every) if one.thread in (None, one.ts)], given)
+    def _read_history(self, given: Json) -> Json:
+        every = list(self._state.writable_messages(given["channel"]).values())
+        return _build_page([one for one in reversed(every) if one.thread in (None, one.ts)], given)
 
-    def _replies(self, given: Json) -> Json:
-        every = self._world.writable(given["channel"]).values()
-        return _page([one for one in every if given["ts"] in (one.ts, one.thread)], given)
+    def _read_replies(self, given: Json) -> Json:
+        every = self._state.writable_messages(given["channel"]).values()
+        return _build_page([one for one in every if given["ts"] in (one.ts, one.thread)], given)
 
     def _file_info(self, given: Json) -> Json:
-        if given["file"] not in self._world.files:
-            raise Refusal("file_not_found")
-        return {"file": self._world.files[given["file"]][0]}
+        if given["file"] not in self._state.files:
+            raise FakeSlackError("file_not_found")
+        return {"file": self._state.files[given["file"]][0]}
 
-    def _user(self, given: Json) -> Json:
+    def _user_info(self, given: Json) -> Json:
         if given["user"] == "U99":
-            raise Refusal("user_not_found")
+            raise FakeSlackError("user_not_found")
         profile = {"display_name": "Ada"}
         return {"user": {"id": given["user"], "real_name": "Ada L.", "profile": profile}}
 
-    def _group(self, given: Json) -> Json:
-        if given["usergroup"] not in self._world.groups:
-            raise Refusal("no_such_subteam")
-        return {"users": self._world.groups[given["usergroup"]]}
+    def _list_group_users(self, given: Json) -> Json:
+        if given["usergroup"] not in self._state.groups:
+            raise FakeSlackError("no_such_subteam")
+        return {"users": self._state.groups[given["usergroup"]]}
 
     # Sockets
 
-    def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Ask for another connection in place of each that there is."""
+    def request_reconnect(self, reason: str = "refresh_requested") -> None:
+        """Ask every client to reconnect."""
         told: Json = {"type": "disconnect", "reason": reason, "debug_info": {}}
-        self._each_socket(lambda there: there.send(told))
+        self._for_each_socket(lambda there: there.send(told))
 
-    async def _opened(self, http: HttpRequest, there: WebSocket) -> None:
+    async def _serve_socket(self, http: HttpRequest, there: FakeWebSocket) -> None:
         if http.path != "/link":
             return
         self.opened += 1
         number = self.opened
         there.send({"type": "hello", "num_connections": len(self._sockets), "debug_info": {}})
-        telling = asyncio.ensure_future(self._tell(number, there))
+        telling = asyncio.ensure_future(self._push_events(number, there))
         try:
             while (said := await there.receive()) is not None:
                 with self._lock:
-                    self._acknowledged(said["envelope_id"])
+                    self._handle_acknowledgement(said["envelope_id"])
         finally:
             telling.cancel()
 
-    def _acknowledged(self, envelope: str) -> None:
-        if self.faults.happens(self.faults.duplicated):
-            # As if it had not arrived; an earlier one may have.
-            if lost := self._world.unacknowledged.get(envelope):
+    def _handle_acknowledgement(self, envelope: str) -> None:
+        if self.faults.draw_chance(self.faults.duplicated):
+            # As if it were lost; an earlier one may have arrived.
+            if lost := self._state.unacknowledged.get(envelope):
                 lost.sent_at = 0.0
             return
-        self._world.acknowledge(envelope)
+        self._state.acknowledge(envelope)
 
-    async def _tell(self, number: int, there: WebSocket) -> None:
+    async def _push_events(self, number: int, there: FakeWebSocket) -> None:
         while True:
             self._news.clear()
-            # The last that was opened gets everything; Slack picks any.
+            # The socket opened last gets everything; Slack picks any.
             if there is self._sockets[-1]:
                 with self._lock:
-                    due = self._due(number)
+                    due = self._due_envelopes(number)
                 for envelope in due:
-                    there.send(envelope.told())
+                    there.send(envelope.to_json())
                     envelope.attempts += 1
                     envelope.sent_at, envelope.socket = time.monotonic(), number
-            await self._until_news(min(0.2, self._patience))
+            await self._wait_for_news(min(0.2, self._resend_after))
 
-    def _due(self, number: int) -> Sequence[Envelope]:
-        late = time.monotonic() - self._patience
+    def _due_envelopes(self, number: int) -> Sequence[SlackEnvelope]:
+        late = time.monotonic() - self._resend_after
         found = [
             one
-            for one in self._world.unacknowledged.values()
+            for one in self._state.unacknowledged.values()
             if one.socket != number or one.sent_at < late
         ]
-        if self.faults.happens(self.faults.reordered):
-            # Of two channels, never of one.
+        if self.faults.draw_chance(self.faults.reordered):
+            # Across channels only, never within one.
             found.sort(key=lambda one: _channel_of(one.content["payload"])[::-1])
         return found
 
 
 _METHODS = {
     "auth.test": "_auth_test",
-    "apps.connections.open": "_open",
-    "chat.postMessage": "_post",
-    "chat.update": "_update",
-    "chat.postEphemeral": "_whisper",
-    "conversations.history": "_history",
-    "conversations.replies": "_replies",
+    "apps.connections.open": "_open_connection",
+    "chat.postMessage": "_post_message",
+    "chat.update": "_update_message",
+    "chat.postEphemeral": "_post_ephemeral",
+    "conversations.history": "_read_history",
+    "conversations.replies": "_read_replies",
     "files.info": "_file_info",
-    "users.info": "_user",
-    "usergroups.users.list": "_group",
+    "users.info": "_user_info",
+    "usergroups.users.list": "_list_group_users",
 }
 
 
-def _given(http: HttpRequest) -> Json:
+def _parse_arguments(http: HttpRequest) -> Json:
     if http.headers.get("content-type", "").startswith("application/json"):
         return json.loads(http.body or b"{}")
     return dict(parse_qsl(http.query, keep_blank_values=True)) | dict(
@@ -242,13 +249,14 @@ def _given(http: HttpRequest) -> Json:
     )
 
 
-def _page(messages: Sequence[Message], given: Json) -> Json:
+def _build_page(messages: Sequence[SlackMessage], given: Json) -> Json:
     begins, limit = int(given.get("cursor") or 0), int(given.get("limit") or 100)
     shown_ = messages[begins : begins + limit]
     more = begins + limit < len(messages)
     return {
         "messages": [
-            {**one.told(), **({"metadata": one.metadata} if one.metadata else {})} for one in shown_
+            {**one.to_json(), **({"metadata": one.metadata} if one.metadata else {})}
+            for one in shown_
         ],
         "has_more": more,
         "response_metadata": {"next_cursor": str(begins + limit) if more else ""},

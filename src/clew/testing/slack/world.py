@@ -1,4 +1,4 @@
-"""What a fake Slack holds: channels and messages, envelopes that were not acknowledged."""
+"""State of a fake Slack: channels, messages, and unacknowledged envelopes."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from clew.gateway.channels.slack.messages import unescape_mrkdwn
 
 Json = dict[str, Any]
 
-LONGEST = 4000
-_ELEMENTS = {"rich_text_section", "rich_text_quote", "rich_text_preformatted"}
+MAX_LENGTH = 4000
+_ELEMENT_TYPES = {"rich_text_section", "rich_text_quote", "rich_text_preformatted"}
 
 
-class Refusal(Exception):
-    """An error of the API, by its name."""
+class FakeSlackError(Exception):
+    """An error response of the API, by its name."""
 
     def __init__(self, name: str, **more: object) -> None:
         super().__init__(name)
-        self.name, self.more = name, more
+        self.name, self.extra_fields = name, more
 
 
 @dataclass(slots=True)
-class Message:
+class SlackMessage:
     """A message, as it is shown now."""
 
     ts: str
@@ -35,7 +35,7 @@ class Message:
     thread: str | None = None
     metadata: Json | None = None
     by_app: bool = False
-    #: Every text that it had, the first included.
+    #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
     sent_n: int = 0
     changed_n: int = 0
@@ -50,8 +50,8 @@ class Message:
         ]
 
     @property
-    def remarks(self) -> list[str]:
-        """What stands small under it."""
+    def context_texts(self) -> list[str]:
+        """Return the texts of its context blocks."""
         return [
             each["text"]
             for block in self.blocks
@@ -60,12 +60,12 @@ class Message:
         ]
 
     @property
-    def shown(self) -> str:
-        """What people read."""
-        return shown(self.text, self.blocks)
+    def visible_text(self) -> str:
+        """Return the text that people read."""
+        return visible_text(self.text, self.blocks)
 
-    def told(self) -> Json:
-        """As events and lists have it."""
+    def to_json(self) -> Json:
+        """Return the message as in events and lists."""
         found: Json = {"type": "message", "ts": self.ts, "text": self.text, "user": self.user}
         if self.by_app:
             found |= {"bot_id": "B0FAKE", "app_id": "A0FAKE"}
@@ -77,8 +77,8 @@ class Message:
 
 
 @dataclass(slots=True)
-class Envelope:
-    """Something that is told until it is acknowledged."""
+class SlackEnvelope:
+    """An event that is sent until it is acknowledged."""
 
     id: str
     content: Json
@@ -87,25 +87,25 @@ class Envelope:
     sent_at: float = 0.0
     socket: int = 0
 
-    def told(self) -> Json:
+    def to_json(self) -> Json:
         more = {"retry_attempt": self.attempts, "retry_reason": "timeout" if self.attempts else ""}
         return {"envelope_id": self.id, **self.content, **more}
 
 
-class World:
-    """The state; whoever uses it holds the server's lock."""
+class SlackState:
+    """The state; its users hold the server's lock."""
 
     def __init__(self) -> None:
-        self.channels: dict[str, dict[str, Message]] = {}
-        self.refused: dict[str, str] = {}
-        self.throttled: dict[str, float] = {}
+        self.channels: dict[str, dict[str, SlackMessage]] = {}
+        self.refused_channels: dict[str, str] = {}
+        self.throttled_until: dict[str, float] = {}
         self.files: dict[str, tuple[Json, bytes]] = {}
-        #: The people of each user group.
+        #: The members of each user group.
         self.groups: dict[str, list[str]] = {}
-        self.unacknowledged: dict[str, Envelope] = {}
-        self.acknowledged: dict[str, Envelope] = {}
-        #: What only one person was told: (channel, user, text).
-        self.whispered: list[tuple[str, str, str]] = []
+        self.unacknowledged: dict[str, SlackEnvelope] = {}
+        self.acknowledged: dict[str, SlackEnvelope] = {}
+        #: Ephemeral messages: (channel, user, text).
+        self.ephemeral_messages: list[tuple[str, str, str]] = []
         self._ids = itertools.count(1)
 
     def next_id(self) -> int:
@@ -114,17 +114,17 @@ class World:
     def next_ts(self) -> str:
         return f"{int(time.time())}.{next(self._ids):06d}"
 
-    def open(self, channel: str) -> dict[str, Message]:
+    def open_channel(self, channel: str) -> dict[str, SlackMessage]:
         return self.channels.setdefault(channel, {})
 
-    def add_envelope(self, kind: str, payload: Json) -> Envelope:
+    def add_envelope(self, kind: str, payload: Json) -> SlackEnvelope:
         number = self.next_id()
         content = {
             "type": kind,
             "payload": payload,
             "accepts_response_payload": kind != "events_api",
         }
-        envelope = Envelope(id=f"envelope-{number}", content=content)
+        envelope = SlackEnvelope(id=f"envelope-{number}", content=content)
         self.unacknowledged[envelope.id] = envelope
         return envelope
 
@@ -132,44 +132,48 @@ class World:
         if found := self.unacknowledged.pop(envelope, None):
             self.acknowledged[envelope] = found
 
-    # What the app calls
+    # Access for API calls
 
-    def writable(self, channel: str) -> dict[str, Message]:
+    def writable_messages(self, channel: str) -> dict[str, SlackMessage]:
         if channel not in self.channels:
-            raise Refusal("channel_not_found")
-        if name := self.refused.get(channel):
-            raise Refusal(name)
+            raise FakeSlackError("channel_not_found")
+        if name := self.refused_channels.get(channel):
+            raise FakeSlackError(name)
         return self.channels[channel]
 
-    def message(self, channel: str, ts: str) -> Message:
-        found = self.writable(channel).get(ts)
+    def get_own_message(self, channel: str, ts: str) -> SlackMessage:
+        found = self.writable_messages(channel).get(ts)
         if found is None:
-            raise Refusal("message_not_found")
+            raise FakeSlackError("message_not_found")
         if not found.by_app:
-            raise Refusal("cant_update_message")
+            raise FakeSlackError("cant_update_message")
         return found
 
-    def throttle(self, channel: str, seconds: float) -> None:
-        self.throttled[channel] = time.monotonic() + seconds
+    def throttle_channel(self, channel: str, seconds: float) -> None:
+        self.throttled_until[channel] = time.monotonic() + seconds
 
-    def wait(self, channel: str) -> float:
-        return self.throttled.get(channel, 0.0) - time.monotonic()
+    def throttle_remaining(self, channel: str) -> float:
+        return self.throttled_until.get(channel, 0.0) - time.monotonic()
 
 
-def checked(given: Json) -> tuple[str, list[Json]]:
-    """Text and blocks of a call, if Slack would take them."""
+def validate_message(given: Json) -> tuple[str, list[Json]]:
+    """
+    Return the text and blocks of a call.
+
+    :raises FakeSlackError: if Slack would reject them
+    """
     text: str = given.get("text") or ""
     blocks: list[Json] = given.get("blocks") or []
     if not (text.strip() or blocks):
-        raise Refusal("no_text")
-    if len(text) > LONGEST:
-        raise Refusal("msg_too_long")
-    if len(blocks) > 50 or not all(_is_block(block) for block in blocks):
-        raise Refusal("invalid_blocks")
+        raise FakeSlackError("no_text")
+    if len(text) > MAX_LENGTH:
+        raise FakeSlackError("msg_too_long")
+    if len(blocks) > 50 or not all(_is_valid_block(block) for block in blocks):
+        raise FakeSlackError("invalid_blocks")
     return text, blocks
 
 
-def _is_block(block: Json) -> bool:
+def _is_valid_block(block: Json) -> bool:
     if block["type"] == "actions":
         return all(
             len(each["text"]["text"]) <= 75 and 1 <= len(each["value"]) <= 2000
@@ -177,18 +181,20 @@ def _is_block(block: Json) -> bool:
         )
     if block["type"] == "context":
         return all(each["type"] == "plain_text" and each["text"] for each in block["elements"])
-    return block["type"] == "rich_text" and all(_is_element(each) for each in block["elements"])
+    return block["type"] == "rich_text" and all(
+        _is_valid_element(each) for each in block["elements"]
+    )
 
 
-def _is_element(element: Json) -> bool:
+def _is_valid_element(element: Json) -> bool:
     inner: list[Json] = element["elements"]
-    if element["type"] not in _ELEMENTS or not inner:
+    if element["type"] not in _ELEMENT_TYPES or not inner:
         return False
     return all(each["type"] in ("text", "link") and each["text"] for each in inner)
 
 
-def shown(text: str, blocks: list[Json]) -> str:
-    """What people read of a message."""
+def visible_text(text: str, blocks: list[Json]) -> str:
+    """Return the text of a message that people read."""
     rich = [block for block in blocks if block["type"] == "rich_text"]
     if not rich:
         return unescape_mrkdwn(text)

@@ -1,9 +1,9 @@
-"""A fake Telegram: the Bot API as it is published, on loopback, with its failures."""
+"""A fake Telegram: the published Bot API, on loopback, with failures."""
 
 from __future__ import annotations
 
-from clew.testing.telegram.faults import Faults
+from clew.testing.telegram.faults import FaultInjector
 from clew.testing.telegram.server import FakeTelegram
-from clew.testing.telegram.world import Call, Message, Sent
+from clew.testing.telegram.world import ApiCall, SentMessage, TelegramMessage
 
-__all__ = ["Call", "FakeTelegram", "Faults", "Message", "Sent"]
+__all__ = ["ApiCall", "FakeTelegram", "FaultInjector", "SentMessage", "TelegramMessage"]

@@ -1,4 +1,4 @@
-"""What people do on a fake Telegram, and what is seen there."""
+"""User actions on a fake Telegram, and access to the results."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import time
 from typing import Any
 
 from clew.testing.serving import FakeServer
-from clew.testing.telegram.faults import Fault, Faults
-from clew.testing.telegram.world import Call, Json, Message, World
+from clew.testing.telegram.faults import CallFault, FaultInjector
+from clew.testing.telegram.world import ApiCall, Json, TelegramMessage, TelegramState
 
 
-class People(FakeServer, abc.ABC):
-    """The part of the fake that tests use; the server tells what they do."""
+class TelegramActions(FakeServer, abc.ABC):
+    """The part of the fake that tests use; the server delivers the updates."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self, faults: FaultInjector) -> None:
         super().__init__()
         self.faults = faults
-        self._world = World()
+        self._state = TelegramState()
         self._lock = threading.RLock()
-        self._queries = itertools.count(1)
-        #: While set, every text with entities is refused, as if they could not be parsed.
+        self._query_ids = itertools.count(1)
+        #: While set, texts with entities are rejected as unparsable.
         self.refuse_entities = False
 
-    # What people do
+    # User actions
 
-    def say(
+    def post_message(
         self,
         text: str | None = None,
         *,
@@ -38,36 +38,45 @@ class People(FakeServer, abc.ABC):
         thread: int | None = None,
         **more: Any,
     ) -> int:
-        """Somebody writes, to the bot alone or in a group (``chat``); the message's id."""
+        """Post a user's message to the bot alone or in a group (``chat``); return its id."""
         with self._lock:
-            message = self._message(text, user=user, chat=chat, name=name, thread=thread, **more)
-            self._world.add_update("message", message)
-        self.look_again()
+            message = self._build_message(
+                text, user=user, chat=chat, name=name, thread=thread, **more
+            )
+            self._state.add_update("message", message)
+        self.notify_news()
         return message["message_id"]
 
-    def edit(self, message: int, text: str, *, user: int = 42, chat: int | None = None) -> None:
-        """Somebody changes what they wrote."""
+    def edit_message(
+        self, message: int, text: str, *, user: int = 42, chat: int | None = None
+    ) -> None:
+        """Edit a user's message."""
         with self._lock:
-            edited = self._message(text, user=user, chat=chat, name="Ada", thread=None)
+            edited = self._build_message(text, user=user, chat=chat, name="Ada", thread=None)
             edited |= {"message_id": message, "edit_date": int(time.time() * 1000)}
-            self._world.add_update("edited_message", edited)
-        self.look_again()
+            self._state.add_update("edited_message", edited)
+        self.notify_news()
 
-    def press(
-        self, label: str, *, user: int = 42, message: Message | None = None, data: str | None = None
+    def press_button(
+        self,
+        label: str,
+        *,
+        user: int = 42,
+        message: TelegramMessage | None = None,
+        data: str | None = None,
     ) -> str:
-        """Somebody presses a button under a message of the bot (the last one); the query's id."""
+        """Press a button under a message of the bot (the last one); return the query id."""
         with self._lock:
-            under = message or [one for one in self._world.shown() if one.buttons][-1]
+            under = message or [one for one in self._state.iter_messages() if one.buttons][-1]
             found = [one for row in under.buttons for one in row if one["text"] == label]
-            query = f"q{next(self._queries)}"
-            chat = self._world.chats[under.chat]
+            query = f"q{next(self._query_ids)}"
+            chat = self._state.chats[under.chat]
             topic = {"message_thread_id": under.thread, "is_topic_message": True}
-            self._world.add_update(
+            self._state.add_update(
                 "callback_query",
                 {
                     "id": query,
-                    "from": _person(user, "Ada"),
+                    "from": _build_user(user, "Ada"),
                     "message": {
                         "message_id": under.id,
                         "date": int(time.time()),
@@ -77,67 +86,67 @@ class People(FakeServer, abc.ABC):
                     "data": found[0]["callback_data"] if data is None else data,
                 },
             )
-        self.look_again()
+        self.notify_news()
         return query
 
-    def meet(self, user: int, name: str = "Ada") -> None:
-        """Somebody opens a chat with the bot."""
+    def open_dm(self, user: int, name: str = "Ada") -> None:
+        """Open a user's chat with the bot."""
         with self._lock:
-            self._world.open_chat(user, "private", name)
+            self._state.open_chat(user, "private", name)
 
-    def fail_next(self, *, lost: bool) -> None:
-        """The next call's connection is cut: before its effect, or (``lost``) after it."""
+    def fail_next_call(self, *, lost: bool) -> None:
+        """Cut the next call's connection: before its effect, or (``lost``) after it."""
         with self._lock:
-            self.faults.coming.append(Fault.LOST if lost else Fault.CUT)
+            self.faults.queued.append(CallFault.LOST if lost else CallFault.CUT)
 
-    def put_file(self, name: str, content: bytes) -> str:
-        """A file that a message may name; its id."""
+    def add_file(self, name: str, content: bytes) -> str:
+        """Store a file for a message; return its id."""
         with self._lock:
-            file_id = f"file{len(self._world.files) + 1}"
-            self._world.files[file_id] = name, content
+            file_id = f"file{len(self._state.files) + 1}"
+            self._state.files[file_id] = name, content
         return file_id
 
-    def migrate(self, chat: int, to: int) -> None:
-        """A group becomes a supergroup, and has another id."""
+    def migrate_group(self, chat: int, to: int) -> None:
+        """Turn a group into a supergroup, which has another id."""
         with self._lock:
-            old = self._world.open_chat(chat, "group", "Group")
-            self._world.open_chat(to, "supergroup", "Group")
+            old = self._state.open_chat(chat, "group", "Group")
+            self._state.open_chat(to, "supergroup", "Group")
             old["moved"] = to
             told = {
-                "message_id": self._world.next_id(),
+                "message_id": self._state.next_id(),
                 "date": int(time.time()),
                 "chat": {"id": chat, "type": "group", "title": "Group"},
-                "from": _person(42, "Ada"),
+                "from": _build_user(42, "Ada"),
                 "migrate_to_chat_id": to,
             }
-            self._world.add_update("message", told)
-        self.look_again()
+            self._state.add_update("message", told)
+        self.notify_news()
 
-    def block(self, chat: int) -> None:
-        """The person lets the bot write no more."""
+    def block_bot(self, chat: int) -> None:
+        """Let a user block the bot."""
         with self._lock:
-            self._world.blocked.add(chat)
+            self._state.blocked.add(chat)
 
-    def delete(self, message: Message) -> None:
-        """A message of the bot is deleted by somebody."""
+    def delete_bot_message(self, message: TelegramMessage) -> None:
+        """Delete a message of the bot."""
         with self._lock:
-            del self._world.messages[message.chat][message.id]
+            del self._state.messages[message.chat][message.id]
 
-    def throttle(self, chat: int, seconds: float) -> None:
-        """Refuse every call to a chat for so long, as after too many of them."""
+    def throttle_chat(self, chat: int, seconds: float) -> None:
+        """Refuse calls to a chat for ``seconds``, as after too many calls."""
         with self._lock:
-            self._world.throttle(chat, seconds)
+            self._state.throttle_chat(chat, seconds)
 
-    def update(self, kind: str, content: Json) -> None:
-        """Any update, as it is; its chat is there from then on."""
+    def send_update(self, kind: str, content: Json) -> None:
+        """Send any update, unchanged; its chat is created if it is new."""
         chat: Json = content.get("chat") or {}
         with self._lock:
             if chat:
-                self._world.open_chat(chat["id"], chat["type"], chat.get("title", ""))
-            self._world.add_update(kind, content)
-        self.look_again()
+                self._state.open_chat(chat["id"], chat["type"], chat.get("title", ""))
+            self._state.add_update(kind, content)
+        self.notify_news()
 
-    def _message(
+    def _build_message(
         self,
         text: str | None,
         *,
@@ -148,61 +157,61 @@ class People(FakeServer, abc.ABC):
         **more: Any,
     ) -> Json:
         kind = "private" if chat is None else "supergroup"
-        where = self._world.open_chat(user if chat is None else chat, kind, name)
+        where = self._state.open_chat(user if chat is None else chat, kind, name)
         message: Json = {
-            "message_id": self._world.next_id(),
+            "message_id": self._state.next_id(),
             "date": int(time.time()),
             "chat": where,
-            "from": _person(user, name),
+            "from": _build_user(user, name),
             **more,
         }
         if text is not None:
             message["text"] = text
-            message.setdefault("entities", _entities(text))
+            message.setdefault("entities", _find_entities(text))
         if thread is not None:
             message |= {"message_thread_id": thread, "is_topic_message": True}
         return message
 
-    # What is seen
+    # Results
 
     @property
-    def messages(self) -> list[Message]:
-        """What the bot wrote, as it is shown now, in the order of its sending."""
+    def messages(self) -> list[TelegramMessage]:
+        """Return the bot's messages, as shown now, in order of sending."""
         with self._lock:
-            return sorted(self._world.shown(), key=lambda message: message.id)
+            return sorted(self._state.iter_messages(), key=lambda message: message.id)
 
-    def texts(self, chat: int) -> list[str]:
-        """What the bot wrote in a chat."""
+    def list_texts(self, chat: int) -> list[str]:
+        """Return the bot's texts in a chat."""
         return [message.text for message in self.messages if message.chat == chat]
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[ApiCall]:
         with self._lock:
-            return list(self._world.calls)
+            return list(self._state.calls)
 
     @property
-    def waiting(self) -> int:
-        """Updates that were not confirmed."""
+    def pending_count(self) -> int:
+        """Return the number of unconfirmed updates."""
         with self._lock:
-            return len(self._world.updates)
+            return len(self._state.updates)
 
-    def answered(self, query: str) -> str | None:
-        """What the person who pressed a button was told."""
+    def get_response(self, query: str) -> str | None:
+        """Return the answer that the person who pressed a button received, if any."""
         with self._lock:
-            return self._world.answered.get(query)
+            return self._state.callback_answers.get(query)
 
     @property
     def commands(self) -> list[Json]:
         with self._lock:
-            return list(self._world.commands)
+            return list(self._state.commands)
 
 
-def _person(user: int, name: str) -> Json:
+def _build_user(user: int, name: str) -> Json:
     return {"id": user, "is_bot": False, "first_name": name}
 
 
-def _entities(text: str) -> list[Json]:
-    """The entities that Telegram finds by itself: commands and mentions."""
+def _find_entities(text: str) -> list[Json]:
+    """Return the entities that Telegram detects itself: commands and mentions."""
     found: list[Json] = []
     for match in re.finditer(r"(?<!\S)[@/]\w+(@\w+)?", text):
         place = len(text[: match.start()].encode("utf-16-le")) // 2

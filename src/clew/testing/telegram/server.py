@@ -1,4 +1,4 @@
-"""The server, and what tests say and see of it."""
+"""The fake server of the Bot API."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from clew.testing.provider.http import Outbound
-from clew.testing.telegram.faults import Fault, Faults
-from clew.testing.telegram.methods import METHODS, parsed
-from clew.testing.telegram.people import People
-from clew.testing.telegram.world import Call, Json, Refusal
+from clew.testing.provider.http import ResponseWriter
+from clew.testing.telegram.faults import CallFault, FaultInjector
+from clew.testing.telegram.methods import METHODS, parse_parameters
+from clew.testing.telegram.people import TelegramActions
+from clew.testing.telegram.world import ApiCall, FakeTelegramError, Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from clew.testing.provider.http import HttpRequest, Watched
+    from clew.testing.provider.http import HttpRequest, WatchedReader
 
-#: Methods that faults spare: without them nothing would begin.
-_SPARED = ("getMe", "deleteWebhook", "setMyCommands")
+#: Methods exempt from faults: a channel cannot start without them.
+_EXEMPT_METHODS = ("getMe", "deleteWebhook", "setMyCommands")
 _CONFLICT = (
     "Conflict: terminated by other getUpdates request; make sure that only one bot instance is "
     "running"
 )
 
 
-class FakeTelegram(People):
+class FakeTelegram(TelegramActions):
     """
     Plays Telegram for one bot, on loopback.
 
@@ -36,10 +36,10 @@ class FakeTelegram(People):
 
         with FakeTelegram() as telegram:
             settings = {"token": telegram.token, "base_url": telegram.base_url}
-            telegram.say("Hello", user=42)
+            telegram.post_message("Hello", user=42)
 
-    What people do are its methods; what the bot wrote is in ``messages``, what it asked for in
-    ``calls``. Every call is written to ``log``, a line of JSON each.
+    Methods perform user actions; ``messages`` has the bot's messages, ``calls`` its calls.
+    Every call is written to ``log`` as a line of JSON.
     """
 
     def __init__(
@@ -47,21 +47,21 @@ class FakeTelegram(People):
         *,
         token: str = "123456:fake-telegram-token",
         username: str = "clew_bot",
-        faults: Faults | None = None,
+        faults: FaultInjector | None = None,
         log: Path | None = None,
         longest_poll: float = 25.0,
     ) -> None:
-        super().__init__(faults or Faults())
+        super().__init__(faults or FaultInjector())
         self.token, self.username = token, username
         self._log = log
         self._longest_poll = longest_poll
-        #: The poll that waits, and what ends it.
+        #: The waiting poll, with the event that ends it.
         self._poll: asyncio.Event | None = None
-        #: While set, polls are taken and never answered.
-        self.black_hole = False
+        #: While set, polls are accepted and never answered.
+        self.hangs_polls = False
 
     @property
-    def id(self) -> int:
+    def bot_id(self) -> int:
         return int(self.token.partition(":")[0])
 
     @property
@@ -69,51 +69,53 @@ class FakeTelegram(People):
         return f"{self.url}/bot"
 
     async def _respond(
-        self, http: HttpRequest, reader: Watched, writer: asyncio.StreamWriter
+        self, http: HttpRequest, reader: WatchedReader, writer: asyncio.StreamWriter
     ) -> bool:
-        out = Outbound(writer, "telegram")
+        out = ResponseWriter(writer, "telegram")
         prefix = f"/bot{self.token}/"
         if http.path.startswith(f"/file/bot{self.token}/"):
-            await self._file(http.path, out)
+            await self._send_file(http.path, out)
             return True
         if not http.path.startswith(prefix):
             answer = {"ok": False, "error_code": 401, "description": "Unauthorized"}
             await out.send_json(401, answer)
             return True
         method = http.path.removeprefix(prefix)
-        given = parsed(dict(parse_qsl(http.body.decode(), keep_blank_values=True)))
+        given = parse_parameters(dict(parse_qsl(http.body.decode(), keep_blank_values=True)))
         if method == "getUpdates":
-            return await self._updates(given, reader, out)
-        return await self._call(method, given, out)
+            return await self._answer_poll(given, reader, out)
+        return await self._answer_call(method, given, out)
 
-    async def _file(self, path: str, out: Outbound) -> None:
+    async def _send_file(self, path: str, out: ResponseWriter) -> None:
         file_id = path.split("/")[-2]
         with self._lock:
-            found = self._world.files.get(file_id)
-        await out.send(404 if found is None else 200, found[1] if found else b"", "text/plain")
+            found = self._state.files.get(file_id)
+        await out.send_response(
+            404 if found is None else 200, found[1] if found else b"", "text/plain"
+        )
 
-    async def _call(self, method: str, given: Json, out: Outbound) -> bool:
-        fault = Fault.NONE if method in _SPARED else self.faults.next()
-        if fault is Fault.CUT:
-            self._record(method, given, 0, effect=False)
+    async def _answer_call(self, method: str, given: Json, out: ResponseWriter) -> bool:
+        fault = CallFault.NONE if method in _EXEMPT_METHODS else self.faults.next_fault()
+        if fault is CallFault.CUT:
+            self._record_call(method, given, 0, effect=False)
             return False
-        if fault is Fault.BROKEN:
-            self._record(method, given, 502, effect=False)
-            await out.send(502, b"<html>Bad Gateway</html>", "text/html")
+        if fault is CallFault.BROKEN:
+            self._record_call(method, given, 502, effect=False)
+            await out.send_response(502, b"<html>Bad Gateway</html>", "text/html")
             return True
-        status, answer = self._carry_out(method, given, throttled=fault is Fault.THROTTLED)
-        if fault is Fault.LOST:
-            self._record(method, given, 0, effect=status == 200)
+        status, answer = self._handle_call(method, given, throttled=fault is CallFault.THROTTLED)
+        if fault is CallFault.LOST:
+            self._record_call(method, given, 0, effect=status == 200)
             return False
-        self._record(method, given, status, effect=status == 200)
+        self._record_call(method, given, status, effect=status == 200)
         await out.send_json(status, answer)
         return True
 
-    def _carry_out(self, method: str, given: Json, *, throttled: bool) -> tuple[int, Json]:
+    def _handle_call(self, method: str, given: Json, *, throttled: bool) -> tuple[int, Json]:
         with self._lock:
             try:
-                return 200, {"ok": True, "result": self._result(method, given, throttled)}
-            except Refusal as refusal:
+                return 200, {"ok": True, "result": self._call_method(method, given, throttled)}
+            except FakeTelegramError as refusal:
                 answer: Json = {
                     "ok": False,
                     "error_code": refusal.code,
@@ -123,28 +125,32 @@ class FakeTelegram(People):
                     answer["parameters"] = refusal.parameters
                 return refusal.code, answer
 
-    def _result(self, method: str, given: Json, throttled: bool) -> Any:
+    def _call_method(self, method: str, given: Json, throttled: bool) -> Any:
         if method == "getMe":
             return {
-                "id": self.id,
+                "id": self.bot_id,
                 "is_bot": True,
                 "first_name": "Clew",
                 "username": self.username,
             }
         if method not in METHODS:
-            raise Refusal(404, "Not Found: method not found")
+            raise FakeTelegramError(404, "Not Found: method not found")
         if self.refuse_entities and given.get("entities"):
-            raise Refusal(400, "Bad Request: can't parse entities: they are not liked today")
+            raise FakeTelegramError(
+                400, "Bad Request: can't parse entities: they are not liked today"
+            )
         if "chat_id" in given:
             if throttled:
-                self._world.throttle(int(given["chat_id"]), self.faults.wait())
-            self._world.check_throttle(int(given["chat_id"]))
-        return METHODS[method](self._world, given)
+                self._state.throttle_chat(int(given["chat_id"]), self.faults.draw_wait())
+            self._state.check_throttle(int(given["chat_id"]))
+        return METHODS[method](self._state, given)
 
-    def _record(self, method: str, given: Json, status: int, *, effect: bool) -> None:
+    def _record_call(self, method: str, given: Json, status: int, *, effect: bool) -> None:
         with self._lock:
-            call = Call(self._world.count(), time.monotonic(), method, given, status, effect)
-            self._world.calls.append(call)
+            call = ApiCall(
+                self._state.next_number(), time.monotonic(), method, given, status, effect
+            )
+            self._state.calls.append(call)
             if self._log is not None:
                 line = {"n": call.n, "at": time.time(), "method": method, "status": status}
                 with self._log.open("a") as file:
@@ -152,57 +158,57 @@ class FakeTelegram(People):
 
     # Polling
 
-    async def _updates(self, given: Json, reader: Watched, out: Outbound) -> bool:
+    async def _answer_poll(self, given: Json, reader: WatchedReader, out: ResponseWriter) -> bool:
         if self._poll is not None:
-            # Of two who poll, the first is sent away.
+            # Of two concurrent polls, the first is rejected.
             self._poll.set()
         mine = self._poll = asyncio.Event()
         try:
             offset = None if "offset" not in given else int(given["offset"])
             timeout = min(float(given.get("timeout", 0)), self._longest_poll)
-            status, answer = await self._polled(offset, timeout, mine, reader)
+            status, answer = await self._wait_for_updates(offset, timeout, mine, reader)
         finally:
             if self._poll is mine:
                 self._poll = None
-        self._record("getUpdates", given, status, effect=status == 200)
-        if status == 0 or self.faults.happens(self.faults.cut):
+        self._record_call("getUpdates", given, status, effect=status == 200)
+        if status == 0 or self.faults.draw_chance(self.faults.cut):
             return False
         await out.send_json(status, answer)
         return True
 
-    async def _polled(
-        self, offset: int | None, seconds: float, mine: asyncio.Event, reader: Watched
+    async def _wait_for_updates(
+        self, offset: int | None, seconds: float, mine: asyncio.Event, reader: WatchedReader
     ) -> tuple[int, Json]:
         ends = time.monotonic() + seconds
         while True:
             self._news.clear()
             with self._lock:
-                found = self._world.unconfirmed(offset)
-                answer = self._disordered(found)
-            if answer and not self.black_hole:
+                found = self._state.confirm_updates(offset)
+                answer = self._apply_update_faults(found)
+            if answer and not self.hangs_polls:
                 return 200, {"ok": True, "result": answer}
             left = ends - time.monotonic()
-            if left <= 0 and not self.black_hole:
+            if left <= 0 and not self.hangs_polls:
                 return 200, {"ok": True, "result": []}
-            events = (self._news, mine, reader.gone)
+            events = (self._news, mine, reader.disconnected)
             waits = [asyncio.ensure_future(event.wait()) for event in events]
             await asyncio.wait(
                 waits,
-                timeout=None if self.black_hole else left,
+                timeout=None if self.hangs_polls else left,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             for wait in waits:
                 wait.cancel()
             if mine.is_set():
                 return 409, {"ok": False, "error_code": 409, "description": _CONFLICT}
-            if reader.gone.is_set():
+            if reader.disconnected.is_set():
                 return 0, {}
 
-    def _disordered(self, updates: Sequence[Json]) -> list[Json]:
+    def _apply_update_faults(self, updates: Sequence[Json]) -> list[Json]:
         found = list(updates)
-        found += [one for one in updates if self.faults.happens(self.faults.duplicated)]
-        if self.faults.happens(self.faults.reordered):
-            # Of two chats, never of one: Telegram keeps that order.
+        found += [one for one in updates if self.faults.draw_chance(self.faults.duplicated)]
+        if self.faults.draw_chance(self.faults.reordered):
+            # Across chats only: Telegram keeps the order within a chat.
             found.sort(key=lambda one: str(_chat_of(one))[::-1])
         return found
 

@@ -1,4 +1,4 @@
-"""What a fake Telegram holds: chats and messages, updates that wait, calls that were made."""
+"""State of a fake Telegram: chats, messages, pending updates, and calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 @dataclass(slots=True)
-class Message:
+class TelegramMessage:
     """A message of the bot, as it is shown now."""
 
     id: int
@@ -24,25 +24,25 @@ class Message:
     thread: int | None = None
     reply_to: int | None = None
     buttons: list[list[Json]] = field(default_factory=list[list[Json]])
-    #: Every text that it had, the first included.
+    #: Every text that it had, including the first.
     texts: list[str] = field(default_factory=list[str])
-    #: The call that made it, and the one that last changed it.
+    #: The numbers of the calls that created it and last changed it.
     sent_n: int = 0
     changed_n: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call of the bot, in the order in which they had their effect."""
+class ApiCall:
+    """A call of the bot; calls are in order of their effect."""
 
     n: int
     at: float
     method: str
     parameters: Json
-    #: The status that was answered; 0 where the connection was cut.
+    #: The status of the response; 0 if the connection was cut.
     status: int
-    #: Whether it had its effect.
-    effect: bool
+    #: The call had an effect.
+    had_effect: bool
 
     @property
     def chat(self) -> int | None:
@@ -51,36 +51,36 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """Something that people see: what the bot wrote, for a judge."""
+class SentMessage:
+    """A message of the bot that people see, for evaluation."""
 
     chat: int
     message: int
     text: str
 
 
-class Refusal(Exception):
-    """An error of the API."""
+class FakeTelegramError(Exception):
+    """An error response of the API."""
 
     def __init__(self, code: int, description: str, **parameters: object) -> None:
         super().__init__(description)
         self.code, self.description, self.parameters = code, description, parameters
 
 
-class World:
-    """The state; whoever uses it holds the server's lock."""
+class TelegramState:
+    """The state; its users hold the server's lock."""
 
     def __init__(self) -> None:
         self.chats: dict[int, Json] = {}
-        self.messages: dict[int, dict[int, Message]] = {}
+        self.messages: dict[int, dict[int, TelegramMessage]] = {}
         self.blocked: set[int] = set()
         self.files: dict[str, tuple[str, bytes]] = {}
         self.updates: list[Json] = []
-        self.calls: list[Call] = []
-        #: Chats that take no calls until a moment of the monotonic clock.
-        self.throttled: dict[int, float] = {}
+        self.calls: list[ApiCall] = []
+        #: Throttled chats, each with the end by the monotonic clock.
+        self.throttled_until: dict[int, float] = {}
         self.commands: list[Json] = []
-        self.answered: dict[str, str] = {}
+        self.callback_answers: dict[str, str] = {}
         self._update_ids = itertools.count(1000)
         self._message_ids = itertools.count(1)
         self._counter = itertools.count(1)
@@ -88,11 +88,11 @@ class World:
     def next_id(self) -> int:
         return next(self._message_ids)
 
-    def count(self) -> int:
+    def next_number(self) -> int:
         return next(self._counter)
 
     def open_chat(self, chat: int, kind: str, title: str) -> Json:
-        """The chat, made where it is new."""
+        """Return a chat, created if it is new."""
         if chat not in self.chats:
             named = {"first_name": title} if kind == "private" else {"title": title}
             self.chats[chat] = {"id": chat, "type": kind, **named}
@@ -104,22 +104,24 @@ class World:
         self.updates.append({"update_id": update_id, kind: content})
         return update_id
 
-    def unconfirmed(self, offset: int | None) -> list[Json]:
-        """The updates from ``offset`` on; those before it are confirmed, and forgotten."""
+    def confirm_updates(self, offset: int | None) -> list[Json]:
+        """Confirm and drop the updates before ``offset``; return the first of the others."""
         if offset is not None:
             self.updates = [one for one in self.updates if one["update_id"] >= offset]
         return self.updates[:100]
 
-    def shown(self) -> Iterable[Message]:
-        """What the bot wrote, chat by chat in order."""
+    def iter_messages(self) -> Iterable[TelegramMessage]:
+        """Yield the bot's messages, chat by chat in order."""
         for messages in self.messages.values():
             yield from messages.values()
 
-    def throttle(self, chat: int, seconds: float) -> None:
-        self.throttled[chat] = time.monotonic() + seconds
+    def throttle_chat(self, chat: int, seconds: float) -> None:
+        self.throttled_until[chat] = time.monotonic() + seconds
 
     def check_throttle(self, chat: int) -> None:
-        left = self.throttled.get(chat, 0.0) - time.monotonic()
+        left = self.throttled_until.get(chat, 0.0) - time.monotonic()
         if left > 0:
             seconds = max(1, round(left))
-            raise Refusal(429, f"Too Many Requests: retry after {seconds}", retry_after=seconds)
+            raise FakeTelegramError(
+                429, f"Too Many Requests: retry after {seconds}", retry_after=seconds
+            )

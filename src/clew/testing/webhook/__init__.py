@@ -1,7 +1,7 @@
-"""A fake of the program behind a webhook: hands in what people say, takes what is answered."""
+"""A fake of the program behind a webhook: posts events, receives answers."""
 
 from __future__ import annotations
 
-from clew.testing.webhook.server import FakeWebhook, Sent
+from clew.testing.webhook.server import FakeWebhook, WebhookMessage
 
-__all__ = ["FakeWebhook", "Sent"]
+__all__ = ["FakeWebhook", "WebhookMessage"]

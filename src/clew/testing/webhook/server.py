@@ -1,4 +1,4 @@
-"""The program: a server that takes answers, and a client that hands in until it is believed."""
+"""The fake program: receives answers, and posts events until they are accepted."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from clew.gateway.channels.webhook.signing import (
     sign_request,
     verify_request,
 )
-from clew.testing.platform import FakePlatform, Json, Reply
-from clew.testing.telegram.faults import Fault, Faults
+from clew.testing.platform import FakePlatform, FakeResponse, Json
+from clew.testing.telegram.faults import CallFault, FaultInjector
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
     from clew.testing.provider.http import HttpRequest
 
-#: Seconds between two tries to hand something in.
-_PAUSE = 0.05
+#: Seconds between two attempts to post an event.
+_RETRY_PAUSE = 0.05
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sent:
-    """A message of the agent, once."""
+class WebhookMessage:
+    """A message of the agent, without repeats."""
 
     n: int
     id: str
@@ -51,181 +51,187 @@ class FakeWebhook(FakePlatform):
 
     ::
 
-        with FakeWebhook() as there:
-            settings = {"base_url": there.answers_url, "secret": there.secret}
-            there.hand_to("http://127.0.0.1:8420/hooks/webhook")
-            there.say("Hello", user="42")
+        with FakeWebhook() as webhook:
+            settings = {"base_url": webhook.answers_url, "secret": webhook.secret}
+            webhook.set_target("http://127.0.0.1:8420/hooks/webhook")
+            webhook.post_message("Hello", user="42")
 
-    Whatever is handed in is sent again until it is answered with 2xx, one after the other.
+    Events are posted one by one, each until it is answered with 2xx.
     """
 
     def __init__(
         self,
         *,
         secret: str = "whsec_" + "c2VjcmV0IG9mIGEgZmFrZSB3ZWJob29r",
-        faults: Faults | None = None,
+        faults: FaultInjector | None = None,
         log: Path | None = None,
     ) -> None:
         super().__init__(faults=faults, log=log)
         self.secret = secret
         self._ids = itertools.count(1)
         self._target: str | None = None
-        self._unstored: deque[tuple[str, bytes]] = deque()
-        self._sent: dict[str, Sent] = {}
+        self._pending_events: deque[tuple[str, bytes]] = deque()
+        self._sent: dict[str, WebhookMessage] = {}
         self._throttled: dict[str, float] = {}
         self._refused: set[str] = set()
-        #: What came of buttons that were pressed.
-        self.pressed: list[Json] = []
-        #: What it was told when it handed something in, in order; 0 where it was told nothing.
+        #: Answers to pressed buttons.
+        self.button_answers: list[Json] = []
+        #: Status of each posted event, in order; 0 where there was no response.
         self.statuses: list[int] = []
 
     @property
     def answers_url(self) -> str:
-        """Where answers are posted."""
+        """Return the URL to which answers are posted."""
         return f"{self.url}/answers"
 
-    # What people do
+    # User actions
 
-    def say(self, text: str, *, user: str = "42", **data: object) -> str:
-        """Somebody writes; the message's id."""
-        return self.tell("message", {"user": user, "text": text, **data})
+    def post_message(self, text: str, *, user: str = "42", **data: object) -> str:
+        """Post a message of a person; return its id."""
+        return self.add_event("message", {"user": user, "text": text, **data})
 
-    def edit(self, message: str, text: str, *, user: str = "42", **data: object) -> str:
-        """Somebody changes what they wrote."""
+    def edit_message(self, message: str, text: str, *, user: str = "42", **data: object) -> str:
+        """Edit a person's message."""
         told = {"user": user, "message": message, "text": text, **data}
-        return self.tell("message.edited", told)
+        return self.add_event("message.edited", told)
 
-    def delete(self, message: str, *, user: str = "42", **data: object) -> str:
-        """Somebody takes back what they wrote."""
-        return self.tell("message.deleted", {"user": user, "message": message, **data})
+    def delete_message(self, message: str, *, user: str = "42", **data: object) -> str:
+        """Delete a person's message."""
+        return self.add_event("message.deleted", {"user": user, "message": message, **data})
 
-    def press(self, label: str, *, user: str = "42") -> str:
-        """Somebody presses a button under the last message that has one."""
+    def press_button(self, label: str, *, user: str = "42") -> str:
+        """Press a button under the last message that has any."""
         under = [one for one in self.sent if one.data.get("buttons")][-1]
         data = next(each["data"] for each in under.data["buttons"] if each["label"] == label)
         told = {"user": user, "chat": under.chat, "message": under.id, "data": data}
-        return self.tell("button.pressed", told)
+        return self.add_event("button.pressed", told)
 
-    def tell(self, kind: str, data: Mapping[str, object]) -> str:
-        """Hand an event in; its id."""
+    def add_event(self, kind: str, data: Mapping[str, object]) -> str:
+        """Queue an event for posting; return its id."""
         id_ = f"evt_{next(self._ids)}"
         told = {"type": kind, "timestamp": datetime.now(UTC).isoformat(), "data": dict(data)}
         with self._lock:
-            self._unstored.append((id_, json.dumps(told, ensure_ascii=False).encode()))
+            self._pending_events.append((id_, json.dumps(told, ensure_ascii=False).encode()))
         return id_
 
     @property
-    def waiting(self) -> int:
-        """Events that were not stored."""
+    def pending_count(self) -> int:
+        """Return the number of events that are not stored."""
         with self._lock:
-            return len(self._unstored)
+            return len(self._pending_events)
 
-    def signed(self, id_: str, body: bytes) -> Mapping[str, str]:
-        """The headers of a request, as it is sent now."""
+    def sign_headers(self, id_: str, body: bytes) -> Mapping[str, str]:
+        """Return the headers of a request that is sent now."""
         return sign_request(decode_secret(self.secret), id_=id_, at=int(time.time()), body=body)
 
-    async def deliver(self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]]) -> None:
-        """Hand in what people do, for ever; ``hand_in`` returns the status of an answer."""
+    async def post_events(
+        self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]]
+    ) -> None:
+        """Post events, indefinitely; ``hand_in`` posts one and returns the status."""
         while True:
             with self._lock:
-                first = self._unstored[0] if self._unstored else None
+                first = self._pending_events[0] if self._pending_events else None
             if first is None:
                 await asyncio.sleep(0.005)
-            elif await self._handed_in(hand_in, *first):
+            elif await self._post_event(hand_in, *first):
                 with self._lock:
-                    self._unstored.popleft()
+                    self._pending_events.popleft()
             else:
-                await asyncio.sleep(_PAUSE)
+                await asyncio.sleep(_RETRY_PAUSE)
 
-    async def _handed_in(
+    async def _post_event(
         self, hand_in: Callable[[Mapping[str, str], bytes], Awaitable[int]], id_: str, body: bytes
     ) -> bool:
-        fault = self._fault_in()
-        if fault is Fault.CUT:
+        fault = self._draw_fault()
+        if fault is CallFault.CUT:
             return False
         try:
-            status = await hand_in(self.signed(id_, body), body)
+            status = await hand_in(self.sign_headers(id_, body), body)
         except (httpx2.HTTPError, OSError):
             status = 0
         self.statuses.append(status)
-        return 200 <= status < 300 and fault is not Fault.LOST
+        return 200 <= status < 300 and fault is not CallFault.LOST
 
-    def _fault_in(self) -> Fault:
-        """Chance alone: what a test asks for befalls the answers."""
+    def _draw_fault(self) -> CallFault:
+        """Draw a random fault; planned faults apply to the answers only."""
         with self._lock:
-            if self.faults.happens(self.faults.cut):
-                return Fault.CUT
-            return Fault.LOST if self.faults.happens(self.faults.duplicated) else Fault.NONE
+            if self.faults.draw_chance(self.faults.cut):
+                return CallFault.CUT
+            return (
+                CallFault.LOST
+                if self.faults.draw_chance(self.faults.duplicated)
+                else CallFault.NONE
+            )
 
-    def hand_to(self, url: str) -> None:
-        """From now on events are posted to this address."""
+    def set_target(self, url: str) -> None:
+        """Post events to this URL from now on."""
         first, self._target = self._target is None, url
         if first:
-            self._loop.call_soon_threadsafe(self._begin)
+            self._loop.call_soon_threadsafe(self._start_posting)
 
-    def _begin(self) -> None:
-        # Ends with the connections, when the server does.
-        task = self._loop.create_task(self._post())
+    def _start_posting(self) -> None:
+        # Ends with the connections, when the server stops.
+        task = self._loop.create_task(self._post_to_target())
         self._connections.add(task)
         task.add_done_callback(self._connections.discard)
 
-    async def _post(self) -> None:
+    async def _post_to_target(self) -> None:
         async with httpx2.AsyncClient(timeout=30) as client:
 
             async def hand_in(headers: Mapping[str, str], body: bytes) -> int:
                 assert self._target is not None
                 return (await client.post(self._target, content=body, headers=headers)).status_code
 
-            await self.deliver(hand_in)
+            await self.post_events(hand_in)
 
-    # What is seen
+    # Results
 
     @property
-    def sent(self) -> list[Sent]:
-        """What the agent wrote, in order."""
+    def sent(self) -> list[WebhookMessage]:
+        """Return the agent's messages, in order."""
         with self._lock:
             return list(self._sent.values())
 
-    def texts(self, chat: str = "42") -> list[str]:
+    def list_texts(self, chat: str = "42") -> list[str]:
         return [one.text for one in self.sent if one.chat == chat]
 
-    def throttle(self, chat: str, seconds: float) -> None:
-        """Take nothing for a chat for so long."""
+    def throttle_chat(self, chat: str, seconds: float) -> None:
+        """Refuse all messages to a chat for ``seconds``."""
         with self._lock:
             self._throttled[chat] = time.monotonic() + seconds
 
-    def refuse(self, chat: str) -> None:
-        """Take nothing for a chat any more."""
+    def refuse_chat(self, chat: str) -> None:
+        """Refuse all messages to a chat permanently."""
         with self._lock:
             self._refused.add(chat)
 
     # The server
 
-    def _is_spared(self, http: HttpRequest) -> bool:
+    def _is_exempt(self, http: HttpRequest) -> bool:
         return False
 
-    def _carry_out(self, http: HttpRequest, *, throttled: bool) -> Reply:
+    def _handle_call(self, http: HttpRequest, *, throttled: bool) -> FakeResponse:
         try:
             verify_request([decode_secret(self.secret)], http.headers, http.body, now=time.time())
         except WebhookRejected as error:
-            return Reply({"error": error.message}, error.status)
+            return FakeResponse({"error": error.message}, error.status)
         data: Json = json.loads(http.body)["data"]
         chat = data["chat"]
         if throttled:
-            self.throttle(chat, self.faults.wait())
+            self.throttle_chat(chat, self.faults.draw_wait())
         left = self._throttled.get(chat, 0.0) - time.monotonic()
         status = 429 if left > 0 else 410 if chat in self._refused else 200
-        id_, n = http.headers[ID_HEADER], self._count()
-        self._write(n=n, id=id_, chat=chat, status=status, text=data["text"])
+        id_, n = http.headers[ID_HEADER], self._next_number()
+        self._write_log(n=n, id=id_, chat=chat, status=status, text=data["text"])
         if status == 429:
-            wait = {"Retry-After": str(self._waits(chat, left))}
-            return Reply({"error": "too many"}, 429, wait)
+            wait = {"Retry-After": str(self._throttle_seconds(chat, left))}
+            return FakeResponse({"error": "too many"}, 429, wait)
         if status == 410:
-            return Reply({"error": "nobody is there any more"}, 410)
+            return FakeResponse({"error": "nobody is there any more"}, 410)
         if json.loads(http.body)["type"] == "button.answered":
-            self.pressed.append(data)
+            self.button_answers.append(data)
         elif id_ not in self._sent:
-            self._sent[id_] = Sent(
+            self._sent[id_] = WebhookMessage(
                 n=n, id=id_, chat=chat, thread=data["thread"], text=data["text"], data=data
             )
-        return Reply({"id": id_})
+        return FakeResponse({"id": id_})

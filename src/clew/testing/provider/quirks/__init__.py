@@ -1,12 +1,12 @@
 """
-Quirks: what servers send that their format does not foresee, byte by byte, as a table.
+Quirks: deviations of real servers from their format, byte by byte, as a table.
 
-Each is a proper reply with one thing changed, with what a reader is to make of it.
+Each is a correct reply with one change, and the way in which it must be read.
 """
 
 from __future__ import annotations
 
-from clew.testing.provider.quirks.quirk import Case, Quirk, cases
+from clew.testing.provider.quirks.quirk import Quirk, QuirkCase, build_cases
 from clew.testing.provider.quirks.table import QUIRKS
 
-__all__ = ["QUIRKS", "Case", "Quirk", "cases"]
+__all__ = ["QUIRKS", "Quirk", "QuirkCase", "build_cases"]

@@ -1,6 +1,6 @@
 """Quirks of OpenAI's Chat format."""
 
-# JSON of any shape is what this table is made of.
+# This table consists of JSON of any shape.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
@@ -11,114 +11,116 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.answers import Invocation
+from clew.testing.provider.answers import ResolvedCall
 from clew.testing.provider.quirks.quirk import (
-    CALL,
-    TEXT,
-    TWO_CALLS,
-    Event,
+    CALL_REPLY,
+    TEXT_REPLY,
+    TWO_CALLS_REPLY,
     Quirk,
+    ReplyEvent,
 )
-from clew.testing.provider.quirks.shapes import THOUGHT
+from clew.testing.provider.quirks.shapes import THINKING_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.testing.provider.quirks.quirk import Streamed, Whole
+    from clew.testing.provider.quirks.quirk import BodyChange, StreamChange
 
 Chunk = dict[str, Any]
-LOOK = CALL.calls[0]
+LOOK_CALL = CALL_REPLY.calls[0]
 
 
-def each(change: Callable[[Chunk], object]) -> dict[Any, Streamed]:
-    """Change each choice of a stream in place; one that becomes ``False`` is left out."""
+def change_choices(change: Callable[[Chunk], object]) -> dict[Any, StreamChange]:
+    """Change each choice of a stream in place; drop it if the change returns ``False``."""
 
-    def made(events: list[Event]) -> list[Event]:
-        out: list[Event] = []
+    def change_events(events: list[ReplyEvent]) -> list[ReplyEvent]:
+        out: list[ReplyEvent] = []
         for event in events:
             data = copy.deepcopy(event.data)
             kept = True
             if isinstance(data, dict) and data["choices"]:
                 kept = change(data["choices"][0]) is not False
-            out += [Event(event.name, data)] if kept else []
+            out += [ReplyEvent(event.name, data)] if kept else []
         return out
 
-    return {"chat": made}
+    return {"chat": change_events}
 
 
-def each_chunk(change: Callable[[Chunk], Chunk]) -> dict[Any, Streamed]:
+def change_chunks(change: Callable[[Chunk], Chunk]) -> dict[Any, StreamChange]:
     """Change each chunk."""
     return {
         "chat": lambda events: [
-            Event(e.name, change(copy.deepcopy(e.data)) if isinstance(e.data, dict) else e.data)
+            ReplyEvent(
+                e.name, change(copy.deepcopy(e.data)) if isinstance(e.data, dict) else e.data
+            )
             for e in events
         ]
     }
 
 
-def one(change: Callable[[Chunk], object]) -> dict[Any, Whole]:
-    """Change the choice of a whole reply in place."""
+def change_body_choice(change: Callable[[Chunk], object]) -> dict[Any, BodyChange]:
+    """Change the choice of an unstreamed reply in place."""
 
-    def made(body: Chunk) -> Chunk:
+    def change_reply(body: Chunk) -> Chunk:
         change(body["choices"][0])
         return body
 
-    return {"chat": made}
+    return {"chat": change_reply}
 
 
-def body(change: Callable[[Chunk], Chunk]) -> dict[Any, Whole]:
-    """Change a whole reply."""
+def change_body(change: Callable[[Chunk], Chunk]) -> dict[Any, BodyChange]:
+    """Change an unstreamed reply."""
     return {"chat": change}
 
 
-def calls(change: Callable[[Chunk], object]) -> dict[str, Any]:
-    """Change each call, or piece of one, streamed and whole."""
+def change_calls(change: Callable[[Chunk], object]) -> dict[str, Any]:
+    """Change each call, or piece of one, streamed and unstreamed."""
 
-    def choice(found: Chunk) -> None:
+    def change_choice(found: Chunk) -> None:
         said = found.get("delta") or found.get("message") or {}
         for call in said.get("tool_calls") or ():
             change(call)
 
-    return {"stream": each(choice), "whole": one(choice)}
+    return {"stream": change_choices(change_choice), "whole": change_body_choice(change_choice)}
 
 
-def deltas(*given: object) -> dict[Any, Streamed]:
-    """A stream with exactly these deltas."""
+def stream_deltas(*given: object) -> dict[Any, StreamChange]:
+    """Return a stream with exactly these deltas."""
 
-    def made(events: list[Event]) -> list[Event]:
+    def build_events(events: list[ReplyEvent]) -> list[ReplyEvent]:
         head = {k: v for k, v in events[0].data.items() if k not in ("choices", "usage")}
         said = [
             {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
             for delta in given
         ]
-        return [*(Event(None, chunk) for chunk in said), *events[-3:]]
+        return [*(ReplyEvent(None, chunk) for chunk in said), *events[-3:]]
 
-    return {"chat": made}
+    return {"chat": build_events}
 
 
-def call(**fields: Any) -> Chunk:
-    """A delta with one piece of a call; what is not given is missing."""
+def call_delta(**fields: Any) -> Chunk:
+    """Return a delta with one piece of a call; fields that are not given are missing."""
     function = {key: fields.pop(key) for key in ("name", "arguments") if key in fields}
     return {"tool_calls": [{**fields, "function": function}]}
 
 
-def _drop(key: str) -> Callable[[Chunk], object]:
+def _drop_key(key: str) -> Callable[[Chunk], object]:
     return lambda found: found.pop(key, None)
 
 
-def _set(key: str, value: object) -> Callable[[Chunk], object]:
-    def change(found: Chunk) -> None:
+def _set_key(key: str, value: object) -> Callable[[Chunk], object]:
+    def set_value(found: Chunk) -> None:
         found[key] = value
 
-    return change
+    return set_value
 
 
-def _last(change: Callable[[Chunk], object]) -> dict[Any, Streamed]:
-    """Change the last choice, which says why the reply ended."""
-    return each(lambda choice: change(choice) if choice["finish_reason"] else None)
+def _change_last_choice(change: Callable[[Chunk], object]) -> dict[Any, StreamChange]:
+    """Change the last choice, which has the finish reason."""
+    return change_choices(lambda choice: change(choice) if choice["finish_reason"] else None)
 
 
-def _no_end(choice: Chunk) -> bool:
+def _drop_end(choice: Chunk) -> bool:
     return choice["finish_reason"] is None
 
 
@@ -126,57 +128,57 @@ def _always_stop(choice: Chunk) -> None:
     choice["finish_reason"] = "stop"
 
 
-def _message(choice: Chunk) -> None:
+def _rename_delta(choice: Chunk) -> None:
     choice["message"] = choice.pop("delta")
 
 
-def _legacy_text(choice: Chunk) -> None:
+def _use_legacy_text(choice: Chunk) -> None:
     said = choice.pop("delta", None) or choice.pop("message", {})
     choice["text"] = said.get("content") or ""
 
 
-def _object_arguments(found: Chunk) -> None:
+def _decode_arguments(found: Chunk) -> None:
     function = found.get("function", {})
     if function.get("arguments"):
         function["arguments"] = json.loads(function["arguments"])
 
 
-def _flat(found: Chunk) -> None:
+def _flatten_call(found: Chunk) -> None:
     found |= found.pop("function")
 
 
-def _legacy_call(choice: Chunk) -> None:
+def _use_legacy_call(choice: Chunk) -> None:
     said = choice.get("delta") or choice.get("message") or {}
     if made := said.pop("tool_calls", None):
         said["function_call"] = made[0]["function"]
 
 
-def _calls_as_object(choice: Chunk) -> None:
+def _unwrap_calls(choice: Chunk) -> None:
     said = choice.get("delta") or choice.get("message") or {}
     if made := said.get("tool_calls"):
         said["tool_calls"] = made[0]
 
 
-def _thoughts(name: str, value: Callable[[str], object]) -> Callable[[Chunk], object]:
-    def change(choice: Chunk) -> None:
+def _rename_thinking(name: str, value: Callable[[str], object]) -> Callable[[Chunk], object]:
+    def change_choice(choice: Chunk) -> None:
         said = choice.get("delta") or choice.get("message") or {}
         if words := said.pop("reasoning_content", None):
             said[name] = value(words)
 
-    return change
+    return change_choice
 
 
-def _odd_head(chunk: Chunk) -> Chunk:
+def _set_odd_head(chunk: Chunk) -> Chunk:
     return {**chunk, "id": None, "created": "yesterday", "model": None, "object": None}
 
 
-def _bare_head(chunk: Chunk) -> Chunk:
+def _drop_head(chunk: Chunk) -> Chunk:
     return {key: chunk[key] for key in ("choices", "usage") if key in chunk}
 
 
-def _again(events: list[Event]) -> list[Event]:
-    """The whole message once more, with the end."""
-    whole = {"role": "assistant", "content": TEXT.text}
+def _repeat_message(events: list[ReplyEvent]) -> list[ReplyEvent]:
+    """Repeat the whole message with the finish reason."""
+    whole = {"role": "assistant", "content": TEXT_REPLY.text}
     changed = copy.deepcopy(events)
     for event in changed:
         if isinstance(event.data, dict) and event.data["choices"]:
@@ -186,97 +188,97 @@ def _again(events: list[Event]) -> list[Event]:
     return changed
 
 
-_ARGS = LOOK.arguments
-_SEEN_LOOK = ("look", {"at": "the map", "times": 2})
-_SEEN_ADD = ("add", {"a": 1, "b": 2})
-_THINKING = replace(TEXT, thinking=THOUGHT)
-_ONE_PIECE = replace(CALL, chunks=1)
+_ARGS = LOOK_CALL.arguments
+_EXPECTED_LOOK = ("look", {"at": "the map", "times": 2})
+_EXPECTED_ADD = ("add", {"a": 1, "b": 2})
+_THINKING = replace(TEXT_REPLY, thinking=THINKING_TEXT)
+_ONE_PIECE = replace(CALL_REPLY, chunks=1)
 
-CHAT: tuple[Quirk, ...] = (
+CHAT_QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         id="delta-null",
-        sends="`delta: null` with the reason of the end",
-        stream=_last(_set("delta", None)),
+        description="`delta: null` with the reason of the end",
+        stream=_change_last_choice(_set_key("delta", None)),
     ),
     Quirk(
         id="delta-missing",
-        sends="no `delta` with the reason of the end",
-        stream=_last(_drop("delta")),
+        description="no `delta` with the reason of the end",
+        stream=_change_last_choice(_drop_key("delta")),
     ),
     Quirk(
         id="end-missing",
-        sends="no reason of the end, but `[DONE]`",
-        stream=each(_no_end),
-        whole=one(_drop("finish_reason")),
+        description="no reason of the end, but `[DONE]`",
+        stream=change_choices(_drop_end),
+        whole=change_body_choice(_drop_key("finish_reason")),
     ),
     Quirk(
         id="end-empty",
-        sends="an empty reason of the end in each chunk",
-        stream=each(_set("finish_reason", "")),
-        whole=one(_set("finish_reason", "")),
+        description="an empty reason of the end in each chunk",
+        stream=change_choices(_set_key("finish_reason", "")),
+        whole=change_body_choice(_set_key("finish_reason", "")),
     ),
     Quirk(
         id="end-always",
-        sends="`stop` as the reason of the end in each chunk",
-        stream=each(_always_stop),
+        description="`stop` as the reason of the end in each chunk",
+        stream=change_choices(_always_stop),
     ),
     Quirk(
         id="no-done",
-        sends="no `[DONE]` after the reason of the end",
+        description="no `[DONE]` after the reason of the end",
         stream={"chat": lambda events: events[:-1]},
     ),
     Quirk(
         id="choices-null",
-        sends="`choices: null` in the chunk with the usage",
-        stream=each_chunk(lambda c: c if c["choices"] else {**c, "choices": None}),
+        description="`choices: null` in the chunk with the usage",
+        stream=change_chunks(lambda c: c if c["choices"] else {**c, "choices": None}),
     ),
     Quirk(
         id="choices-missing",
-        sends="no `choices` in the chunk with the usage",
-        stream=each_chunk(lambda c: c if c["choices"] else {"usage": c["usage"]}),
+        description="no `choices` in the chunk with the usage",
+        stream=change_chunks(lambda c: c if c["choices"] else {"usage": c["usage"]}),
     ),
     Quirk(
         id="choices-object",
-        sends="one choice, not in a list",
-        stream=each_chunk(lambda c: {**c, "choices": c["choices"][0] if c["choices"] else {}}),
-        whole=body(lambda b: {**b, "choices": b["choices"][0]}),
+        description="one choice, not in a list",
+        stream=change_chunks(lambda c: {**c, "choices": c["choices"][0] if c["choices"] else {}}),
+        whole=change_body(lambda b: {**b, "choices": b["choices"][0]}),
     ),
     Quirk(
         id="choice-index-missing",
-        sends="choices without an index",
-        stream=each(_drop("index")),
-        whole=one(_drop("index")),
+        description="choices without an index",
+        stream=change_choices(_drop_key("index")),
+        whole=change_body_choice(_drop_key("index")),
     ),
     Quirk(
         id="choices-empty-first",
-        sends="a chunk without choices first, as a content filter",
+        description="a chunk without choices first, as a content filter",
         stream={
             "chat": lambda events: [
-                Event(None, {**events[0].data, "choices": [], "prompt_filter_results": [{}]}),
+                ReplyEvent(None, {**events[0].data, "choices": [], "prompt_filter_results": [{}]}),
                 *events,
             ]
         },
     ),
     Quirk(
         id="role-each",
-        sends="the role in each chunk",
-        stream=each(lambda c: c["delta"].update(role="assistant")),
+        description="the role in each chunk",
+        stream=change_choices(lambda c: c["delta"].update(role="assistant")),
     ),
     Quirk(
         id="role-odd",
-        sends="a role that is none",
-        stream=each(lambda c: c["delta"].update(role="model")),
-        whole=one(lambda c: c["message"].update(role="")),
+        description="a role that is none",
+        stream=change_choices(lambda c: c["delta"].update(role="model")),
+        whole=change_body_choice(lambda c: c["message"].update(role="")),
     ),
     Quirk(
         id="refusal-empty",
-        sends="an empty refusal in each chunk",
-        stream=each(lambda c: c["delta"].update(refusal="")),
-        whole=one(lambda c: c["message"].update(refusal="")),
+        description="an empty refusal in each chunk",
+        stream=change_choices(lambda c: c["delta"].update(refusal="")),
+        whole=change_body_choice(lambda c: c["message"].update(refusal="")),
     ),
     Quirk(
         id="content-null",
-        sends="`content: null` between the pieces",
+        description="`content: null` between the pieces",
         stream={
             "chat": lambda events: (
                 [
@@ -284,7 +286,7 @@ CHAT: tuple[Quirk, ...] = (
                     for one in events[:-1]
                     for e in (
                         one,
-                        Event(
+                        ReplyEvent(
                             None,
                             {
                                 **events[0].data,
@@ -303,219 +305,239 @@ CHAT: tuple[Quirk, ...] = (
             )
         },
     ),
-    Quirk(id="message-for-delta", sends="`message` instead of `delta`", stream=each(_message)),
     Quirk(
-        id="delta-for-message",
-        sends="`delta` instead of `message`",
-        whole=one(lambda c: c.update(delta=c.pop("message"))),
+        id="message-for-delta",
+        description="`message` instead of `delta`",
+        stream=change_choices(_rename_delta),
     ),
     Quirk(
-        id="message-again", sends="the whole message once more at the end", stream={"chat": _again}
+        id="delta-for-message",
+        description="`delta` instead of `message`",
+        whole=change_body_choice(lambda c: c.update(delta=c.pop("message"))),
+    ),
+    Quirk(
+        id="message-again",
+        description="the whole message once more at the end",
+        stream={"chat": _repeat_message},
     ),
     Quirk(
         id="legacy-text",
-        sends="`text` instead of a message, as completions had it",
-        stream=each(_legacy_text),
-        whole=one(_legacy_text),
+        description="`text` instead of a message, as completions had it",
+        stream=change_choices(_use_legacy_text),
+        whole=change_body_choice(_use_legacy_text),
     ),
     Quirk(
         id="head-odd",
-        sends="nulls and words for id, time, model and object",
-        stream=each_chunk(_odd_head),
-        whole=body(_odd_head),
+        description="nulls and words for id, time, model and object",
+        stream=change_chunks(_set_odd_head),
+        whole=change_body(_set_odd_head),
     ),
     Quirk(
         id="head-missing",
-        sends="no id, time, model or object",
-        stream=each_chunk(_bare_head),
-        whole=body(_bare_head),
+        description="no id, time, model or object",
+        stream=change_chunks(_drop_head),
+        whole=change_body(_drop_head),
     ),
     Quirk(
         id="service-tier-odd",
-        sends="a service tier that nobody knows",
-        stream=each_chunk(lambda c: {**c, "service_tier": "on_demand"}),
-        whole=body(lambda b: {**b, "service_tier": "on_demand"}),
+        description="a service tier that nobody knows",
+        stream=change_chunks(lambda c: {**c, "service_tier": "on_demand"}),
+        whole=change_body(lambda b: {**b, "service_tier": "on_demand"}),
     ),
     Quirk(
         id="reasoning-field",
-        sends="thinking as `reasoning`",
-        answer=_THINKING,
-        stream=each(_thoughts("reasoning", str)),
-        whole=one(_thoughts("reasoning", str)),
+        description="thinking as `reasoning`",
+        reply=_THINKING,
+        stream=change_choices(_rename_thinking("reasoning", str)),
+        whole=change_body_choice(_rename_thinking("reasoning", str)),
     ),
     Quirk(
         id="thinking-field",
-        sends="thinking as `thinking`",
-        answer=_THINKING,
-        stream=each(_thoughts("thinking", str)),
-        whole=one(_thoughts("thinking", str)),
+        description="thinking as `thinking`",
+        reply=_THINKING,
+        stream=change_choices(_rename_thinking("thinking", str)),
+        whole=change_body_choice(_rename_thinking("thinking", str)),
     ),
     Quirk(
         id="reasoning-list",
-        sends="thinking as a list of parts",
-        answer=_THINKING,
-        stream=each(_thoughts("reasoning_content", lambda w: [{"type": "text", "text": w}])),
-        whole=one(_thoughts("reasoning_content", lambda w: [{"type": "text", "text": w}])),
+        description="thinking as a list of parts",
+        reply=_THINKING,
+        stream=change_choices(
+            _rename_thinking("reasoning_content", lambda w: [{"type": "text", "text": w}])
+        ),
+        whole=change_body_choice(
+            _rename_thinking("reasoning_content", lambda w: [{"type": "text", "text": w}])
+        ),
     ),
     Quirk(
         id="thinking-parts",
-        sends="thinking as a part of the content, as Mistral does",
-        stream=deltas(
+        description="thinking as a part of the content, as Mistral does",
+        stream=stream_deltas(
             {
                 "role": "assistant",
-                "content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}],
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": THINKING_TEXT}]}
+                ],
             },
             {"content": "The answer is 42, I think."},
         ),
-        whole=one(
+        whole=change_body_choice(
             lambda c: c["message"].update(
                 content=[
-                    {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]},
-                    {"type": "text", "text": TEXT.text},
+                    {"type": "thinking", "thinking": [{"type": "text", "text": THINKING_TEXT}]},
+                    {"type": "text", "text": TEXT_REPLY.text},
                 ]
             )
         ),
-        thinking=THOUGHT,
+        thinking=THINKING_TEXT,
     ),
     Quirk(
         id="arguments-object",
-        sends="arguments as an object, not as JSON text",
-        answer=_ONE_PIECE,
-        **calls(_object_arguments),
+        description="arguments as an object, not as JSON text",
+        reply=_ONE_PIECE,
+        **change_calls(_decode_arguments),
     ),
     Quirk(
         id="arguments-null",
-        sends="`arguments: null` for a tool that takes none",
-        answer=replace(CALL, calls=(Invocation(id="call_a", name="now", arguments=""),)),
-        **calls(lambda c: c["function"].update(arguments=None)),
+        description="`arguments: null` for a tool that takes none",
+        reply=replace(CALL_REPLY, calls=(ResolvedCall(id="call_a", name="now", arguments=""),)),
+        **change_calls(lambda c: c["function"].update(arguments=None)),
         calls=(("now", {}),),
     ),
     Quirk(
         id="call-type-missing",
-        sends="calls without a type",
-        answer=TWO_CALLS,
-        **calls(_drop("type")),
+        description="calls without a type",
+        reply=TWO_CALLS_REPLY,
+        **change_calls(_drop_key("type")),
     ),
-    Quirk(id="call-ids-missing", sends="calls without ids", answer=TWO_CALLS, **calls(_drop("id"))),
     Quirk(
-        id="call-ids-empty", sends="calls with empty ids", answer=TWO_CALLS, **calls(_set("id", ""))
+        id="call-ids-missing",
+        description="calls without ids",
+        reply=TWO_CALLS_REPLY,
+        **change_calls(_drop_key("id")),
+    ),
+    Quirk(
+        id="call-ids-empty",
+        description="calls with empty ids",
+        reply=TWO_CALLS_REPLY,
+        **change_calls(_set_key("id", "")),
     ),
     Quirk(
         id="call-index-missing",
-        sends="calls without an index",
-        answer=TWO_CALLS,
-        stream=calls(_drop("index"))["stream"],
+        description="calls without an index",
+        reply=TWO_CALLS_REPLY,
+        stream=change_calls(_drop_key("index"))["stream"],
     ),
     Quirk(
         id="call-flat",
-        sends="name and arguments beside the id, not in `function`",
-        answer=TWO_CALLS,
-        **calls(_flat),
+        description="name and arguments beside the id, not in `function`",
+        reply=TWO_CALLS_REPLY,
+        **change_calls(_flatten_call),
     ),
     Quirk(
         id="call-legacy",
-        sends="`function_call`, as before there were tools",
-        answer=CALL,
-        stream=each(_legacy_call),
-        whole=one(_legacy_call),
+        description="`function_call`, as before there were tools",
+        reply=CALL_REPLY,
+        stream=change_choices(_use_legacy_call),
+        whole=change_body_choice(_use_legacy_call),
     ),
     Quirk(
         id="calls-object",
-        sends="one call, not in a list",
-        answer=CALL,
-        stream=each(_calls_as_object),
-        whole=one(_calls_as_object),
+        description="one call, not in a list",
+        reply=CALL_REPLY,
+        stream=change_choices(_unwrap_calls),
+        whole=change_body_choice(_unwrap_calls),
     ),
     Quirk(
         id="name-each",
-        sends="the name of the tool with each piece of its arguments",
-        answer=CALL,
-        stream=calls(lambda c: c["function"].update(name="look"))["stream"],
+        description="the name of the tool with each piece of its arguments",
+        reply=CALL_REPLY,
+        stream=change_calls(lambda c: c["function"].update(name="look"))["stream"],
     ),
     Quirk(
         id="name-in-pieces",
-        sends="the name of the tool in two pieces",
-        answer=CALL,
-        stream=deltas(
-            call(index=0, id="call_a", type="function", name="lo", arguments=""),
-            call(index=0, name="ok", arguments=""),
-            call(index=0, arguments=_ARGS),
+        description="the name of the tool in two pieces",
+        reply=CALL_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", type="function", name="lo", arguments=""),
+            call_delta(index=0, name="ok", arguments=""),
+            call_delta(index=0, arguments=_ARGS),
         ),
     ),
     Quirk(
         id="id-each",
-        sends="the id with each piece",
-        answer=CALL,
-        stream=calls(_set("id", "call_a"))["stream"],
+        description="the id with each piece",
+        reply=CALL_REPLY,
+        stream=change_calls(_set_key("id", "call_a"))["stream"],
     ),
     Quirk(
         id="id-new-each",
-        sends="a new id with each piece of one call",
-        answer=CALL,
-        stream=deltas(
-            call(index=0, id="call_a", name="look", arguments=_ARGS[:8]),
-            call(index=0, id="call_b", name="look", arguments=_ARGS[8:]),
+        description="a new id with each piece of one call",
+        reply=CALL_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS[:8]),
+            call_delta(index=0, id="call_b", name="look", arguments=_ARGS[8:]),
         ),
     ),
     Quirk(
         id="arguments-grow",
-        sends="the arguments from the beginning in each piece",
-        answer=CALL,
-        stream=deltas(
-            call(index=0, id="call_a", name="look", arguments=_ARGS[:5]),
-            call(index=0, id="call_a", name="look", arguments=_ARGS[:15]),
-            call(index=0, id="call_a", name="look", arguments=_ARGS),
+        description="the arguments from the beginning in each piece",
+        reply=CALL_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS[:5]),
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS[:15]),
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS),
         ),
     ),
     Quirk(
         id="arguments-again",
-        sends="the whole arguments once more at the end",
-        answer=CALL,
-        stream=deltas(
-            call(index=0, id="call_a", name="look", arguments=_ARGS[:9]),
-            call(index=0, arguments=_ARGS[9:]),
-            call(index=0, id="call_a", name="look", arguments=_ARGS),
+        description="the whole arguments once more at the end",
+        reply=CALL_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS[:9]),
+            call_delta(index=0, arguments=_ARGS[9:]),
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS),
         ),
     ),
     Quirk(
         id="one-index",
-        sends="two calls with one index, a chunk each, as Ollama does",
-        answer=TWO_CALLS,
-        stream=deltas(
-            call(index=0, id="call_a", type="function", name="look", arguments=_ARGS),
-            call(
+        description="two calls with one index, a chunk each, as Ollama does",
+        reply=TWO_CALLS_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", type="function", name="look", arguments=_ARGS),
+            call_delta(
                 index=0,
                 id="call_b",
                 type="function",
                 name="add",
-                arguments=TWO_CALLS.calls[1].arguments,
+                arguments=TWO_CALLS_REPLY.calls[1].arguments,
             ),
         ),
     ),
     Quirk(
         id="one-index-no-ids",
-        sends="two calls with one index and no ids",
-        answer=TWO_CALLS,
-        stream=deltas(
-            call(index=0, name="look", arguments=json.loads(_ARGS)),
-            call(index=0, name="add", arguments={"a": 1, "b": 2}),
+        description="two calls with one index and no ids",
+        reply=TWO_CALLS_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, name="look", arguments=json.loads(_ARGS)),
+            call_delta(index=0, name="add", arguments={"a": 1, "b": 2}),
         ),
     ),
     Quirk(
         id="one-index-one-tool",
-        sends="two calls of one tool with one index",
-        answer=TWO_CALLS,
-        stream=deltas(
-            call(index=0, id="call_a", name="look", arguments='{"at": "a"}'),
-            call(index=0, id="call_b", name="look", arguments='{"at": "b"}'),
+        description="two calls of one tool with one index",
+        reply=TWO_CALLS_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", name="look", arguments='{"at": "a"}'),
+            call_delta(index=0, id="call_b", name="look", arguments='{"at": "b"}'),
         ),
         calls=(("look", {"at": "a"}), ("look", {"at": "b"})),
     ),
     Quirk(
         id="one-index-one-chunk",
-        sends="two calls with one index in one chunk",
-        answer=TWO_CALLS,
-        stream=deltas(
+        description="two calls with one index in one chunk",
+        reply=TWO_CALLS_REPLY,
+        stream=stream_deltas(
             {
                 "tool_calls": [
                     {"index": 0, "id": "call_a", "function": {"name": "look", "arguments": _ARGS}},
@@ -527,23 +549,23 @@ CHAT: tuple[Quirk, ...] = (
                 ]
             }
         ),
-        calls=(_SEEN_LOOK, _SEEN_ADD),
+        calls=(_EXPECTED_LOOK, _EXPECTED_ADD),
     ),
     Quirk(
         id="calls-interleaved",
-        sends="the pieces of two calls in turns",
-        answer=TWO_CALLS,
-        stream=deltas(
-            call(index=0, id="call_a", name="look", arguments=_ARGS[:6]),
-            call(index=1, id="call_b", name="add", arguments='{"a": 1,'),
-            call(index=0, arguments=_ARGS[6:]),
-            call(index=1, arguments=' "b": 2}'),
+        description="the pieces of two calls in turns",
+        reply=TWO_CALLS_REPLY,
+        stream=stream_deltas(
+            call_delta(index=0, id="call_a", name="look", arguments=_ARGS[:6]),
+            call_delta(index=1, id="call_b", name="add", arguments='{"a": 1,'),
+            call_delta(index=0, arguments=_ARGS[6:]),
+            call_delta(index=1, arguments=' "b": 2}'),
         ),
     ),
     Quirk(
         id="native-message",
-        sends="`message` without choices, as Ollama's own format has it",
-        whole=body(
+        description="`message` without choices, as Ollama's own format has it",
+        whole=change_body(
             lambda b: {
                 "model": b["model"],
                 "message": b["choices"][0]["message"],

@@ -1,6 +1,6 @@
-"""Quirks of how a reply is framed: the bytes around the JSON."""
+"""Quirks of framing: the bytes around the JSON."""
 
-# JSON of any shape is what this table is made of.
+# This table consists of JSON of any shape.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
@@ -13,298 +13,314 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from clew.testing.provider.quirks.quirk import (
-    EVENTS,
     FORMATS,
-    JSON,
-    TEXT,
-    Body,
-    Event,
+    JSON_TYPE,
+    STREAM_TYPE,
+    TEXT_REPLY,
     Quirk,
-    encoded,
-    events_of,
-    json_body,
-    stream_body,
+    ReplyBody,
+    ReplyEvent,
+    build_json_body,
+    build_stream_body,
+    encode_event,
+    render_events,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.testing.provider.quirks.quirk import Streamed, Whole
+    from clew.testing.provider.quirks.quirk import BodyChange, StreamChange
 
-ACCENTS = replace(TEXT, text="Das macht 42 €, nämlich 😀 genau.", chunks=5)
+ACCENTED_REPLY = replace(TEXT_REPLY, text="Das macht 42 €, nämlich 😀 genau.", chunks=5)
 
 
-def _everywhere(change: Streamed) -> dict[Any, Streamed]:
+def _for_all_formats(change: StreamChange) -> dict[Any, StreamChange]:
     return dict.fromkeys(FORMATS, change)
 
 
-def _whole(change: Whole) -> dict[Any, Whole]:
+def _body_for_all_formats(change: BodyChange) -> dict[Any, BodyChange]:
     return dict.fromkeys(FORMATS, change)
 
 
-def _bytes(change: Callable[[bytes], bytes]) -> Streamed:
+def _change_bytes(change: Callable[[bytes], bytes]) -> StreamChange:
     """Change the whole body as bytes."""
-    return lambda events: Body((change(b"".join(map(encoded, events))),), EVENTS)
+    return lambda events: ReplyBody((change(b"".join(map(encode_event, events))),), STREAM_TYPE)
 
 
-def _between(*events: Event) -> Streamed:
-    """Put events after each event but the last."""
+def _insert_events(*events: ReplyEvent) -> StreamChange:
+    """Insert events after each event but the last."""
     return lambda given: [e for one in given[:-1] for e in (one, *events)] + given[-1:]
 
 
-def _lines(text: bytes) -> Streamed:
-    """Put a line after each event's first line."""
-    return _bytes(lambda body: body.replace(b"\n\n", b"\n" + text + b"\n\n"))
+def _insert_line(text: bytes) -> StreamChange:
+    """Insert a line after the first line of each event."""
+    return _change_bytes(lambda body: body.replace(b"\n\n", b"\n" + text + b"\n\n"))
 
 
-def _pieces(size: int) -> Streamed:
-    def cut(events: list[Event]) -> Body:
-        body = b"".join(json_bytes(event) for event in events)
-        return Body(tuple(body[n : n + size] for n in range(0, len(body), size)), EVENTS)
+def _split_pieces(size: int) -> StreamChange:
+    def split_body(events: list[ReplyEvent]) -> ReplyBody:
+        body = b"".join(encode_unescaped(event) for event in events)
+        return ReplyBody(tuple(body[n : n + size] for n in range(0, len(body), size)), STREAM_TYPE)
 
-    return cut
+    return split_body
 
 
-def json_bytes(event: Event) -> bytes:
-    """Return an event whose letters are not escaped."""
+def encode_unescaped(event: ReplyEvent) -> bytes:
+    """Encode an event without escaping non-ASCII characters."""
     if isinstance(event.data, str):
-        return encoded(event)
-    return encoded(Event(event.name, json.dumps(event.data, ensure_ascii=False)))
+        return encode_event(event)
+    return encode_event(ReplyEvent(event.name, json.dumps(event.data, ensure_ascii=False)))
 
 
-def _pretty(events: list[Event]) -> Body:
+def _pretty_print(events: list[ReplyEvent]) -> ReplyBody:
     pieces: list[bytes] = []
     for event in events:
         text = event.data if isinstance(event.data, str) else json.dumps(event.data, indent=1)
         name = f"event: {event.name}\n" if event.name else ""
         data = "".join(f"data: {line}\n" for line in text.splitlines())
         pieces.append(f"{name}{data}\n".encode())
-    return Body(tuple(pieces), EVENTS)
+    return ReplyBody(tuple(pieces), STREAM_TYPE)
 
 
-def _json_lines(events: list[Event]) -> Body:
+def _send_json_lines(events: list[ReplyEvent]) -> ReplyBody:
     objects = [event.data for event in events if isinstance(event.data, dict)]
-    return Body(tuple(json.dumps(one).encode() + b"\n" for one in objects), "application/x-ndjson")
+    return ReplyBody(
+        tuple(json.dumps(one).encode() + b"\n" for one in objects), "application/x-ndjson"
+    )
 
 
-def _zipped(events: list[Event]) -> Body:
-    body = gzip.compress(b"".join(map(encoded, events)))
-    return Body((body,), EVENTS, headers={"content-encoding": "gzip"})
+def _gzip_body(events: list[ReplyEvent]) -> ReplyBody:
+    body = gzip.compress(b"".join(map(encode_event, events)))
+    return ReplyBody((body,), STREAM_TYPE, headers={"content-encoding": "gzip"})
 
 
-def _deflated(events: list[Event]) -> Body:
-    body = zlib.compress(b"".join(map(encoded, events)))
-    return Body((body,), EVENTS, headers={"content-encoding": "deflate"})
+def _deflate_body(events: list[ReplyEvent]) -> ReplyBody:
+    body = zlib.compress(b"".join(map(encode_event, events)))
+    return ReplyBody((body,), STREAM_TYPE, headers={"content-encoding": "deflate"})
 
 
-def _without_blank_line(events: list[Event]) -> Body:
-    body = stream_body(events)
+def _drop_last_blank_line(events: list[ReplyEvent]) -> ReplyBody:
+    body = build_stream_body(events)
     return body._replace(pieces=(*body.pieces[:-1], body.pieces[-1].rstrip(b"\n")))
 
 
-def _after(after: str) -> Streamed:
-    """Send everything but what follows the reason of the end, and then break off or say nothing."""
+def _stop_after_end(after: str) -> StreamChange:
+    """Drop everything after the finish reason, then disconnect or hang."""
 
-    def cut(events: list[Event]) -> Body:
+    def drop_rest(events: list[ReplyEvent]) -> ReplyBody:
         ends = ("response.completed", "message_stop")
         kept = [e for e in events if e.data != "[DONE]" and e.name != "message_stop"]
         assert len(kept) < len(events) or any(e.name in ends for e in events)
-        return stream_body(kept, after=after)
+        return build_stream_body(kept, after=after)
 
-    return cut
-
-
-def _invalid(events: list[Event]) -> Body:
-    body = b"".join(json_bytes(event) for event in events)
-    return Body((body.replace("ä".encode(), b"\xe4"),), EVENTS)
+    return drop_rest
 
 
-def _as_stream(form: Any) -> Whole:
-    return lambda _: stream_body(events_of(form, TEXT))
+def _break_utf8(events: list[ReplyEvent]) -> ReplyBody:
+    body = b"".join(encode_unescaped(event) for event in events)
+    return ReplyBody((body.replace("ä".encode(), b"\xe4"),), STREAM_TYPE)
 
 
-def _all_at_once(events: list[Event]) -> list[Event]:
+def _send_stream(form: Any) -> BodyChange:
+    return lambda _: build_stream_body(render_events(form, TEXT_REPLY))
+
+
+def _join_chunks(events: list[ReplyEvent]) -> list[ReplyEvent]:
     objects = [event.data for event in events if isinstance(event.data, dict)]
-    return [Event(None, json.dumps(objects)), *[e for e in events if e.data == "[DONE]"]]
+    return [ReplyEvent(None, json.dumps(objects)), *[e for e in events if e.data == "[DONE]"]]
 
 
-FRAMING: tuple[Quirk, ...] = (
+FRAMING_QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         id="data-null",
-        sends="`data: null` between events",
-        stream=_everywhere(_between(Event(None, "null"))),
+        description="`data: null` between events",
+        stream=_for_all_formats(_insert_events(ReplyEvent(None, "null"))),
     ),
     Quirk(
         id="data-empty",
-        sends="`data:` with nothing behind it",
-        stream=_everywhere(_between(Event(None, ""))),
+        description="`data:` with nothing behind it",
+        stream=_for_all_formats(_insert_events(ReplyEvent(None, ""))),
     ),
     Quirk(
         id="data-words",
-        sends="words instead of JSON, such as `data: ping`",
-        stream=_everywhere(_between(Event(None, "ping"), Event("keepalive", "still here"))),
+        description="words instead of JSON, such as `data: ping`",
+        stream=_for_all_formats(
+            _insert_events(ReplyEvent(None, "ping"), ReplyEvent("keepalive", "still here"))
+        ),
     ),
     Quirk(
         id="comment-after-id",
-        sends="an `id:` with each event, and comments after it",
-        stream=_everywhere(
-            _bytes(lambda body: body.replace(b"\n\n", b"\nid: 7\n\n: keep-alive\n\n"))
+        description="an `id:` with each event, and comments after it",
+        stream=_for_all_formats(
+            _change_bytes(lambda body: body.replace(b"\n\n", b"\nid: 7\n\n: keep-alive\n\n"))
         ),
     ),
     Quirk(
         id="comments",
-        sends="comments within and between events",
-        stream=_everywhere(_lines(b": PROCESSING")),
+        description="comments within and between events",
+        stream=_for_all_formats(_insert_line(b": PROCESSING")),
     ),
     Quirk(
         id="retry-field",
-        sends="`retry:` with each event",
-        stream=_everywhere(_lines(b"retry: 3000")),
+        description="`retry:` with each event",
+        stream=_for_all_formats(_insert_line(b"retry: 3000")),
     ),
     Quirk(
         id="unknown-field",
-        sends="a field that is not of the protocol, with each event",
-        stream=_everywhere(_lines(b"trace: 00-ab")),
+        description="a field that is not of the protocol, with each event",
+        stream=_for_all_formats(_insert_line(b"trace: 00-ab")),
     ),
     Quirk(
         id="crlf",
-        sends="lines that end in CR LF",
-        stream=_everywhere(_bytes(lambda body: body.replace(b"\n", b"\r\n"))),
+        description="lines that end in CR LF",
+        stream=_for_all_formats(_change_bytes(lambda body: body.replace(b"\n", b"\r\n"))),
     ),
     Quirk(
         id="cr",
-        sends="lines that end in CR",
-        stream=_everywhere(_bytes(lambda body: body.replace(b"\n", b"\r"))),
+        description="lines that end in CR",
+        stream=_for_all_formats(_change_bytes(lambda body: body.replace(b"\n", b"\r"))),
     ),
     Quirk(
         id="blank-lines",
-        sends="several blank lines between events",
-        stream=_everywhere(_bytes(lambda body: b"\n\n" + body.replace(b"\n\n", b"\n\n\n\n"))),
+        description="several blank lines between events",
+        stream=_for_all_formats(
+            _change_bytes(lambda body: b"\n\n" + body.replace(b"\n\n", b"\n\n\n\n"))
+        ),
     ),
     Quirk(
         id="no-blank-line",
-        sends="no blank line after the last event",
-        stream=_everywhere(_without_blank_line),
+        description="no blank line after the last event",
+        stream=_for_all_formats(_drop_last_blank_line),
     ),
     Quirk(
         id="no-space",
-        sends="`data:{...}` without the space",
-        stream=_everywhere(
-            _bytes(lambda body: body.replace(b"data: ", b"data:").replace(b"event: ", b"event:"))
+        description="`data:{...}` without the space",
+        stream=_for_all_formats(
+            _change_bytes(
+                lambda body: body.replace(b"data: ", b"data:").replace(b"event: ", b"event:")
+            )
         ),
     ),
     Quirk(
         id="bom",
-        sends="a byte order mark before the first event",
-        stream=_everywhere(_bytes(lambda body: b"\xef\xbb\xbf" + body)),
-        whole=_whole(lambda body: Body((b"\xef\xbb\xbf" + json.dumps(body).encode(),), JSON)),
+        description="a byte order mark before the first event",
+        stream=_for_all_formats(_change_bytes(lambda body: b"\xef\xbb\xbf" + body)),
+        whole=_body_for_all_formats(
+            lambda body: ReplyBody((b"\xef\xbb\xbf" + json.dumps(body).encode(),), JSON_TYPE)
+        ),
     ),
     Quirk(
         id="byte-by-byte",
-        sends="each byte in a piece of its own",
-        answer=ACCENTS,
-        stream=_everywhere(_pieces(1)),
+        description="each byte in a piece of its own",
+        reply=ACCENTED_REPLY,
+        stream=_for_all_formats(_split_pieces(1)),
     ),
     Quirk(
         id="cut-anywhere",
-        sends="pieces of 7 bytes, that cut characters and line ends",
-        answer=ACCENTS,
-        stream=_everywhere(_pieces(7)),
+        description="pieces of 7 bytes, that cut characters and line ends",
+        reply=ACCENTED_REPLY,
+        stream=_for_all_formats(_split_pieces(7)),
     ),
-    Quirk(id="many-data-lines", sends="JSON over many `data:` lines", stream=_everywhere(_pretty)),
+    Quirk(
+        id="many-data-lines",
+        description="JSON over many `data:` lines",
+        stream=_for_all_formats(_pretty_print),
+    ),
     Quirk(
         id="array-of-chunks",
-        sends="several chunks in one event, as an array",
-        stream=_everywhere(_all_at_once),
+        description="several chunks in one event, as an array",
+        stream=_for_all_formats(_join_chunks),
     ),
     Quirk(
         id="json-lines",
-        sends="a JSON object a line, without `data:`",
-        stream=_everywhere(_json_lines),
+        description="a JSON object a line, without `data:`",
+        stream=_for_all_formats(_send_json_lines),
     ),
     Quirk(
         id="no-event-names",
-        sends="events without `event:`",
-        stream=_everywhere(lambda events: [Event(None, e.data) for e in events]),
+        description="events without `event:`",
+        stream=_for_all_formats(lambda events: [ReplyEvent(None, e.data) for e in events]),
     ),
     Quirk(
         id="event-names",
-        sends="`event: message` with each chunk",
-        stream={"chat": lambda events: [Event("message", e.data) for e in events]},
+        description="`event: message` with each chunk",
+        stream={"chat": lambda events: [ReplyEvent("message", e.data) for e in events]},
     ),
     Quirk(
         id="text-plain",
-        sends="`content-type: text/plain`",
-        stream=_everywhere(lambda events: stream_body(events, kind="text/plain")),
-        whole=_whole(lambda body: json_body(body, kind="text/plain")),
+        description="`content-type: text/plain`",
+        stream=_for_all_formats(lambda events: build_stream_body(events, kind="text/plain")),
+        whole=_body_for_all_formats(lambda body: build_json_body(body, kind="text/plain")),
     ),
     Quirk(
         id="no-content-type",
-        sends="no `content-type`",
-        stream=_everywhere(lambda events: stream_body(events, kind=None)),
-        whole=_whole(lambda body: json_body(body, kind=None)),
+        description="no `content-type`",
+        stream=_for_all_formats(lambda events: build_stream_body(events, kind=None)),
+        whole=_body_for_all_formats(lambda body: build_json_body(body, kind=None)),
     ),
     Quirk(
         id="gzip",
-        sends="a body packed with gzip",
-        stream=_everywhere(_zipped),
-        whole=_whole(
-            lambda body: Body(
+        description="a body packed with gzip",
+        stream=_for_all_formats(_gzip_body),
+        whole=_body_for_all_formats(
+            lambda body: ReplyBody(
                 (gzip.compress(json.dumps(body).encode()),),
-                JSON,
+                JSON_TYPE,
                 headers={"content-encoding": "gzip"},
             )
         ),
     ),
     Quirk(
         id="deflate",
-        sends="a body packed with deflate",
-        stream=_everywhere(_deflated),
-        whole=_whole(
-            lambda body: Body(
+        description="a body packed with deflate",
+        stream=_for_all_formats(_deflate_body),
+        whole=_body_for_all_formats(
+            lambda body: ReplyBody(
                 (zlib.compress(json.dumps(body).encode()),),
-                JSON,
+                JSON_TYPE,
                 headers={"content-encoding": "deflate"},
             )
         ),
     ),
     Quirk(
         id="not-utf8",
-        sends="bytes that are no UTF-8",
-        answer=ACCENTS,
-        stream=_everywhere(_invalid),
-        whole=_whole(
-            lambda body: Body(
+        description="bytes that are no UTF-8",
+        reply=ACCENTED_REPLY,
+        stream=_for_all_formats(_break_utf8),
+        whole=_body_for_all_formats(
+            lambda body: ReplyBody(
                 (json.dumps(body, ensure_ascii=False).encode().replace("ä".encode(), b"\xe4"),),
-                JSON,
+                JSON_TYPE,
             )
         ),
-        text=ACCENTS.text.replace("ä", "\N{REPLACEMENT CHARACTER}"),
+        text=ACCENTED_REPLY.text.replace("ä", "\N{REPLACEMENT CHARACTER}"),
     ),
     Quirk(
         id="blanks-before",
-        sends="blank lines before the reply, to keep the connection alive",
-        stream=_everywhere(_bytes(lambda body: b"\n\n  \n" + body)),
-        whole=_whole(lambda body: Body((b"\n\n   ", json.dumps(body).encode()), JSON)),
+        description="blank lines before the reply, to keep the connection alive",
+        stream=_for_all_formats(_change_bytes(lambda body: b"\n\n  \n" + body)),
+        whole=_body_for_all_formats(
+            lambda body: ReplyBody((b"\n\n   ", json.dumps(body).encode()), JSON_TYPE)
+        ),
     ),
     Quirk(
         id="done-and-more",
-        sends="more after the end of the reply",
-        stream=_everywhere(lambda events: [*events, Event(None, "[DONE]"), *events]),
+        description="more after the end of the reply",
+        stream=_for_all_formats(lambda events: [*events, ReplyEvent(None, "[DONE]"), *events]),
     ),
     Quirk(
         id="stream-to-plain",
-        sends="a stream although none was asked for",
-        whole={form: _as_stream(form) for form in FORMATS},
+        description="a stream although none was asked for",
+        whole={form: _send_stream(form) for form in FORMATS},
     ),
     Quirk(
         id="dropped-after-end",
-        sends="nothing after the reason of the end: the connection breaks",
-        stream={"chat": _after("drop"), "messages": _after("drop")},
+        description="nothing after the reason of the end: the connection breaks",
+        stream={"chat": _stop_after_end("drop"), "messages": _stop_after_end("drop")},
     ),
     Quirk(
         id="open-after-end",
-        sends="nothing after the reason of the end, and no end of the body",
-        stream={"chat": _after("hang"), "messages": _after("hang")},
+        description="nothing after the reason of the end, and no end of the body",
+        stream={"chat": _stop_after_end("hang"), "messages": _stop_after_end("hang")},
     ),
 )

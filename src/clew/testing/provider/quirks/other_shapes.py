@@ -1,6 +1,6 @@
 """Quirks of OpenAI's Responses format and of Anthropic's Messages format."""
 
-# JSON of any shape is what this table is made of.
+# This table consists of JSON of any shape.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
@@ -11,139 +11,145 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from clew.testing.provider.answers import Invocation
-from clew.testing.provider.quirks.quirk import CALL, TEXT, TWO_CALLS, Event, Quirk
+from clew.testing.provider.answers import ResolvedCall
+from clew.testing.provider.quirks.quirk import (
+    CALL_REPLY,
+    TEXT_REPLY,
+    TWO_CALLS_REPLY,
+    Quirk,
+    ReplyEvent,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.testing.provider.quirks.quirk import Streamed, Whole
+    from clew.testing.provider.quirks.quirk import BodyChange, StreamChange
 
 Item = dict[str, Any]
 
 
-def each(form: str, change: Callable[[Item], object]) -> dict[Any, Streamed]:
-    """Change each event of a stream in place; one that becomes ``False`` is left out."""
+def change_events(form: str, change: Callable[[Item], object]) -> dict[Any, StreamChange]:
+    """Change each event of a stream in place; drop it if the change returns ``False``."""
 
-    def made(events: list[Event]) -> list[Event]:
-        out: list[Event] = []
+    def change_stream(events: list[ReplyEvent]) -> list[ReplyEvent]:
+        out: list[ReplyEvent] = []
         for event in events:
             data = copy.deepcopy(event.data)
-            out += [] if change(data) is False else [Event(event.name, data)]
+            out += [] if change(data) is False else [ReplyEvent(event.name, data)]
         return out
 
-    return {form: made}
+    return {form: change_stream}
 
 
-def without(form: str, *kinds: str) -> dict[Any, Streamed]:
-    """A stream without the events of these types."""
+def drop_events(form: str, *kinds: str) -> dict[Any, StreamChange]:
+    """Return a stream without the events of these types."""
     return {form: lambda events: [e for e in events if e.name not in kinds]}
 
 
-def whole(form: str, change: Callable[[Item], object]) -> dict[Any, Whole]:
-    """Change a whole reply in place."""
+def change_body(form: str, change: Callable[[Item], object]) -> dict[Any, BodyChange]:
+    """Change an unstreamed reply in place."""
 
-    def made(body: Item) -> Item:
+    def change_reply(body: Item) -> Item:
         change(body)
         return body
 
-    return {form: made}
+    return {form: change_reply}
 
 
-def _drop(*names: str) -> Callable[[Item], object]:
-    def change(data: Item) -> None:
+def _drop_keys(*names: str) -> Callable[[Item], object]:
+    def drop_from(data: Item) -> None:
         for name in names:
             data.pop(name, None)
 
-    return change
+    return drop_from
 
 
-def _done(events: list[Event]) -> list[Event]:
-    return [*events[:-1], Event(None, "[DONE]")]
+def _end_with_done(events: list[ReplyEvent]) -> list[ReplyEvent]:
+    return [*events[:-1], ReplyEvent(None, "[DONE]")]
 
 
 # Responses
 
 
-def _items(change: Callable[[Item], object]) -> Callable[[Item], object]:
-    def of(data: Item) -> None:
+def _change_items(change: Callable[[Item], object]) -> Callable[[Item], object]:
+    def change_all(data: Item) -> None:
         response = data.get("response", data)
         for item in [data.get("item"), *(response.get("output") or ())]:
             if isinstance(item, dict):
                 change(item)
 
-    return of
+    return change_all
 
 
-def _no_item_ids(data: Item) -> None:
+def _drop_item_ids(data: Item) -> None:
     data.pop("item_id", None)
-    _items(_drop("id"))(data)
+    _change_items(_drop_keys("id"))(data)
 
 
-def _object_arguments(item: Item) -> None:
+def _decode_arguments(item: Item) -> None:
     if item.get("arguments"):
         item["arguments"] = json.loads(item["arguments"])
 
 
-def _no_output(data: Item) -> None:
+def _drop_output(data: Item) -> None:
     if "response" in data:
         data["response"]["output"] = None
 
 
-def _only_ids(data: Item) -> None:
+def _drop_responses(data: Item) -> None:
     if "response" in data and data["type"] != "response.completed":
         data["response"] = None
 
 
-def _one_item_id(data: Item) -> None:
+def _share_item_id(data: Item) -> None:
     if "item_id" in data:
         data["item_id"] = "fc_0"
-    _items(lambda item: item.update(id="fc_0"))(data)
+    _change_items(lambda item: item.update(id="fc_0"))(data)
 
 
-def _bare(body: Item) -> None:
+def _strip_response(body: Item) -> None:
     kept = {key: body[key] for key in ("status", "output", "usage")}
     body.clear()
     body |= kept
 
 
-RESPONSES: tuple[Quirk, ...] = (
+RESPONSES_QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         id="no-created",
-        sends="no `response.created`",
-        stream=without("responses", "response.created", "response.in_progress"),
+        description="no `response.created`",
+        stream=drop_events("responses", "response.created", "response.in_progress"),
     ),
     Quirk(
         id="response-null",
-        sends="`response: null` before the end",
-        stream=each("responses", _only_ids),
+        description="`response: null` before the end",
+        stream=change_events("responses", _drop_responses),
     ),
     Quirk(
         id="done-for-completed",
-        sends="`[DONE]` instead of `response.completed`",
-        stream={"responses": _done},
+        description="`[DONE]` instead of `response.completed`",
+        stream={"responses": _end_with_done},
         usage=(0, 0),
     ),
     Quirk(
         id="completed-only",
-        sends="nothing but `response.completed`",
+        description="nothing but `response.completed`",
         stream={"responses": lambda events: events[-1:]},
     ),
     Quirk(
         id="completed-only-calls",
-        sends="calls in `response.completed` only",
-        answer=TWO_CALLS,
+        description="calls in `response.completed` only",
+        reply=TWO_CALLS_REPLY,
         stream={"responses": lambda events: events[-1:]},
     ),
     Quirk(
         id="no-deltas",
-        sends="no deltas, only the texts as they are done",
-        stream=without("responses", "response.output_text.delta"),
+        description="no deltas, only the texts as they are done",
+        stream=drop_events("responses", "response.output_text.delta"),
     ),
     Quirk(
         id="items-only",
-        sends="items as they are done, and nothing of them before",
-        answer=TWO_CALLS,
+        description="items as they are done, and nothing of them before",
+        reply=TWO_CALLS_REPLY,
         stream={
             "responses": lambda events: [
                 e
@@ -154,72 +160,78 @@ RESPONSES: tuple[Quirk, ...] = (
     ),
     Quirk(
         id="item-done-missing",
-        sends="no `response.output_item.done`",
-        answer=TWO_CALLS,
-        stream=without(
+        description="no `response.output_item.done`",
+        reply=TWO_CALLS_REPLY,
+        stream=drop_events(
             "responses", "response.output_item.done", "response.function_call_arguments.done"
         ),
     ),
     Quirk(
         id="item-ids-missing",
-        sends="items without ids",
-        stream=each("responses", _no_item_ids),
-        whole=whole("responses", _items(_drop("id"))),
+        description="items without ids",
+        stream=change_events("responses", _drop_item_ids),
+        whole=change_body("responses", _change_items(_drop_keys("id"))),
     ),
     Quirk(
         id="item-ids-missing-calls",
-        sends="calls without ids of their items",
-        answer=TWO_CALLS,
-        stream=each("responses", _no_item_ids),
-        whole=whole("responses", _items(_drop("id"))),
+        description="calls without ids of their items",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("responses", _drop_item_ids),
+        whole=change_body("responses", _change_items(_drop_keys("id"))),
     ),
     Quirk(
         id="call-id-missing",
-        sends="calls without `call_id`",
-        answer=TWO_CALLS,
-        stream=each("responses", _items(_drop("call_id"))),
-        whole=whole("responses", _items(_drop("call_id"))),
+        description="calls without `call_id`",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("responses", _change_items(_drop_keys("call_id"))),
+        whole=change_body("responses", _change_items(_drop_keys("call_id"))),
     ),
     Quirk(
         id="one-item-id",
-        sends="two calls whose items have one id",
-        answer=TWO_CALLS,
-        stream=each("responses", _one_item_id),
+        description="two calls whose items have one id",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("responses", _share_item_id),
     ),
     Quirk(
         id="item-arguments-object",
-        sends="the arguments of an item as an object",
-        answer=CALL,
-        stream=each("responses", _items(_object_arguments)),
-        whole=whole("responses", _items(_object_arguments)),
+        description="the arguments of an item as an object",
+        reply=CALL_REPLY,
+        stream=change_events("responses", _change_items(_decode_arguments)),
+        whole=change_body("responses", _change_items(_decode_arguments)),
     ),
     Quirk(
         id="numbers-missing",
-        sends="events without numbers and places",
-        stream=each("responses", _drop("sequence_number", "output_index", "content_index")),
+        description="events without numbers and places",
+        stream=change_events(
+            "responses", _drop_keys("sequence_number", "output_index", "content_index")
+        ),
     ),
     Quirk(
-        id="output-null", sends="`output: null` at the end", stream=each("responses", _no_output)
+        id="output-null",
+        description="`output: null` at the end",
+        stream=change_events("responses", _drop_output),
     ),
     Quirk(
         id="response-bare",
-        sends="a response with nothing but status, output and usage",
-        whole=whole("responses", _bare),
+        description="a response with nothing but status, output and usage",
+        whole=change_body("responses", _strip_response),
     ),
     Quirk(
         id="item-unknown-content",
-        sends="a message whose content is a string",
-        whole=whole("responses", _items(lambda item: item.update(content=TEXT.text))),
+        description="a message whose content is a string",
+        whole=change_body(
+            "responses", _change_items(lambda item: item.update(content=TEXT_REPLY.text))
+        ),
     ),
     Quirk(
         id="delta-null-text",
-        sends="`delta: null` among the texts",
+        description="`delta: null` among the texts",
         stream={
             "responses": lambda events: [
                 e
                 for one in events
                 for e in (
-                    [one, Event(one.name, {**one.data, "delta": None})]
+                    [one, ReplyEvent(one.name, {**one.data, "delta": None})]
                     if one.name == "response.output_text.delta"
                     else [one]
                 )
@@ -232,15 +244,15 @@ RESPONSES: tuple[Quirk, ...] = (
 # Messages
 
 
-def _one_index(data: Item) -> None:
+def _share_index(data: Item) -> None:
     if "index" in data:
         data["index"] = 0
 
 
-def _input_at_once(events: list[Event]) -> list[Event]:
-    """The input of a call with its beginning, without deltas."""
-    out: list[Event] = []
-    inputs = iter(json.loads(call.arguments) for call in TWO_CALLS.calls)
+def _move_input(events: list[ReplyEvent]) -> list[ReplyEvent]:
+    """Send the input of a call with its start, without deltas."""
+    out: list[ReplyEvent] = []
+    inputs = iter(json.loads(call.arguments) for call in TWO_CALLS_REPLY.calls)
     for event in copy.deepcopy(events):
         if event.name == "content_block_start":
             event.data["content_block"]["input"] = next(inputs)
@@ -249,163 +261,177 @@ def _input_at_once(events: list[Event]) -> list[Event]:
     return out
 
 
-def _input_twice(events: list[Event]) -> list[Event]:
+def _repeat_input(events: list[ReplyEvent]) -> list[ReplyEvent]:
     out = copy.deepcopy(events)
-    inputs = iter(json.loads(call.arguments) for call in TWO_CALLS.calls)
+    inputs = iter(json.loads(call.arguments) for call in TWO_CALLS_REPLY.calls)
     for event in out:
         if event.name == "content_block_start":
             event.data["content_block"]["input"] = next(inputs)
     return out
 
 
-def _blocks(change: Callable[[Item], object]) -> Callable[[Item], object]:
-    def of(data: Item) -> None:
+def _change_blocks(change: Callable[[Item], object]) -> Callable[[Item], object]:
+    def change_all(data: Item) -> None:
         for block in [data.get("content_block"), *(data.get("content") or ())]:
             if isinstance(block, dict):
                 change(block)
 
-    return of
+    return change_all
 
 
-def _no_delta_types(data: Item) -> None:
+def _drop_delta_types(data: Item) -> None:
     if data["type"] == "content_block_delta":
         data["delta"].pop("type")
 
 
-def _no_reason(data: Item) -> None:
+def _drop_reason(data: Item) -> None:
     if data["type"] == "message_delta":
         data["delta"] = {}
 
 
-def _early(events: list[Event]) -> list[Event]:
-    """A message whose usage is reported in two events at the end."""
+def _repeat_usage(events: list[ReplyEvent]) -> list[ReplyEvent]:
+    """Report the usage of a message in two events at the end."""
     ends = [e for e in events if e.name == "message_delta"]
     return [*events[:-1], *ends, events[-1]]
 
 
-def _unknown_block(events: list[Event]) -> list[Event]:
+def _insert_unknown_block(events: list[ReplyEvent]) -> list[ReplyEvent]:
     block = {"type": "content_block_start", "index": 0, "content_block": {"type": "hologram"}}
     delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "beam", "beam": "AA"}}
     stop = {"type": "content_block_stop", "index": 0}
-    odd = [Event(str(data["type"]), data) for data in (block, delta, stop)]
+    odd = [ReplyEvent(str(data["type"]), data) for data in (block, delta, stop)]
     return [*events[:2], *odd, *events[2:]]
 
 
-_NOW = replace(CALL, calls=(Invocation(id="toolu_a", name="now", arguments="{}"),))
+_NOW = replace(CALL_REPLY, calls=(ResolvedCall(id="toolu_a", name="now", arguments="{}"),))
 
-MESSAGES: tuple[Quirk, ...] = (
+MESSAGES_QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         id="no-message-start",
-        sends="no `message_start`",
-        stream=without("messages", "message_start"),
+        description="no `message_start`",
+        stream=drop_events("messages", "message_start"),
         usage=(0, 7),
     ),
     Quirk(
         id="message-null",
-        sends="`message: null` at the start",
-        stream=each("messages", lambda d: d.update(message=None) if "message" in d else None),
+        description="`message: null` at the start",
+        stream=change_events(
+            "messages", lambda d: d.update(message=None) if "message" in d else None
+        ),
         usage=(0, 7),
     ),
     Quirk(
         id="no-block-start",
-        sends="no `content_block_start` for the text",
-        stream=without("messages", "content_block_start"),
+        description="no `content_block_start` for the text",
+        stream=drop_events("messages", "content_block_start"),
     ),
     Quirk(
         id="no-block-stop",
-        sends="no `content_block_stop`",
-        answer=TWO_CALLS,
-        stream=without("messages", "content_block_stop"),
+        description="no `content_block_stop`",
+        reply=TWO_CALLS_REPLY,
+        stream=drop_events("messages", "content_block_stop"),
     ),
     Quirk(
         id="one-block-index",
-        sends="one index for all blocks",
-        answer=TWO_CALLS,
-        stream=each("messages", _one_index),
+        description="one index for all blocks",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("messages", _share_index),
     ),
     Quirk(
         id="block-index-missing",
-        sends="blocks without an index",
-        answer=TWO_CALLS,
-        stream=each("messages", _drop("index")),
+        description="blocks without an index",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("messages", _drop_keys("index")),
     ),
     Quirk(
         id="delta-types-missing",
-        sends="deltas without a type",
-        stream=each("messages", _no_delta_types),
+        description="deltas without a type",
+        stream=change_events("messages", _drop_delta_types),
     ),
     Quirk(
         id="types-missing",
-        sends="events whose type is in `event:` only",
-        stream=each("messages", _drop("type")),
+        description="events whose type is in `event:` only",
+        stream=change_events("messages", _drop_keys("type")),
     ),
     Quirk(
         id="input-at-once",
-        sends="the input of a call with its beginning",
-        answer=TWO_CALLS,
-        stream={"messages": _input_at_once},
+        description="the input of a call with its beginning",
+        reply=TWO_CALLS_REPLY,
+        stream={"messages": _move_input},
     ),
     Quirk(
         id="input-twice",
-        sends="the input of a call with its beginning, and in pieces",
-        answer=TWO_CALLS,
-        stream={"messages": _input_twice},
+        description="the input of a call with its beginning, and in pieces",
+        reply=TWO_CALLS_REPLY,
+        stream={"messages": _repeat_input},
     ),
     Quirk(
         id="input-text",
-        sends="the input of a call as JSON text",
-        answer=CALL,
-        whole=whole("messages", _blocks(lambda b: b.update(input=json.dumps(b["input"])))),
+        description="the input of a call as JSON text",
+        reply=CALL_REPLY,
+        whole=change_body(
+            "messages", _change_blocks(lambda b: b.update(input=json.dumps(b["input"])))
+        ),
     ),
     Quirk(
         id="input-missing",
-        sends="no input for a tool that takes none",
-        answer=_NOW,
-        stream=each("messages", _blocks(_drop("input"))),
-        whole=whole("messages", _blocks(_drop("input"))),
+        description="no input for a tool that takes none",
+        reply=_NOW,
+        stream=change_events("messages", _change_blocks(_drop_keys("input"))),
+        whole=change_body("messages", _change_blocks(_drop_keys("input"))),
         calls=(("now", {}),),
     ),
     Quirk(
         id="block-ids-missing",
-        sends="calls without ids",
-        answer=TWO_CALLS,
-        stream=each("messages", _blocks(_drop("id"))),
-        whole=whole("messages", _blocks(_drop("id"))),
+        description="calls without ids",
+        reply=TWO_CALLS_REPLY,
+        stream=change_events("messages", _change_blocks(_drop_keys("id"))),
+        whole=change_body("messages", _change_blocks(_drop_keys("id"))),
     ),
     Quirk(
         id="reason-missing",
-        sends="no reason of the end, but `message_stop`",
-        stream=each("messages", _no_reason),
+        description="no reason of the end, but `message_stop`",
+        stream=change_events("messages", _drop_reason),
     ),
     Quirk(
         id="no-message-stop",
-        sends="no `message_stop` after the reason of the end",
-        stream=without("messages", "message_stop"),
+        description="no `message_stop` after the reason of the end",
+        stream=drop_events("messages", "message_stop"),
     ),
     Quirk(
-        id="message-done", sends="`[DONE]` instead of `message_stop`", stream={"messages": _done}
+        id="message-done",
+        description="`[DONE]` instead of `message_stop`",
+        stream={"messages": _end_with_done},
     ),
-    Quirk(id="message-delta-twice", sends="`message_delta` twice", stream={"messages": _early}),
+    Quirk(
+        id="message-delta-twice",
+        description="`message_delta` twice",
+        stream={"messages": _repeat_usage},
+    ),
     Quirk(
         id="block-unknown",
-        sends="a block of an unknown type",
-        stream={"messages": _unknown_block},
-        whole=whole("messages", lambda b: b["content"].insert(0, {"type": "hologram"})),
+        description="a block of an unknown type",
+        stream={"messages": _insert_unknown_block},
+        whole=change_body("messages", lambda b: b["content"].insert(0, {"type": "hologram"})),
     ),
     Quirk(
         id="content-string",
-        sends="content as a string",
-        whole=whole("messages", lambda b: b.update(content=TEXT.text)),
+        description="content as a string",
+        whole=change_body("messages", lambda b: b.update(content=TEXT_REPLY.text)),
     ),
     Quirk(
         id="message-bare",
-        sends="a message with nothing but content, reason and usage",
-        whole=whole("messages", lambda b: [b.pop(k) for k in ("id", "type", "role", "model")]),
+        description="a message with nothing but content, reason and usage",
+        whole=change_body(
+            "messages", lambda b: [b.pop(k) for k in ("id", "type", "role", "model")]
+        ),
     ),
     Quirk(
         id="no-start-usage",
-        sends="no usage at the start of the message",
-        stream=each("messages", lambda d: d["message"].pop("usage") if "message" in d else None),
+        description="no usage at the start of the message",
+        stream=change_events(
+            "messages", lambda d: d["message"].pop("usage") if "message" in d else None
+        ),
         usage=(0, 7),
     ),
 )

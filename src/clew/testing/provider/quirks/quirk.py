@@ -1,4 +1,4 @@
-"""What a quirk is, and the bytes that come of it."""
+"""Quirks, and the response bodies built from them."""
 
 from __future__ import annotations
 
@@ -8,139 +8,150 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from clew.testing.provider import chat, messages, responses
-from clew.testing.provider.answers import Answer, Invocation
-from clew.testing.provider.replies import Usage
+from clew.testing.provider.answers import ResolvedCall, ResolvedReply
+from clew.testing.provider.replies import ReplyUsage
 
 if TYPE_CHECKING:
-    from clew.testing.provider.request import Format
+    from clew.testing.provider.request import WireFormat
 
-FORMATS: tuple[Format, ...] = ("chat", "responses", "messages")
+FORMATS: tuple[WireFormat, ...] = ("chat", "responses", "messages")
 RENDERERS = {"chat": chat, "responses": responses, "messages": messages}
-EVENTS, JSON = "text/event-stream", "application/json"
+STREAM_TYPE, JSON_TYPE = "text/event-stream", "application/json"
 
-USAGE = Usage(40, 7)
-TEXT = Answer(number=1, model="fake-model", usage=USAGE, text="The answer is 42, I think.")
-CALL = replace(
-    TEXT,
+DEFAULT_USAGE = ReplyUsage(40, 7)
+TEXT_REPLY = ResolvedReply(
+    number=1, model="fake-model", usage=DEFAULT_USAGE, text="The answer is 42, I think."
+)
+CALL_REPLY = replace(
+    TEXT_REPLY,
     text="",
-    calls=(Invocation(id="call_a", name="look", arguments='{"at": "the map", "times": 2}'),),
+    calls=(ResolvedCall(id="call_a", name="look", arguments='{"at": "the map", "times": 2}'),),
     finish="tools",
 )
-TWO_CALLS = replace(
-    CALL, calls=(*CALL.calls, Invocation(id="call_b", name="add", arguments='{"a": 1, "b": 2}'))
+TWO_CALLS_REPLY = replace(
+    CALL_REPLY,
+    calls=(*CALL_REPLY.calls, ResolvedCall(id="call_b", name="add", arguments='{"a": 1, "b": 2}')),
 )
 
 
-class Event(NamedTuple):
-    """One event of a stream: its name, and its data as JSON or as it is."""
+class ReplyEvent(NamedTuple):
+    """One event of a stream: its name, and its data as JSON or as raw text."""
 
     name: str | None
     data: Any
 
 
-class Body(NamedTuple):
-    """The body of a reply: the pieces that it is sent in, and what it is said to be."""
+class ReplyBody(NamedTuple):
+    """The body of a reply: its pieces and its declared content type."""
 
     pieces: tuple[bytes, ...]
     kind: str | None
     status: int = 200
     headers: Mapping[str, str] = {}
-    #: What happens after the last piece.
+    #: The action after the last piece.
     after: str = "end"
 
 
-#: Makes of a proper reply what a server with the quirk sends.
-Streamed: TypeAlias = Callable[[list[Event]], "Body | list[Event] | None"]
-Whole: TypeAlias = Callable[[dict[str, Any]], "Body | dict[str, Any] | None"]
-Seen: TypeAlias = tuple[str, Mapping[str, Any]]
+#: Changes a correct reply to what a server with the quirk sends.
+StreamChange: TypeAlias = Callable[[list[ReplyEvent]], "ReplyBody | list[ReplyEvent] | None"]
+BodyChange: TypeAlias = Callable[[dict[str, Any]], "ReplyBody | dict[str, Any] | None"]
+ExpectedCall: TypeAlias = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quirk:
-    """A quirk, and what is to be read all the same."""
+    """A quirk, and the content that must be read from it."""
 
     id: str
-    #: What the server does, for people.
-    sends: str
-    #: The proper reply that is changed.
-    answer: Answer = TEXT
-    stream: Mapping[Format, Streamed] = field(default_factory=dict["Format", Streamed])
-    whole: Mapping[Format, Whole] = field(default_factory=dict["Format", Whole])
-    #: What is read; ``None``: as in the answer.
+    #: A description for people.
+    description: str
+    #: The correct reply to change.
+    reply: ResolvedReply = TEXT_REPLY
+    stream: Mapping[WireFormat, StreamChange] = field(
+        default_factory=dict["WireFormat", StreamChange]
+    )
+    whole: Mapping[WireFormat, BodyChange] = field(default_factory=dict["WireFormat", BodyChange])
+    #: The content to read; ``None``: as in the reply.
     text: str | None = None
     thinking: str | None = None
-    calls: tuple[Seen, ...] | None = None
-    #: Tokens in and out; zeros where the server's own words cannot be true.
+    calls: tuple[ExpectedCall, ...] | None = None
+    #: Tokens in and out; zeros if the server's numbers cannot be right.
     usage: tuple[int, int] = (40, 7)
-    #: The requests that are made; the second without what the server refuses.
-    requests: int = 1
-    #: Where the reply is an error: its kind, and words of it.
+    #: The number of requests; the second is without what the server rejects.
+    request_count: int = 1
+    #: If the reply is an error: its kind, and a part of its message.
     failure: tuple[str, str] | None = None
-    #: The finish reason that is read.
+    #: The finish reason to read.
     finish: str | None = None
 
 
-class Case(NamedTuple):
+class QuirkCase(NamedTuple):
     """A quirk in one format, streamed or not."""
 
     quirk: Quirk
-    form: Format
+    format: WireFormat
     stream: bool
-    body: Body
+    body: ReplyBody
 
     @property
     def id(self) -> str:
-        return f"{self.quirk.id}-{self.form}-{'streamed' if self.stream else 'whole'}"
+        return f"{self.quirk.id}-{self.format}-{'streamed' if self.stream else 'whole'}"
 
 
-def cases(quirks: Iterable[Quirk]) -> list[Case]:
-    """Return each quirk in each format and way in which it occurs."""
-    return [case for quirk in quirks for form in FORMATS for case in _cases(quirk, form)]
+def build_cases(quirks: Iterable[Quirk]) -> list[QuirkCase]:
+    """Return a case for each format and mode in which a quirk occurs."""
+    return [case for quirk in quirks for form in FORMATS for case in _quirk_cases(quirk, form)]
 
 
-def _cases(quirk: Quirk, form: Format) -> list[Case]:
-    ways = ((True, _streamed(quirk, form)), (False, _whole(quirk, form)))
-    return [Case(quirk, form, way, body) for way, body in ways if body is not None]
+def _quirk_cases(quirk: Quirk, form: WireFormat) -> list[QuirkCase]:
+    ways = ((True, _build_stream(quirk, form)), (False, _build_body(quirk, form)))
+    return [QuirkCase(quirk, form, way, body) for way, body in ways if body is not None]
 
 
-def _streamed(quirk: Quirk, form: Format) -> Body | None:
+def _build_stream(quirk: Quirk, form: WireFormat) -> ReplyBody | None:
     if (change := quirk.stream.get(form)) is None:
         return None
-    changed = change(events_of(form, quirk.answer))
-    return changed if changed is None or isinstance(changed, Body) else stream_body(changed)
+    changed = change(render_events(form, quirk.reply))
+    return (
+        changed if changed is None or isinstance(changed, ReplyBody) else build_stream_body(changed)
+    )
 
 
-def _whole(quirk: Quirk, form: Format) -> Body | None:
+def _build_body(quirk: Quirk, form: WireFormat) -> ReplyBody | None:
     if (change := quirk.whole.get(form)) is None:
         return None
-    changed = change(json.loads(json.dumps(RENDERERS[form].body(quirk.answer))))
-    return changed if changed is None or isinstance(changed, Body) else json_body(changed)
+    changed = change(json.loads(json.dumps(RENDERERS[form].body(quirk.reply))))
+    return (
+        changed if changed is None or isinstance(changed, ReplyBody) else build_json_body(changed)
+    )
 
 
-def events_of(form: Format, answer: Answer) -> list[Event]:
-    """Return the events of a proper stream."""
+def render_events(form: WireFormat, answer: ResolvedReply) -> list[ReplyEvent]:
+    """Return the events of a correct stream."""
     asked = {"stream_options": {"include_usage": True}}
-    found: list[Event] = []
+    found: list[ReplyEvent] = []
     for frame in RENDERERS[form].frames(answer, asked):
         lines = dict(line.split(": ", 1) for line in frame.data.strip().splitlines())
         data = lines["data"]
         parsed = data if data == "[DONE]" else json.loads(data)
-        found.append(Event(lines.get("event"), parsed))
+        found.append(ReplyEvent(lines.get("event"), parsed))
     return found
 
 
-def encoded(event: Event) -> bytes:
-    """Return an event as bytes."""
+def encode_event(event: ReplyEvent) -> bytes:
+    """Encode an event."""
     text = event.data if isinstance(event.data, str) else json.dumps(event.data)
     name = f"event: {event.name}\n" if event.name else ""
     return f"{name}data: {text}\n\n".encode()
 
 
-def stream_body(events: Iterable[Event], *, kind: str | None = EVENTS, after: str = "end") -> Body:
-    """Return the body of a stream, a piece for each event."""
-    return Body(tuple(map(encoded, events)), kind, after=after)
+def build_stream_body(
+    events: Iterable[ReplyEvent], *, kind: str | None = STREAM_TYPE, after: str = "end"
+) -> ReplyBody:
+    """Return the body of a stream, one piece for each event."""
+    return ReplyBody(tuple(map(encode_event, events)), kind, after=after)
 
 
-def json_body(value: object, *, kind: str | None = JSON, status: int = 200) -> Body:
-    """Return a body that is one JSON value."""
-    return Body((json.dumps(value).encode(),), kind, status)
+def build_json_body(value: object, *, kind: str | None = JSON_TYPE, status: int = 200) -> ReplyBody:
+    """Return a body of one JSON value."""
+    return ReplyBody((json.dumps(value).encode(),), kind, status)

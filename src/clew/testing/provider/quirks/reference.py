@@ -6,10 +6,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from clew.testing.provider.quirks.quirk import Case, cases
+from clew.testing.provider.quirks.quirk import QuirkCase, build_cases
 from clew.testing.provider.quirks.table import QUIRKS
 
-_HEAD = """\
+_PAGE_HEAD = """\
 # Quirks of model servers
 
 This page is made from the table of quirks in `clew.testing.provider.quirks`; do not edit it.
@@ -34,32 +34,32 @@ Three rules hold for everything else:
 """
 
 
-def page() -> str:
+def render_page() -> str:
     """Return the page."""
-    found: defaultdict[str, list[Case]] = defaultdict(list)
-    for case in cases(QUIRKS):
+    found: defaultdict[str, list[QuirkCase]] = defaultdict(list)
+    for case in build_cases(QUIRKS):
         found[case.quirk.id].append(case)
-    return _HEAD + "".join(map(_row, found.values()))
+    return _PAGE_HEAD + "".join(map(_render_row, found.values()))
 
 
-def _row(of_one: list[Case]) -> str:
+def _render_row(of_one: list[QuirkCase]) -> str:
     quirk = of_one[0].quirk
-    where = [_ways(of_one, form) for form in ("chat", "responses", "messages")]
+    where = [_render_modes(of_one, form) for form in ("chat", "responses", "messages")]
     if quirk.failure is not None:
         read = f"error `{quirk.failure[0]}`, in the server's words"
     elif quirk.usage == (0, 0):
         read = "the answer; usage not reported"
-    elif quirk.answer.calls:
+    elif quirk.reply.calls:
         read = "the calls"
     else:
-        read = "thinking and answer" if quirk.thinking or quirk.answer.thinking else "the answer"
-    return f"| `{quirk.id}` | {quirk.sends} | {' | '.join(where)} | {read} |\n"
+        read = "thinking and answer" if quirk.thinking or quirk.reply.thinking else "the answer"
+    return f"| `{quirk.id}` | {quirk.description} | {' | '.join(where)} | {read} |\n"
 
 
-def _ways(of_one: list[Case], form: str) -> str:
-    ways = {case.stream for case in of_one if case.form == form}
+def _render_modes(of_one: list[QuirkCase], form: str) -> str:
+    ways = {case.stream for case in of_one if case.format == form}
     return ", ".join([*(["S"] if True in ways else []), *(["w"] if False in ways else [])]) or "-"
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(page(), encoding="utf-8")
+    Path(sys.argv[1]).write_text(render_page(), encoding="utf-8")

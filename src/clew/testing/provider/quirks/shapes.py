@@ -1,6 +1,6 @@
-"""Quirks that all three formats have: characters, thinking, usage, endings, odd content."""
+"""Quirks of all three formats: characters, thinking, usage, endings, odd content."""
 
-# JSON of any shape is what this table is made of.
+# This table consists of JSON of any shape.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 
@@ -11,39 +11,39 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from clew.testing.provider.answers import Invocation
+from clew.testing.provider.answers import ResolvedCall
 from clew.testing.provider.quirks.quirk import (
-    CALL,
+    CALL_REPLY,
+    DEFAULT_USAGE,
     FORMATS,
     RENDERERS,
-    TEXT,
-    TWO_CALLS,
-    USAGE,
-    Body,
-    Event,
+    TEXT_REPLY,
+    TWO_CALLS_REPLY,
     Quirk,
-    json_body,
-    stream_body,
+    ReplyBody,
+    ReplyEvent,
+    build_json_body,
+    build_stream_body,
 )
 
 if TYPE_CHECKING:
-    from clew.testing.provider.quirks.quirk import Streamed, Whole
-    from clew.testing.provider.request import Format
+    from clew.testing.provider.quirks.quirk import BodyChange, StreamChange
+    from clew.testing.provider.request import WireFormat
 
 Change = Callable[[Any], Any]
-SAME: Final[dict[Any, Any]] = dict.fromkeys(FORMATS, lambda reply: reply)
-#: What each format calls the ends of a reply.
-_ENDS = {"chat": "finish_reason", "responses": "status", "messages": "stop_reason"}
-THOUGHT = "Two and forty, then."
+UNCHANGED: Final[dict[Any, Any]] = dict.fromkeys(FORMATS, lambda reply: reply)
+#: The key of the finish reason in each format.
+_END_KEYS = {"chat": "finish_reason", "responses": "status", "messages": "stop_reason"}
+THINKING_TEXT = "Two and forty, then."
 
 
-def holders(form: Format, data: Any, what: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each place of a thing in an event or a reply: the object, and the key in it."""
+def find_fields(form: WireFormat, data: Any, what: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each occurrence of a field in an event or reply: the object and its key."""
     if isinstance(data, dict):
-        yield from _PLACES[form](data, what)
+        yield from _FIELD_FINDERS[form](data, what)
 
 
-def _chat(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _find_chat_fields(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
     if what == "usage":
         yield data, "usage"
     for choice in data.get("choices") or ():
@@ -54,7 +54,7 @@ def _chat(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str
             yield said, "content"
 
 
-def _responses(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _find_responses_fields(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
     response = data.get("response", data)
     if what == "usage" and "usage" in response:
         yield response, "usage"
@@ -68,7 +68,7 @@ def _responses(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any]
                 yield part, "text"
 
 
-def _messages(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
+def _find_messages_fields(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any], str]]:
     if what == "usage":
         for holder in (data, data.get("message")):
             if isinstance(holder, dict) and "usage" in holder:
@@ -84,78 +84,82 @@ def _messages(data: dict[str, Any], what: str) -> Iterator[tuple[dict[str, Any],
             yield block, "text"
 
 
-_PLACES = {"chat": _chat, "responses": _responses, "messages": _messages}
+_FIELD_FINDERS = {
+    "chat": _find_chat_fields,
+    "responses": _find_responses_fields,
+    "messages": _find_messages_fields,
+}
 
 
-def changed(form: Format, what: str, change: Change) -> Change:
-    """Return what changes each occurrence of a thing in a reply; deletes it for ``DELETE``."""
+def change_field(form: WireFormat, what: str, change: Change) -> Change:
+    """Return a change of every occurrence of a field; ``DELETE`` removes it."""
 
-    def one(data: Any) -> Any:
+    def change_reply(data: Any) -> Any:
         data = copy.deepcopy(data)
-        for holder, key in list(holders(form, data, what)):
+        for holder, key in list(find_fields(form, data, what)):
             holder[key] = change(holder.get(key))
             if holder[key] is DELETE:
                 del holder[key]
         return data
 
-    return one
+    return change_reply
 
 
 DELETE: Final = object()
 
 
-def streamed(what: str, change: Change) -> dict[Any, Streamed]:
-    """Change a thing in each event, for all formats."""
+def change_in_stream(what: str, change: Change) -> dict[Any, StreamChange]:
+    """Change a field in each event, for all formats."""
 
-    def made(form: Format) -> Streamed:
-        one = changed(form, what, change)
-        return lambda events: [Event(event.name, one(event.data)) for event in events]
+    def change_events(form: WireFormat) -> StreamChange:
+        one = change_field(form, what, change)
+        return lambda events: [ReplyEvent(event.name, one(event.data)) for event in events]
 
-    return {form: made(form) for form in FORMATS}
-
-
-def whole(what: str, change: Change) -> dict[Any, Whole]:
-    """Change a thing in a whole reply, for all formats."""
-    return {form: changed(form, what, change) for form in FORMATS}
+    return {form: change_events(form) for form in FORMATS}
 
 
-def both(what: str, change: Change) -> dict[str, Any]:
-    """Change a thing in streams and in whole replies."""
-    return {"stream": streamed(what, change), "whole": whole(what, change)}
+def change_in_body(what: str, change: Change) -> dict[Any, BodyChange]:
+    """Change a field in an unstreamed reply, for all formats."""
+    return {form: change_field(form, what, change) for form in FORMATS}
 
 
-def _usage(*, read: object, written: object) -> dict[str, Any]:
-    """A usage with such numbers, whatever the format calls them."""
+def change_everywhere(what: str, change: Change) -> dict[str, Any]:
+    """Change a field in streams and in unstreamed replies."""
+    return {"stream": change_in_stream(what, change), "whole": change_in_body(what, change)}
 
-    def change(usage: Any) -> Any:
+
+def _set_usage(*, read: object, written: object) -> dict[str, Any]:
+    """Set these numbers as the usage, under the names of each format."""
+
+    def change_usage(usage: Any) -> Any:
         if not isinstance(usage, dict):
             return usage
         names = {"prompt_tokens": read, "input_tokens": read}
         names |= {"completion_tokens": written, "output_tokens": written}
         return {key: names.get(key, value) for key, value in usage.items()}
 
-    return both("usage", change)
+    return change_everywhere("usage", change_usage)
 
 
-def _in_each(form: Format) -> Streamed:
-    def change(events: list[Event]) -> list[Event]:
+def _repeat_usage(form: WireFormat) -> StreamChange:
+    def change_events(events: list[ReplyEvent]) -> list[ReplyEvent]:
         last = next(
             holder[key]
             for event in reversed(events)
-            for holder, key in holders(form, event.data, "usage")
+            for holder, key in find_fields(form, event.data, "usage")
             if holder.get(key)
         )
-        return [Event(e.name, _with_usage(form, e.data, last)) for e in events]
+        return [ReplyEvent(e.name, _add_usage(form, e.data, last)) for e in events]
 
-    return change
+    return change_events
 
 
-def _with_usage(form: Format, data: Any, usage: Any) -> Any:
+def _add_usage(form: WireFormat, data: Any, usage: Any) -> Any:
     if not isinstance(data, dict):
         return data
     data = copy.deepcopy(data)
     if form == "responses":
-        for holder, key in holders(form, data, "usage"):
+        for holder, key in find_fields(form, data, "usage"):
             holder[key] = usage
         return data
     if form == "messages" and data["type"] == "message_start":
@@ -164,300 +168,330 @@ def _with_usage(form: Format, data: Any, usage: Any) -> Any:
     return {**data, "usage": usage}
 
 
-def _parts(text: Any) -> Any:
+def _split_parts(text: Any) -> Any:
     return [{"type": "text", "text": piece} for piece in (text[:3], text[3:]) if piece]
 
 
-def _with_unknown_part(text: Any) -> Any:
+def _add_unknown_part(text: Any) -> Any:
     return [{"type": "text", "text": text}, {"type": "hologram", "data": "AAAA"}]
 
 
-def _unknown_fields(data: Any) -> Any:
+def _add_unknown_fields(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     return {**data, "x_trace": {"id": 7, "spans": [1, 2]}, "cost": "0.001", "obfuscation": "aQz"}
 
 
-def _between(*events: Event) -> Streamed:
+def _insert_events(*events: ReplyEvent) -> StreamChange:
     return lambda given: [e for one in given[:-1] for e in (one, *events)] + given[-1:]
 
 
-def _plain(form: Format, reply: Any = TEXT) -> Streamed:
-    return lambda _: json_body(RENDERERS[form].body(reply))
+def _send_json(form: WireFormat, reply: Any = TEXT_REPLY) -> StreamChange:
+    return lambda _: build_json_body(RENDERERS[form].body(reply))
 
 
-def _each_way(body: Body) -> dict[str, Any]:
+def _send_always(body: ReplyBody) -> dict[str, Any]:
     return {
         "stream": dict.fromkeys(FORMATS, lambda _: body),
         "whole": dict.fromkeys(FORMATS, lambda _: body),
     }
 
 
-def _then_error(events: list[Event]) -> Body:
+def _insert_error(events: list[ReplyEvent]) -> ReplyBody:
     error = {"error": {"message": "Rate limit reached, wait.", "code": 429}}
     half = len(events) // 2
-    return stream_body([*events[: half + 1], Event(None, error)])
+    return build_stream_body([*events[: half + 1], ReplyEvent(None, error)])
 
 
-_LIMIT = {"message": "Rate limit reached for this key.", "type": "rate_limit_exceeded"}
-_MENDED = "\N{REPLACEMENT CHARACTER}"
-_HALF = "\ud83d"
+_RATE_LIMIT_ERROR = {"message": "Rate limit reached for this key.", "type": "rate_limit_exceeded"}
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_LONE_SURROGATE = "\ud83d"
 
-SHAPES: tuple[Quirk, ...] = (
-    Quirk(id="plain", sends="a proper reply", stream=SAME, whole=SAME),
+COMMON_QUIRKS: tuple[Quirk, ...] = (
+    Quirk(id="plain", description="a proper reply", stream=UNCHANGED, whole=UNCHANGED),
     Quirk(
         id="plain-calls",
-        sends="a proper reply with two calls",
-        answer=TWO_CALLS,
-        stream=SAME,
-        whole=SAME,
+        description="a proper reply with two calls",
+        reply=TWO_CALLS_REPLY,
+        stream=UNCHANGED,
+        whole=UNCHANGED,
     ),
     Quirk(
         id="plain-to-stream",
-        sends="one JSON object although a stream was asked for",
-        stream={form: _plain(form) for form in FORMATS},
+        description="one JSON object although a stream was asked for",
+        stream={form: _send_json(form) for form in FORMATS},
     ),
     Quirk(
         id="plain-calls-to-stream",
-        sends="one JSON object with calls instead of a stream",
-        answer=TWO_CALLS,
-        stream={form: _plain(form, TWO_CALLS) for form in FORMATS},
+        description="one JSON object with calls instead of a stream",
+        reply=TWO_CALLS_REPLY,
+        stream={form: _send_json(form, TWO_CALLS_REPLY) for form in FORMATS},
     ),
     Quirk(
         id="half-character",
-        sends="half a surrogate pair in the text",
-        answer=replace(TEXT, text=f"An{_HALF}swer", chunks=4),
-        stream=SAME,
-        whole=SAME,
-        text=f"An{_MENDED}swer",
+        description="half a surrogate pair in the text",
+        reply=replace(TEXT_REPLY, text=f"An{_LONE_SURROGATE}swer", chunks=4),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
+        text=f"An{_REPLACEMENT}swer",
     ),
     Quirk(
         id="half-character-last",
-        sends="half a surrogate pair at the very end",
-        answer=replace(TEXT, text=f"Answer{_HALF}", chunks=4),
-        stream=SAME,
-        whole=SAME,
-        text=f"Answer{_MENDED}",
+        description="half a surrogate pair at the very end",
+        reply=replace(TEXT_REPLY, text=f"Answer{_LONE_SURROGATE}", chunks=4),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
+        text=f"Answer{_REPLACEMENT}",
     ),
     Quirk(
         id="pair-in-two",
-        sends="a surrogate pair in two pieces of the text",
-        answer=replace(TEXT, text="\ud83d\ude00", chunks=2),
-        stream=SAME,
-        whole=SAME,
+        description="a surrogate pair in two pieces of the text",
+        reply=replace(TEXT_REPLY, text="\ud83d\ude00", chunks=2),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="😀",
     ),
     Quirk(
         id="half-character-thinking",
-        sends="halves of a pair in two pieces of the thinking",
-        answer=replace(TEXT, thinking="\ud83d\ude00\ud83d!", chunks=4),
-        stream=SAME,
-        whole=SAME,
-        thinking=f"😀{_MENDED}!",
+        description="halves of a pair in two pieces of the thinking",
+        reply=replace(TEXT_REPLY, thinking="\ud83d\ude00\ud83d!", chunks=4),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
+        thinking=f"😀{_REPLACEMENT}!",
     ),
     Quirk(
         id="half-character-arguments",
-        sends="halves of a pair in pieces of the arguments",
-        answer=replace(
-            CALL,
+        description="halves of a pair in pieces of the arguments",
+        reply=replace(
+            CALL_REPLY,
             calls=(
-                Invocation(id="call_a", name="look", arguments='{"at": "\ud83d\ude00\ud83d!"}'),
+                ResolvedCall(id="call_a", name="look", arguments='{"at": "\ud83d\ude00\ud83d!"}'),
             ),
             chunks=30,
         ),
-        stream=SAME,
-        whole={"chat": SAME["chat"], "responses": SAME["responses"]},
-        calls=(("look", {"at": f"😀{_MENDED}!"}),),
+        stream=UNCHANGED,
+        whole={"chat": UNCHANGED["chat"], "responses": UNCHANGED["responses"]},
+        calls=(("look", {"at": f"😀{_REPLACEMENT}!"}),),
     ),
     Quirk(
         id="half-escape-arguments",
-        sends="half a pair in the arguments, escaped as JSON",
-        answer=replace(
-            CALL,
+        description="half a pair in the arguments, escaped as JSON",
+        reply=replace(
+            CALL_REPLY,
             calls=(
-                Invocation(id="call_a", name="look", arguments='{"at": "\\ud83d\\ude00 \\ud83d!"}'),
+                ResolvedCall(
+                    id="call_a", name="look", arguments='{"at": "\\ud83d\\ude00 \\ud83d!"}'
+                ),
             ),
             chunks=40,
         ),
-        stream=SAME,
-        whole={"chat": SAME["chat"], "responses": SAME["responses"]},
-        calls=(("look", {"at": f"😀 {_MENDED}!"}),),
+        stream=UNCHANGED,
+        whole={"chat": UNCHANGED["chat"], "responses": UNCHANGED["responses"]},
+        calls=(("look", {"at": f"😀 {_REPLACEMENT}!"}),),
     ),
     Quirk(
         id="think-tags",
-        sends="thinking between `<think>` and `</think>` in the text",
-        answer=replace(TEXT, text=f"<think>{THOUGHT}</think>\n\nIt is 42.", chunks=20),
-        stream=SAME,
-        whole=SAME,
+        description="thinking between `<think>` and `</think>` in the text",
+        reply=replace(TEXT_REPLY, text=f"<think>{THINKING_TEXT}</think>\n\nIt is 42.", chunks=20),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="It is 42.",
-        thinking=THOUGHT,
+        thinking=THINKING_TEXT,
     ),
     Quirk(
         id="think-tags-at-once",
-        sends="thinking in tags, all in one piece",
-        answer=replace(TEXT, text=f"\n<think>\n{THOUGHT}</think>It is 42.", chunks=1),
-        stream=SAME,
-        whole=SAME,
+        description="thinking in tags, all in one piece",
+        reply=replace(TEXT_REPLY, text=f"\n<think>\n{THINKING_TEXT}</think>It is 42.", chunks=1),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="It is 42.",
-        thinking=f"\n{THOUGHT}",
+        thinking=f"\n{THINKING_TEXT}",
     ),
     Quirk(
         id="other-think-tags",
-        sends="thinking between `[THINK]` and `[/THINK]`",
-        answer=replace(TEXT, text=f"[THINK]{THOUGHT}[/THINK]It is 42.", chunks=9),
-        stream=SAME,
-        whole=SAME,
+        description="thinking between `[THINK]` and `[/THINK]`",
+        reply=replace(TEXT_REPLY, text=f"[THINK]{THINKING_TEXT}[/THINK]It is 42.", chunks=9),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="It is 42.",
-        thinking=THOUGHT,
+        thinking=THINKING_TEXT,
     ),
     Quirk(
         id="think-close-alone",
-        sends="a closing `</think>` that nothing opened",
-        answer=replace(TEXT, text=f"{THOUGHT}\n</think>\n\nIt is 42.", chunks=20),
-        stream=SAME,
-        whole=SAME,
+        description="a closing `</think>` that nothing opened",
+        reply=replace(TEXT_REPLY, text=f"{THINKING_TEXT}\n</think>\n\nIt is 42.", chunks=20),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="It is 42.",
-        thinking=f"{THOUGHT}\n",
+        thinking=f"{THINKING_TEXT}\n",
     ),
     Quirk(
         id="think-never-closed",
-        sends="`<think>` that nothing closes, and no other text",
-        answer=replace(TEXT, text="<think>It is 42.", chunks=5),
-        stream=SAME,
-        whole=SAME,
+        description="`<think>` that nothing closes, and no other text",
+        reply=replace(TEXT_REPLY, text="<think>It is 42.", chunks=5),
+        stream=UNCHANGED,
+        whole=UNCHANGED,
         text="It is 42.",
         thinking="It is 42.",
     ),
     Quirk(
         id="content-list",
-        sends="text as a list of parts",
-        answer=replace(TEXT, chunks=2),
-        **both("text", _parts),
+        description="text as a list of parts",
+        reply=replace(TEXT_REPLY, chunks=2),
+        **change_everywhere("text", _split_parts),
     ),
     Quirk(
         id="content-part-unknown",
-        sends="parts of an unknown type beside the text",
-        answer=replace(TEXT, chunks=1),
-        **both("text", _with_unknown_part),
+        description="parts of an unknown type beside the text",
+        reply=replace(TEXT_REPLY, chunks=1),
+        **change_everywhere("text", _add_unknown_part),
     ),
     Quirk(
         id="content-object",
-        sends="text as one part, not a list",
-        answer=replace(TEXT, chunks=2),
-        **both("text", lambda text: {"type": "text", "text": text}),
+        description="text as one part, not a list",
+        reply=replace(TEXT_REPLY, chunks=2),
+        **change_everywhere("text", lambda text: {"type": "text", "text": text}),
     ),
     Quirk(
         id="unknown-fields",
-        sends="fields that nobody knows",
+        description="fields that nobody knows",
         stream=dict.fromkeys(
-            FORMATS, lambda events: [Event(e.name, _unknown_fields(e.data)) for e in events]
+            FORMATS,
+            lambda events: [ReplyEvent(e.name, _add_unknown_fields(e.data)) for e in events],
         ),
-        whole=dict.fromkeys(FORMATS, _unknown_fields),
+        whole=dict.fromkeys(FORMATS, _add_unknown_fields),
     ),
     Quirk(
         id="unknown-events",
-        sends="events that nobody knows",
+        description="events that nobody knows",
         stream=dict.fromkeys(
-            FORMATS, _between(Event("x.progress", {"type": "x.progress", "percent": 10}))
+            FORMATS, _insert_events(ReplyEvent("x.progress", {"type": "x.progress", "percent": 10}))
         ),
     ),
     Quirk(
         id="usage-in-each",
-        sends="the usage in each chunk: the last one counts",
-        stream={form: _in_each(form) for form in FORMATS},
+        description="the usage in each chunk: the last one counts",
+        stream={form: _repeat_usage(form) for form in FORMATS},
     ),
     Quirk(
         id="usage-negative",
-        sends="negative numbers as usage",
-        **_usage(read=-1, written=-1),
+        description="negative numbers as usage",
+        **_set_usage(read=-1, written=-1),
         usage=(0, 0),
     ),
     Quirk(
-        id="usage-strings", sends="numbers of tokens as strings", **_usage(read="40", written="7")
+        id="usage-strings",
+        description="numbers of tokens as strings",
+        **_set_usage(read="40", written="7"),
     ),
     Quirk(
         id="usage-words",
-        sends="words as numbers of tokens",
-        **_usage(read="many", written="few"),
+        description="words as numbers of tokens",
+        **_set_usage(read="many", written="few"),
         usage=(0, 0),
     ),
     Quirk(
-        id="usage-float", sends="numbers of tokens with a point", **_usage(read=40.0, written=7.0)
+        id="usage-float",
+        description="numbers of tokens with a point",
+        **_set_usage(read=40.0, written=7.0),
     ),
     Quirk(
         id="usage-huge",
-        sends="numbers of tokens that no request has",
-        **_usage(read=10**12, written=10**12),
+        description="numbers of tokens that no request has",
+        **_set_usage(read=10**12, written=10**12),
         usage=(0, 0),
     ),
     Quirk(
         id="usage-numbers-null",
-        sends="`null` as numbers of tokens",
-        **_usage(read=None, written=None),
+        description="`null` as numbers of tokens",
+        **_set_usage(read=None, written=None),
         usage=(0, 0),
     ),
-    Quirk(id="usage-null", sends="`usage: null`", **both("usage", lambda _: None), usage=(0, 0)),
-    Quirk(id="usage-missing", sends="no usage", **both("usage", lambda _: DELETE), usage=(0, 0)),
     Quirk(
-        id="usage-list", sends="a list as usage", **both("usage", lambda _: [40, 7]), usage=(0, 0)
+        id="usage-null",
+        description="`usage: null`",
+        **change_everywhere("usage", lambda _: None),
+        usage=(0, 0),
     ),
-    Quirk(id="end-eos", sends="`eos` as the reason of the end", **both("end", lambda _: "eos")),
+    Quirk(
+        id="usage-missing",
+        description="no usage",
+        **change_everywhere("usage", lambda _: DELETE),
+        usage=(0, 0),
+    ),
+    Quirk(
+        id="usage-list",
+        description="a list as usage",
+        **change_everywhere("usage", lambda _: [40, 7]),
+        usage=(0, 0),
+    ),
+    Quirk(
+        id="end-eos",
+        description="`eos` as the reason of the end",
+        **change_everywhere("end", lambda _: "eos"),
+    ),
     Quirk(
         id="end-of-others",
-        sends="the reason of the end in another format's words",
-        **both("end", lambda _: "end_turn"),
+        description="the reason of the end in another format's words",
+        **change_everywhere("end", lambda _: "end_turn"),
     ),
     Quirk(
-        id="end-shouted", sends="the reason of the end in capitals", **both("end", lambda _: "STOP")
+        id="end-shouted",
+        description="the reason of the end in capitals",
+        **change_everywhere("end", lambda _: "STOP"),
     ),
     Quirk(
         id="end-made-up",
-        sends="a reason of the end that nobody knows",
-        **both("end", lambda _: "brevity_achieved"),
+        description="a reason of the end that nobody knows",
+        **change_everywhere("end", lambda _: "brevity_achieved"),
     ),
     Quirk(
         id="end-length",
-        sends="the limit of output under another name",
-        stream={f: streamed("end", lambda _: "model_length")[f] for f in ("chat", "messages")},
-        whole={f: whole("end", lambda _: "model_length")[f] for f in ("chat", "messages")},
+        description="the limit of output under another name",
+        stream={
+            f: change_in_stream("end", lambda _: "model_length")[f] for f in ("chat", "messages")
+        },
+        whole={f: change_in_body("end", lambda _: "model_length")[f] for f in ("chat", "messages")},
         finish="length",
     ),
     Quirk(
         id="end-calls",
-        sends="calls, and `stop` as the reason of the end",
-        answer=CALL,
-        stream={f: streamed("end", lambda _: "stop")[f] for f in ("chat", "messages")},
-        whole={f: whole("end", lambda _: "stop")[f] for f in ("chat", "messages")},
+        description="calls, and `stop` as the reason of the end",
+        reply=CALL_REPLY,
+        stream={f: change_in_stream("end", lambda _: "stop")[f] for f in ("chat", "messages")},
+        whole={f: change_in_body("end", lambda _: "stop")[f] for f in ("chat", "messages")},
     ),
     Quirk(
         id="error-as-reply",
-        sends="status 200 and an error object",
-        **_each_way(json_body({"error": _LIMIT})),
+        description="status 200 and an error object",
+        **_send_always(build_json_body({"error": _RATE_LIMIT_ERROR})),
         failure=("rate_limit", "for this key"),
     ),
     Quirk(
         id="error-with-number",
-        sends="status 200 and an error with the right status in it",
-        **_each_way(json_body({"error": {"code": 401, "message": "No such user."}})),
+        description="status 200 and an error with the right status in it",
+        **_send_always(build_json_body({"error": {"code": 401, "message": "No such user."}})),
         failure=("authentication", "No such user"),
     ),
     Quirk(
         id="error-in-words",
-        sends="status 200 and an error that is a sentence",
-        **_each_way(json_body({"error": "The model is overloaded, come back later."})),
+        description="status 200 and an error that is a sentence",
+        **_send_always(build_json_body({"error": "The model is overloaded, come back later."})),
         failure=("overloaded", "come back later"),
     ),
     Quirk(
         id="error-overflow",
-        sends="status 200 and an error about the context's length",
-        **_each_way(json_body({"error": {"message": "maximum context length is 8192 tokens"}})),
+        description="status 200 and an error about the context's length",
+        **_send_always(
+            build_json_body({"error": {"message": "maximum context length is 8192 tokens"}})
+        ),
         failure=("context_length_exceeded", "8192"),
     ),
     Quirk(
         id="error-of-vllm",
-        sends="status 200 and an object of type error",
-        **_each_way(
-            json_body(
+        description="status 200 and an object of type error",
+        **_send_always(
+            build_json_body(
                 {
                     "object": "error",
                     "message": "CUDA is out of sorts",
@@ -470,23 +504,26 @@ SHAPES: tuple[Quirk, ...] = (
     ),
     Quirk(
         id="error-detail",
-        sends="status 200 and `detail`",
-        **_each_way(json_body({"detail": "API key is missing"})),
+        description="status 200 and `detail`",
+        **_send_always(build_json_body({"detail": "API key is missing"})),
         failure=("authentication", "API key is missing"),
     ),
     Quirk(
         id="error-first",
-        sends="an error as the first event",
+        description="an error as the first event",
         stream=dict.fromkeys(
-            FORMATS, lambda _: stream_body([Event(None, {"error": _LIMIT}), Event(None, "[DONE]")])
+            FORMATS,
+            lambda _: build_stream_body(
+                [ReplyEvent(None, {"error": _RATE_LIMIT_ERROR}), ReplyEvent(None, "[DONE]")]
+            ),
         ),
         failure=("rate_limit", "for this key"),
     ),
     Quirk(
         id="error-later",
-        sends="an error in mid stream",
-        stream=dict.fromkeys(FORMATS, _then_error),
+        description="an error in mid stream",
+        stream=dict.fromkeys(FORMATS, _insert_error),
         failure=("rate_limit", "Rate limit reached"),
     ),
 )
-assert USAGE.input == 40
+assert DEFAULT_USAGE.input == 40

@@ -1,10 +1,10 @@
-"""All quirks."""
+"""The table of all quirks."""
 
 from __future__ import annotations
 
-from clew.testing.provider.quirks.chat_shapes import CHAT
-from clew.testing.provider.quirks.framing import FRAMING
-from clew.testing.provider.quirks.other_shapes import MESSAGES, RESPONSES
-from clew.testing.provider.quirks.shapes import SHAPES
+from clew.testing.provider.quirks.chat_shapes import CHAT_QUIRKS
+from clew.testing.provider.quirks.framing import FRAMING_QUIRKS
+from clew.testing.provider.quirks.other_shapes import MESSAGES_QUIRKS, RESPONSES_QUIRKS
+from clew.testing.provider.quirks.shapes import COMMON_QUIRKS
 
-QUIRKS = (*FRAMING, *SHAPES, *CHAT, *RESPONSES, *MESSAGES)
+QUIRKS = (*FRAMING_QUIRKS, *COMMON_QUIRKS, *CHAT_QUIRKS, *RESPONSES_QUIRKS, *MESSAGES_QUIRKS)
