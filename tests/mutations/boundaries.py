@@ -40,7 +40,7 @@ BOUNDARIES = (
         name="close-ends",
         mechanism="closing the last client files the end, whatever was said",
         file=f"{_TRANSACTIONS}/resets.py",
-        old="    file_end(t, conversation, None, item, reasons.TUI_CLOSE)\n",
+        old=("    queue_end(t, conversation, None, item, reasons.TUI_CLOSE)\n"),
         new="",
         test=f"{_CLOSING}2_closing_a_client_before_anything_was_said_ends_its_session[sqlite]",
     ),
@@ -118,15 +118,15 @@ BOUNDARIES = (
         name="warm-many",
         mechanism="a process keeps the states of many conversations",
         file=f"{_ENGINE}/warm.py",
-        old="MOST = 64\n",
-        new="MOST = 1\n",
+        old=("MAX_CONVERSATIONS = 64\n"),
+        new=("MAX_CONVERSATIONS = 1\n"),
         test=f"{_S2}1_a_route_that_switches_away_and_back_finds_its_warm_state_again[sqlite]",
     ),
     Mutation(
         name="warm-reused",
         mechanism="what is known and still true is not read again",
         file=f"{_TRANSACTIONS}/context.py",
-        old="    if known is None or not _still_true(t, conversation, session, known):\n",
+        old=("    if known is None or not _is_still_valid(t, conversation, session, known):\n"),
         new="    if True:\n",
         test=f"{_S2}2_five_turns_in_a_row_reuse_one_state_and_keep_the_prefix_byte_for_byte[sqlite]",
     ),
@@ -142,10 +142,10 @@ BOUNDARIES = (
         name="warm-apart",
         mechanism="each conversation has messages of its own",
         file=f"{_ENGINE}/warm.py",
-        old="        self.kept: list[Kept] = list(kept)\n",
+        old=("        self.messages: list[CachedMessage] = list(kept)\n"),
         new=(
-            '        self.kept = vars(State.__init__).setdefault("all", [])\n'
-            "        self.kept += kept\n"
+            '        self.messages = vars(CachedContext.__init__).setdefault("all", [])\n'
+            "        self.messages += messages\n"
         ),
         test=f"{_S2}4_refreshing_one_conversation_changes_nothing_of_another[sqlite]",
     ),
@@ -153,9 +153,11 @@ BOUNDARIES = (
         name="warm-position",
         mechanism="the position moves with what is merged in",
         file=f"{_ENGINE}/warm.py",
-        old="self.session, self.position = news.context.session, news.position\n"
-        "        self.kept +=",
-        new="self.session = news.context.session\n        self.kept +=",
+        old=(
+            "self.session, self.position = news.context.session, news.position\n"
+            "        self.messages +="
+        ),
+        new=("self.session = news.context.session\n        self.messages +="),
         test=f"{_S2}5_after_own_appends_the_kept_position_is_the_stored_one[sqlite]",
     ),
     Mutation(
@@ -186,8 +188,8 @@ BOUNDARIES = (
         name="expiry-told",
         mechanism="an end is told by whoever carried it out, also for an expiry",
         file=f"{_ENGINE}/commands.py",
-        old="    if item.text == resets.END:\n        means.facts",
-        new="    if False:\n        means.facts",
+        old=("    if item.text == resets.END_COMMAND:\n        means.hooks"),
+        new=("    if False:\n        means.hooks"),
         test=f"{_S4}6_an_expired_session_is_finalized_once_also_over_a_restart[sqlite]",
     ),
     Mutation(
@@ -203,7 +205,9 @@ BOUNDARIES = (
         name="attempt-counted",
         mechanism="a compaction is counted before the summariser is asked",
         file=f"{_ENGINE}/plans.py",
-        old="        await self._store.write(compactions.remember_compaction, session.id, state)\n",
+        old=(
+            "        await self._store.write(compactions.save_compaction_state, session.id, state)\n"
+        ),
         new="",
         test=f"{_COMPACTIONS}a_summary_is_counted_before_it_is_asked_for_and_forgotten_once_it_is"
         "_there[sqlite]",
@@ -212,7 +216,7 @@ BOUNDARIES = (
         name="deaths-end",
         mechanism="a compaction in which processes die is put off",
         file=f"{_ENGINE}/plans.py",
-        old="        if rules.deadly(before):\n",
+        old=("        if rules.crashed_repeatedly(before):\n"),
         new="        if False:\n",
         test=f"{_COMPACTIONS}a_compaction_in_which_the_process_died_again_and_again_is_put_off"
         "[sqlite]",
@@ -221,7 +225,7 @@ BOUNDARIES = (
         name="stop-forgives",
         mechanism="a stop is no failure of a compaction",
         file=f"{_ENGINE}/compaction.py",
-        old="            await uncancelled(self._remember(found.session.id, before))\n",
+        old=("            await shield_until_done(self._store_state(found.session.id, before))\n"),
         new="",
         test=f"{_COMPACTIONS}a_stop_in_a_compaction_leaves_no_rotation_and_is_no_failure_of_it"
         "[sqlite]",
@@ -239,7 +243,7 @@ BOUNDARIES = (
         name="shown-is-not-said",
         mechanism="what a tool shows is no message of a person's",
         file="src/clew/agent/compactor.py",
-        old="        and not answered_ids(message)\n",
+        old=("        and not extract_answered_ids(message)\n"),
         new="",
         test="tests/unit/test_compaction_rules.py::"
         "test_what_a_tool_shows_beside_its_result_was_said_by_nobody",
@@ -248,8 +252,8 @@ BOUNDARIES = (
         name="window-asked",
         mechanism="a context is made to fit the model that is asked",
         file=f"{_ENGINE}/plans.py",
-        old="        window = self._window(asked or self._model) or ASSUMED_WINDOW\n",
-        new="        window = self._window(self._model) or ASSUMED_WINDOW\n",
+        old=("        window = self._get_window(asked or self._model) or DEFAULT_WINDOW\n"),
+        new=("        window = self._get_window(self._model) or DEFAULT_WINDOW\n"),
         test=f"{_COMPACTIONS}a_context_is_made_to_fit_the_model_that_is_asked_and_not_the"
         "_summariser[sqlite]",
     ),
@@ -257,8 +261,10 @@ BOUNDARIES = (
         name="joins-a-compaction",
         mechanism="who steers during a compaction is heard with the next request",
         file="src/clew/agent/loop.py",
-        old=" who wrote meanwhile is heard now, not a step later.\n"
-        "            await self._join(node)\n",
+        old=(
+            " who wrote meanwhile is heard now, not a step later.\n"
+            "            await self._join_steering_messages(node)\n"
+        ),
         new="\n",
         test="tests/integration/test_double_text.py::"
         "test_each_moment_is_as_the_table_says[sqlite-steer]",
@@ -267,7 +273,7 @@ BOUNDARIES = (
         name="plugin-hangs",
         mechanism="a plugin that hangs is waited for once",
         file="src/clew/hooks/manager.py",
-        old="        if line.hangs:\n",
+        old=("        if line.is_hanging:\n"),
         new="        if False:\n",
         test="tests/integration/test_plugins.py::"
         "test_a_plugin_that_hangs_is_waited_for_once_and_called_again_when_it_is_free",

@@ -49,17 +49,18 @@ _CURRENT = (
         "finish-leaves-head",
         "the end of a turn writes no head",
         f"{_TRANSACTIONS}/turns.py",
-        '    deny_open(t, turn, note="the turn has ended")\n',
-        '    deny_open(t, turn, note="the turn has ended")\n'
-        '    t.run("UPDATE head SET session_id = $1 WHERE conversation_id = $2", session,'
-        " lease.conversation_id)\n",
+        ('    deny_open_approvals(t, turn, note="the turn has ended")\n'),
+        (
+            '    deny_open_approvals(t, turn, note="the turn has ended")\n'
+            '    t.execute("UPDATE head SET session_id = $1 WHERE conversation_id = $2", session, lease.conversation_id)\n'
+        ),
         f"{_S0}3_a_turn_without_compaction_writes_nothing_to_routes_or_heads[sqlite]",
     ),
     _mutation(
         "environment-exposed",
         "while an engine runs, the environment names the session",
         f"{_ENGINE}/owner.py",
-        "        self._stack.enter_context(exposed())\n",
+        ("        self._stack.enter_context(expose_session_environ())\n"),
         "",
         _S0_4,
     ),
@@ -87,8 +88,8 @@ _CLOSED = (
         "close-reason",
         "a closed client ends the session with its own reason",
         f"{_TRANSACTIONS}/resets.py",
-        "    file_end(t, conversation, None, item, reasons.TUI_CLOSE)\n",
-        "    file_end(t, conversation, None, item, reasons.USER_EXIT)\n",
+        ("    queue_end(t, conversation, None, item, reasons.TUI_CLOSE)\n"),
+        ("    queue_end(t, conversation, None, item, reasons.USER_EXIT)\n"),
         f"{_RPC}2_closing_over_rpc_before_anything_was_said_ends_the_session[sqlite]",
     ),
     _mutation(
@@ -104,7 +105,7 @@ _CLOSED = (
         "names-itself",
         "a conversation whose wished title cannot be given names itself",
         f"{_ENGINE}/titles.py",
-        "            await self._name(conversation)\n",
+        ("            await self._generate_title(conversation)\n"),
         "            pass\n",
         f"{_RPC}4_a_title_asked_for_over_rpc_before_anything_was_said_is_dropped_if_it_is_taken"
         "[sqlite]",
@@ -113,7 +114,7 @@ _CLOSED = (
         "titles-after-turns",
         "each answered turn has another try at a title",
         f"{_ENGINE}/turns.py",
-        "            self._means.titles.after_turn(self._turn.conversation_id)\n",
+        ("            self._services.titles.schedule_title(self._turn.conversation_id)\n"),
         "            pass\n",
         f"{_RPC}5_a_title_asked_for_over_rpc_is_kept_for_a_later_turn_whatever_failed"
         "[sqlite-RuntimeError]",
@@ -133,17 +134,19 @@ _TOLD = (
         "stop-undelivered",
         "a stop is answered by the command alone",
         f"{_ENGINE}/turns.py",
-        "            await self._finish(Outcome.CANCELLED, drafts, said=said)\n",
-        '            said = self._log.said(DeliveryKind.ANSWER, "I was stopped.", markup=False)\n'
-        "            await self._finish(Outcome.CANCELLED, drafts, said=said)\n",
+        ("            await self._finish_turn(TurnOutcome.CANCELLED, drafts, said=said)\n"),
+        (
+            '            said = self._log.said(DeliveryKind.ANSWER, "I was stopped.", markup=False)\n'
+            "            await self._finish_turn(TurnOutcome.CANCELLED, drafts, said=said)\n"
+        ),
         _S1_7,
     ),
     _mutation(
         "stop-is-no-failure",
         "a stopped turn is told as nothing",
         f"{_ENGINE}/turns.py",
-        "                await self._stopped(watch.result())\n",
-        '                await self._fail("stopped", "stopped")\n',
+        ("                await self._finish_stopped(watch.result())\n"),
+        ('                await self._finish_failed("stopped", "stopped")\n'),
         _S1_7,
     ),
     _mutation(
@@ -187,7 +190,7 @@ _ORPHANED = (
         "maintenance-runs",
         "a running product maintains its store",
         f"{_ENGINE}/owner.py",
-        "        while self._own is None:\n",
+        ("        while self._adopted is None:\n"),
         "        while False:\n",
         _S1_11,
     ),
@@ -258,8 +261,8 @@ _KEPT_WARM = (
         "warm-kept",
         "a state is kept",
         _WARM,
-        "state = self._states[conversation] = State(news, newer)",
-        "state = State(news, newer)",
+        ("state = self._contexts[conversation] = CachedContext(news, newer)"),
+        ("state = CachedContext(news, newer)"),
         f"{_S2}1_a_route_that_switches_away_and_back_finds_its_warm_state_again[sqlite]",
     ),
     _mutation(
@@ -274,17 +277,22 @@ _KEPT_WARM = (
         "warm-asks",
         "what is newer is asked for",
         _WARM,
-        "        news = await self._store.read(context.newer_context, conversation, known)\n",
-        "        if state is not None:\n            return state\n"
-        "        news = await self._store.read(context.newer_context, conversation, known)\n",
+        (
+            "        news = await self._store.read(context.read_context_update, conversation, known)\n"
+        ),
+        (
+            "        if state is not None:\n"
+            "            return state\n"
+            "        news = await self._store.read(context.read_context_update, conversation, known)\n"
+        ),
         f"{_S2}3_what_another_process_appends_is_in_the_next_request[sqlite]",
     ),
     _mutation(
         "warm-by-conversation",
         "states are found by their conversation",
         _WARM,
-        "        state = self._states.get(conversation)\n        known",
-        "        state = next(iter(self._states.values()), None)\n        known",
+        ("        state = self._contexts.get(conversation)\n        known"),
+        ("        state = next(iter(self._contexts.values()), None)\n        known"),
         f"{_S2}4_refreshing_one_conversation_changes_nothing_of_another[sqlite]",
     ),
     _mutation(
@@ -299,7 +307,7 @@ _KEPT_WARM = (
         "warm-dropped",
         "a dropped state is gone",
         _WARM,
-        "        self._states.pop(conversation, None)\n",
+        ("        self._contexts.pop(conversation, None)\n"),
         "        pass\n",
         f"{_S2}6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_more[sqlite]",
     ),
@@ -355,16 +363,18 @@ _BOUNDARIES = (
         "finalise-first",
         "the end of a session is told before the next one",
         f"{_ENGINE}/facts.py",
-        "            self._line.put_nowait((FINALIZE, over, item.id))\n",
-        "            later = asyncio.get_running_loop().call_soon\n"
-        "            later(self._line.put_nowait, (FINALIZE, over, item.id))\n",
+        ("            self._queue.put_nowait((FINALIZE_HOOK, over, item.id))\n"),
+        (
+            "            later = asyncio.get_running_loop().call_soon\n"
+            "            later(self._queue.put_nowait, (FINALIZE_HOOK, over, item.id))\n"
+        ),
         f"{_S4}3_finalize_is_told_before_reset_and_each_once_also_over_a_restart[sqlite]",
     ),
     _mutation(
         "ends-caught-up",
         "a process that begins looks for ends that were not told",
         f"{_ENGINE}/owner.py",
-        "                await self._means.facts.catch_up()\n",
+        ("                await self._services.hooks.emit_missed_ends()\n"),
         "",
         f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
     ),
@@ -372,25 +382,33 @@ _BOUNDARIES = (
         "stop-waits",
         "whoever stops waits for plugins",
         f"{_ENGINE}/owner.py",
-        "            await self._means.facts.drain(FACTS_PATIENCE)\n            self._means.facts"
-        ".plugins.close()\n",
-        "            self._means.facts.plugins.close()\n",
+        (
+            "            await self._services.hooks.drain_queue(HOOK_DRAIN_TIMEOUT)\n"
+            "            self._services.hooks.plugins.close()\n"
+        ),
+        ("            self._services.hooks.plugins.close()\n"),
         _S4_4,
     ),
     _mutation(
         "own-thread",
         "a plugin runs in a thread of its own",
         "src/clew/hooks/manager.py",
-        "        answer = line.put(lambda: context.run(_whole, function, arguments))\n",
-        "        answer = _Future()\n"
-        "        _run(lambda: context.run(_whole, function, arguments), answer)\n",
+        (
+            "        answer = line.submit_call(lambda: context.run(_run_hook, function, arguments))\n"
+        ),
+        (
+            "        answer = _Future()\n"
+            "        _run_call(lambda: context.run(_run_hook, function, arguments), answer)\n"
+        ),
         f"{_S4}5_a_plugin_that_hangs_holds_up_nobody[sqlite]",
     ),
     _mutation(
         "overdue-ended",
         "whoever watches ends what is over",
         f"{_ENGINE}/maintenance.py",
-        "await store.write(expiry.end_overdue, policy=policy) if _ends(policy) else 0",
+        (
+            "await store.write(expiry.end_expired_conversations, policy=policy) if _has_expiry(policy) else 0"
+        ),
         "0",
         _S4_6,
     ),
@@ -398,7 +416,7 @@ _BOUNDARIES = (
         "watcher-runs",
         "somebody watches",
         f"{_ENGINE}/owner.py",
-        "            self._maintain,\n",
+        ("            self._maintain_periodically,\n"),
         "",
         _S4_6,
     ),

@@ -30,15 +30,15 @@ EXPORTS = (
         name="export-places",
         mechanism="lines that were moved are known by their numbers",
         file=f"{_CORE}/places.py",
-        old="    kept = _longest_rise(numbers)\n",
-        new="    return {}\n    kept = _longest_rise(numbers)\n",
+        old=("    kept = _longest_increasing(numbers)\n"),
+        new=("    return {}\n    kept = _longest_increasing(numbers)\n"),
         test=f"{_VERIFY}two_entries_that_change_places_are_named",
     ),
     Mutation(
         name="export-secrets",
         mechanism="secrets are known as JSON quotes them",
         file="src/clew/core/redaction.py",
-        old="    for _ in range(_QUOTED):\n",
+        old=("    for _ in range(_MAX_QUOTING_DEPTH):\n"),
         new="    for _ in range(0):\n",
         test=f"{_EXPORTS}secrets_of_the_settings_are_in_no_export[sqlite]",
     ),
@@ -46,17 +46,21 @@ EXPORTS = (
         name="import-apart",
         mechanism="two conversations that went apart are not merged",
         file=f"{_CORE}/relation.py",
-        old="    return Standing.AHEAD if ahead else Standing.APART\n",
-        new="    return Standing.AHEAD if ahead else Standing.BEHIND\n",
+        old=("    return Relation.AHEAD if ahead else Relation.APART\n"),
+        new=("    return Relation.AHEAD if ahead else Relation.BEHIND\n"),
         test=f"{_EXPORTS}two_that_went_on_apart_are_never_merged[sqlite]",
     ),
     Mutation(
         name="import-lease",
         mechanism="only the holder of the lease appends what is imported",
         file=f"{_TRANSACTIONS}/imports.py",
-        old='    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease\n',
-        new='    t.run("UPDATE lease SET owner = NULL, expires_at = NULL")\n'
-        '    lease = leases.acquire(t, conversation["id"], owner=opening.owner).lease\n',
+        old=(
+            '    lease = leases.acquire_lease(t, conversation["id"], owner=opening.owner).lease\n'
+        ),
+        new=(
+            '    t.execute("UPDATE lease SET owner = NULL, expires_at = NULL")\n'
+            '    lease = leases.acquire_lease(t, conversation["id"], owner=opening.owner).lease\n'
+        ),
         test=f"{_EXPORTS}one_that_others_write_to_is_left_for_later[sqlite]",
     ),
     Mutation(
@@ -71,7 +75,7 @@ EXPORTS = (
         name="import-stop",
         mechanism="a turn that is not over is stopped where it is imported",
         file=f"{_TRANSACTIONS}/imports.py",
-        old='        record["stop"] if done else Stop.CANCEL.value,\n',
+        old=('        record["stop"] if done else StopRequest.CANCEL.value,\n'),
         new='        record["stop"],\n',
         test=f"{_EXPORTS}a_turn_that_is_not_over_is_stopped_where_it_was_taken_in[sqlite]",
     ),
@@ -79,8 +83,12 @@ EXPORTS = (
         name="import-log-last",
         mechanism="what has no place in the log is imported before its end",
         file="src/clew/engine/imports.py",
-        old="chain(_beside(section.records()), _beyond(section.records(), had, sessions))\n",
-        new="chain(_beyond(section.records(), had, sessions), _beside(section.records()))\n",
+        old=(
+            "chain(_iter_outside_log(section.iter_records()), _iter_missing_log(section.iter_records(), had, sessions))\n"
+        ),
+        new=(
+            "chain(_iter_missing_log(section.iter_records(), had, sessions), _iter_outside_log(section.iter_records()))\n"
+        ),
         test=f"{_EXPORTS}an_import_that_is_stopped_anywhere_leaves_whole_conversations_and_goes_on"
         "[sqlite]",
     ),

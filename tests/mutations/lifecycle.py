@@ -29,7 +29,7 @@ LIFECYCLE = (
         name="session-in-context",
         mechanism="tools are told of the new session",
         file=f"{_ENGINE}/turns.py",
-        old="            self._facts.moved(done.session_id)\n",
+        old=("            self._hooks.enter_successor(done.session_id)\n"),
         new="            pass\n",
         test=f"{_S0}4_after_a_rotation_tools_subprocesses_hooks_and_route_name_one_session[sqlite]",
     ),
@@ -37,7 +37,7 @@ LIFECYCLE = (
         name="dead-lock-holder",
         mechanism="the compression lock dies with its holder's process",
         file=f"{_TRANSACTIONS}/locks.py",
-        old='owner.startswith("own_") and not t.alive(owner)',
+        old=('owner.startswith("own_") and not t.is_alive(owner)'),
         new="False",
         test=f"{_S3}s3_2_the_lock_of_a_process_that_died_holds_nobody_up[sqlite]",
     ),
@@ -45,7 +45,7 @@ LIFECYCLE = (
         name="client-others",
         mechanism="closing looks whether the conversation is in use",
         file=f"{_TRANSACTIONS}/resets.py",
-        old="if conversation is None or wanted(t, conversation):",
+        old=("if conversation is None or is_in_use(t, conversation):"),
         new="if conversation is None:",
         test=f"{_CLOSING}1_while_another_client_is_attached_closing_only_detaches[sqlite]",
     ),
@@ -53,7 +53,7 @@ LIFECYCLE = (
         name="client-late",
         mechanism="the end of a closed client is dropped where another has attached",
         file=f"{_TRANSACTIONS}/resets.py",
-        old="reasons.TUI_CLOSE and wanted(t, lease.conversation_id)",
+        old=("reasons.TUI_CLOSE and is_in_use(t, lease.conversation_id)"),
         new="reasons.TUI_CLOSE and False",
         test=f"{_CLOSING}1_a_client_that_attaches_before_the_end_is_carried_out_keeps_the_session"
         "[sqlite]",
@@ -62,7 +62,7 @@ LIFECYCLE = (
         name="old-session-id",
         mechanism="any session id of a conversation stands for it",
         file=f"{_TRANSACTIONS}/conversations.py",
-        old="        or t.one(_BY_SESSION, name)\n",
+        old=("        or t.fetch_one(_BY_SESSION, name)\n"),
         new="",
         test=f"{_CLOSING}3_after_a_compaction_the_old_session_id_acts_on_the_new_session[sqlite]",
     ),
@@ -70,7 +70,9 @@ LIFECYCLE = (
         name="title-dropped",
         mechanism="a pending title that cannot be given is forgotten",
         file=f"{_ENGINE}/titles.py",
-        old="            await self._store.write(titles.drop_this_title, conversation, title)\n",
+        old=(
+            "            await self._store.write(titles.discard_pending_title, conversation, title)\n"
+        ),
         new="",
         test=f"{_TITLES}4_a_title_that_turns_out_invalid_is_dropped[sqlite]",
     ),
@@ -112,8 +114,9 @@ LIFECYCLE = (
         name="warm-race",
         mechanism="what was read before somebody else's refresh is read again",
         file=f"{_ENGINE}/warm.py",
-        old="if self._states.get(conversation) is not state or "
-        "(state and state.position != known):",
+        old=(
+            "if self._contexts.get(conversation) is not state or (state and state.position != known):"
+        ),
         new="if False:",
         test=f"{_S2}6_a_state_that_is_dropped_while_a_turn_reads_is_touched_no_more[sqlite]",
     ),
@@ -129,8 +132,11 @@ LIFECYCLE = (
         name="warm-entry",
         mechanism="a warm state names its last entry",
         file=f"{_TRANSACTIONS}/context.py",
-        old="known.session_id == session.id and known.entry_id == _entry_id(\n"
-        "        t, conversation, known.seq\n    )",
+        old=(
+            "known.session_id == session.id and known.entry_id == _find_entry_id(\n"
+            "        t, conversation, known.seq\n"
+            "    )"
+        ),
         new="known.session_id == session.id",
         test=f"{_S2}7_a_state_that_the_store_does_not_know_is_not_reused[sqlite-another-log]",
     ),
@@ -163,7 +169,9 @@ LIFECYCLE = (
         name="stop-finalises",
         mechanism="letting a turn go tells plugins",
         file=f"{_ENGINE}/turns.py",
-        old="            self._means.facts.stopping(self._log.session, self._platform)\n",
+        old=(
+            "            self._services.hooks.emit_session_stop(self._log.session, self._platform)\n"
+        ),
         new="            pass\n",
         test=f"{_S4}4_stopping_finalizes_the_sessions_of_running_turns_and_no_other[sqlite]",
     ),
@@ -171,7 +179,7 @@ LIFECYCLE = (
         name="ends-told-again",
         mechanism="an end that was not told is told after a restart",
         file=f"{_ENGINE}/facts.py",
-        old="            self.ended(item)\n",
+        old=("            self.emit_session_end(item)\n"),
         new="            pass\n",
         test=f"{_S4}3_what_a_killed_process_did_not_tell_is_told_after_a_restart[sqlite]",
     ),
@@ -187,15 +195,15 @@ LIFECYCLE = (
         name="resumed-is-not-over",
         mechanism="a conversation that a route was moved to since is not over",
         file=f"{_TRANSACTIONS}/expiry.py",
-        old="head.end_reason in OVER and not chosen",
-        new="head.end_reason in OVER",
+        old=("head.end_reason in RESET_REASONS and not chosen"),
+        new=("head.end_reason in RESET_REASONS"),
         test=f"{_CHAT}a_conversation_that_was_left_by_new_is_gone_on_with_after_resume[sqlite]",
     ),
     Mutation(
         name="route-scope",
         mechanism="a command sees only its writer's scope",
         file=f"{_ENGINE}/slash.py",
-        old="        if not sees(viewer, scope_of(target)):\n",
+        old=("        if not can_see(viewer, scope_of(target)):\n"),
         new="        if False:\n",
         test=f"{_CHAT}nobody_sees_or_moves_to_what_is_in_another_scope[sqlite]",
     ),
